@@ -1,4 +1,4 @@
-/// The clock used around Step, and the limits of its calls. Step itself receives the time as an argument.
+/// Reads the time, and limits calls that may block. Step uses no clock: it receives the time as an argument.
 ///
 /// Defines Clock, SystemClock() and CallContext. Tests use testing/fake_cluster.h.
 ///
@@ -20,17 +20,18 @@ namespace driverupgrade {
 class Clock {
  public:
   virtual ~Clock();
-  /// Wall clock time. Deadlines on nodes are stored in unix seconds, so replicas should agree within seconds.
+  /// Wall clock time. Deadlines are stored on nodes in Unix seconds, so the clocks of replicas should agree within
+  /// seconds.
   virtual absl::Time Now() const = 0;
   /// Returns true after `duration`, or false as soon as a stop is requested. Returns immediately if `duration` is zero
   /// or negative.
   virtual bool SleepFor(absl::Duration duration, std::stop_token stop) = 0;
 };
 
-/// The clock of the machine.
+/// Returns the clock of the machine.
 std::shared_ptr<Clock> SystemClock();
 
-/// Limits one call that may block: its deadline, and a way to stop it.
+/// Limits one call that may block: contains its deadline, and a token to stop it.
 ///
 ///     CallContext context{.deadline = clock.Now() + absl::Seconds(30), .stop = stop_source.get_token()};
 ///     absl::StatusOr<Node> node = cluster.GetNode(context, {.name = "gpu-7"});

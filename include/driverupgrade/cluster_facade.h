@@ -1,8 +1,8 @@
 /// The interface between the engine and a cluster. Implement it to run the engine on another client, a cache, a
 /// decorator or a fake.
 ///
-/// Defines ClusterReader, ClusterWriter, ClusterFacade (both) and Operation; and ForwardingFacade, the base of decorators.
-/// The parameters and results of the operations are in cluster_reads.h and cluster_writes.h.
+/// Defines ClusterReader, ClusterWriter, ClusterFacade (which combines both), Operation, and ForwardingFacade, the base
+/// of decorators. The parameters and results of the operations are in cluster_reads.h and cluster_writes.h.
 ///
 /// An implementation overrides the operations that it supports, and reports them in Supports:
 ///
@@ -22,9 +22,9 @@
 /// - Status codes: NotFound for 404; AlreadyExists and Aborted for 409; ResourceExhausted for 429; PermissionDenied for
 ///   403; Unauthenticated for 401; InvalidArgument for 400 and 422; DeadlineExceeded; Cancelled; Unavailable for 5xx
 ///   and for connection failures.
-/// - Only NotFound, AlreadyExists, InvalidArgument, PermissionDenied, Unauthenticated, ResourceExhausted and
-///   Unimplemented prove that a write was not applied (WasNotApplied), and so does an error that a transport marked as
-///   not sent. After any other failure, including Aborted, the outcome is unknown: the conflict may be with our own
+/// - A write was definitely not applied (WasNotApplied) after NotFound, AlreadyExists, InvalidArgument,
+///   PermissionDenied, Unauthenticated, ResourceExhausted and Unimplemented, and after an error that a transport marked
+///   as not sent. After any other failure the outcome is unknown, even after Aborted: the conflict may be with our own
 ///   earlier attempt.
 /// - A new operation is added as a non-pure virtual that returns Unimplemented; new data goes into its Params struct.
 #ifndef DRIVERUPGRADE_CLUSTER_FACADE_H_
@@ -86,12 +86,12 @@ enum class Operation : std::uint8_t {
   kRecordEvent,
 };
 std::string_view ToString(Operation operation);
-/// Returns true if the operation requests a change in the cluster: the operations of ClusterWriter.
+/// Returns true if the operation requests a change in the cluster, like all operations of ClusterWriter.
 bool IsWrite(Operation operation);
 
 /// Reads a cluster. Lists are complete (all pages), consistent (no `resourceVersion` is sent) and in the server's
-/// order. An unreadable object is never left out: see OnUnreadable. Implementations that only have intact objects can
-/// ignore that option.
+/// order. An unreadable object is never left out: see OnUnreadable. An implementation whose objects are always readable
+/// can ignore that option.
 class ClusterReader {
  public:
   virtual ~ClusterReader();
@@ -110,13 +110,14 @@ class ClusterReader {
       const CallContext& context, const ListControllerRevisionsParams& params);
   [[nodiscard]] virtual absl::StatusOr<std::vector<PodDisruptionBudget>> ListPodDisruptionBudgets(
       const CallContext& context, const ListPodDisruptionBudgetsParams& params);
-  /// Also NotFound if the cluster does not have this kind. The same applies to the list and to the writes below.
+  /// Also returns NotFound if the cluster does not serve this kind. The same applies to the list and to the writes
+  /// below.
   [[nodiscard]] virtual absl::StatusOr<NodeMaintenance> GetNodeMaintenance(const CallContext& context,
                                                                            const GetNodeMaintenanceParams& params);
   [[nodiscard]] virtual absl::StatusOr<std::vector<NodeMaintenance>> ListNodeMaintenances(
       const CallContext& context, const ListNodeMaintenancesParams& params);
-  /// NotFound if the cluster does not serve this kind. The same applies to the other kinds of DRA, and to the writes
-  /// below.
+  /// Returns NotFound if the cluster does not serve this kind. The same applies to the other kinds of DRA, and to the
+  /// writes below.
   [[nodiscard]] virtual absl::StatusOr<std::vector<DeviceTaintRule>> ListDeviceTaintRules(
       const CallContext& context, const ListDeviceTaintRulesParams& params);
   [[nodiscard]] virtual absl::StatusOr<std::vector<ResourceClaim>> ListResourceClaims(
@@ -126,8 +127,8 @@ class ClusterReader {
 
   /// Each Watch... blocks until the watch ends. Returns OK if the server ended it normally, or if the sink returned
   /// false. Returns OutOfRange if the version to continue from is too old (410 as a response or as an event); start
-  /// again with a list. Otherwise it returns the error that broke the watch. All data that the sink received before is
-  /// complete and in the order of modification.
+  /// again with a list. Otherwise it returns the error that broke the watch. All data that the sink received before the
+  /// error is complete and in the order of modification.
   [[nodiscard]] virtual absl::Status WatchNodes(const CallContext& context, const WatchParams& params,
                                                 WatchSink<Node>& sink);
   [[nodiscard]] virtual absl::Status WatchPods(const CallContext& context, const WatchParams& params,
@@ -156,7 +157,7 @@ class ClusterWriter {
   virtual ~ClusterWriter();
   /// Returns the patched node. Errors: Aborted if the node is at another version or has another UID.
   [[nodiscard]] virtual absl::StatusOr<Node> PatchNode(const CallContext& context, const PatchNodeParams& params);
-  /// Uses the Eviction API, so that disruption budgets are respected; never falls back to deletion.
+  /// Uses the Eviction API, so that disruption budgets are respected. Never falls back to deletion.
   [[nodiscard]] virtual absl::StatusOr<EvictionAnswer> EvictPod(const CallContext& context,
                                                                 const EvictPodParams& params);
   /// Also OK if the pod, or this incarnation of it, no longer exists.
@@ -186,8 +187,8 @@ class ClusterWriter {
   /// Same as CreateLease.
   [[nodiscard]] virtual absl::StatusOr<ConfigMap> CreateConfigMap(const CallContext& context,
                                                                   const ConfigMap& config_map);
-  /// Compare-and-set of some of its keys. Returns the patched object. Errors: Aborted if it is at another version or
-  /// has another UID.
+  /// Compare-and-set of single keys. Returns the patched object. Errors: Aborted if it is at another version or has
+  /// another UID.
   [[nodiscard]] virtual absl::StatusOr<ConfigMap> PatchConfigMap(const CallContext& context,
                                                                  const PatchConfigMapParams& params);
   /// Best effort: the caller may ignore the result.
@@ -281,9 +282,9 @@ class ForwardingFacade : public ClusterFacade {
   /// Calls the underlying facade, and returns its status.
   using Call = std::function<absl::Status(const CallContext&)>;
 
-  /// Wraps every call of the operations above, on the caller's thread. It may make `call` with another context, later,
-  /// or not at all. Returns the error with which the operation fails, or OK to return the result of the last `call`,
-  /// which must then have been made.
+  /// Wraps every call of the operations above, on the caller's thread. An override can invoke `call` with another
+  /// context, later, or not at all. If it returns an error, the operation fails with that error. If it returns OK, the
+  /// operation returns the result of the last `call`, so at least one must have been made.
   virtual absl::Status Around(Operation operation, const CallContext& context, const Call& call);
 
  private:

@@ -21,7 +21,7 @@
 
 namespace driverupgrade {
 
-/// The effect that one unreadable object has on its list or watch.
+/// The effect of one unreadable object on its list or watch.
 enum class OnUnreadable : std::uint8_t {
   kFail,  ///< The whole call fails: for callers that would treat such an object as absent.
   kMark,  ///< The object is returned with `unreadable` set, and the others as usual.
@@ -108,10 +108,10 @@ struct WatchParams {
   /// Empty: all namespaces. Ignored for kinds without namespaces.
   std::string ns = {};
   LabelSelector label_selector = {};
-  /// Continues after this version, which the last call to the sink reported. Empty: starts from the beginning, with
-  /// OnList.
+  /// Version after which the watch continues: the version that the last call to the sink reported. Empty: the watch
+  /// starts from the beginning, with OnList.
   std::string resource_version = {};
-  /// False: starts now, without reading the existing objects. OnList then passes no objects, and reports the version
+  /// False: the watch starts now, without reading the existing objects. OnList then passes no objects, only the version
   /// after which changes follow.
   bool list = true;
   /// The server ends the watch after this time. The deadline of the context should be later.
@@ -143,14 +143,14 @@ class WatchSink {
 ///     const CacheChanges changes = cache.Take(driver);
 ///     for (const std::string& node : changes.nodes) Judge(node);
 struct CacheChanges {
-  /// The subscriber is new, or more nodes changed since its last call than the cache remembers. `nodes` then holds
-  /// every node that exists; any other node that the subscriber knows has been deleted.
+  /// True if the subscriber is new, or if more nodes changed since its last call than the cache can remember. `nodes`
+  /// then contains every node that exists; any other node that the subscriber knows has been deleted.
   bool everything = false;
-  /// A DaemonSet, a revision, or a driver pod without a node changed.
+  /// True if a DaemonSet, a revision, or a driver pod without a node changed.
   bool driver = false;
   /// Names of nodes that changed, that were deleted, or on which an object changed.
   std::set<std::string> nodes = {};
-  /// The cluster was restored from a backup: writes made after that backup are lost.
+  /// True if the cluster was restored from a backup: all writes made after that backup are lost.
   bool set_back = false;
   bool empty() const { return !everything && !driver && nodes.empty() && !set_back; }
 };

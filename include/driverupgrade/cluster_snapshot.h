@@ -60,7 +60,7 @@ class DecodedMarks {
 };
 }  // namespace internal
 
-/// The outcome of a write, as far as its response shows it.
+/// The outcome of a write, as far as its response reveals it.
 enum class Outcome : std::uint8_t {
   kApplied,     ///< Accepted by the server.
   kNotApplied,  ///< Definitely refused.
@@ -69,9 +69,9 @@ enum class Outcome : std::uint8_t {
   kConflict,
 };
 
-/// A write to a node at one of its versions.
+/// The attempts to patch a node at one of its versions.
 struct PatchAttempt {
-  /// The version that the patches below were based on. They cannot apply to any other version.
+  /// The version on which the patches below are based. They cannot apply to any other version.
   std::string based_on = {};
   /// Every patch sent at that version that was not definitely refused: each may have been applied.
   std::vector<PatchNodeParams> possible = {};
@@ -100,7 +100,7 @@ struct PodAttempt {
   friend bool operator==(const PodAttempt&, const PodAttempt&) = default;
 };
 
-/// The last call about one object: a NodeMaintenance or a DeviceTaintRule.
+/// The last write to one NodeMaintenance or DeviceTaintRule.
 template <typename Call>
 struct ObjectAttempt {
   typename Call::Kind kind = Call::Kind::kCreate;
@@ -146,8 +146,8 @@ struct NodeAttempts {
   friend bool operator==(const NodeAttempts&, const NodeAttempts&) = default;
 };
 
-/// Returns the attempt that the result of an eviction describes, for NodeAttempts::PodAnswered. `now`: when the
-/// response came.
+/// Returns the attempt that the result of an eviction describes, for NodeAttempts::PodAnswered. `now`: time of the
+/// response.
 PodAttempt AttemptOf(const absl::StatusOr<EvictionAnswer>& answer, absl::Time now);
 /// Same for a deletion.
 PodAttempt AttemptOf(const absl::Status& answer, absl::Time now);
@@ -157,12 +157,12 @@ struct DriverDaemonSet {
   DaemonSet daemon_set = {};
   /// Value of controller-revision-hash on pods that are up to date; nullopt if it is unknown.
   std::optional<std::string> wanted_revision = std::nullopt;
-  /// The reason why it is unknown; empty otherwise.
+  /// The reason why the target revision is unknown; empty otherwise.
   std::string why_unknown = {};
   friend bool operator==(const DriverDaemonSet&, const DriverDaemonSet&) = default;
 };
 
-/// Data about all nodes of the driver.
+/// Data that applies to all nodes of the driver.
 struct DriverFacts {
   /// Keyed by UID.
   std::map<std::string, DriverDaemonSet> daemon_sets = {};
@@ -171,7 +171,7 @@ struct DriverFacts {
 
 /// The objects of Dynamic Resource Allocation for one node, of the drivers in SnapshotOptions::devices.
 struct NodeDevices {
-  /// Whether the cluster serves DeviceTaintRules: from Kubernetes 1.37 on. Otherwise its devices cannot be tainted.
+  /// True if the cluster serves DeviceTaintRules, which needs Kubernetes 1.37. Otherwise its devices cannot be tainted.
   bool has_rules = true;
   /// Rules that the Node owns, and rules without such an owner whose pool has the name of the node. Sorted by name.
   std::vector<DeviceTaintRule> rules = {};
@@ -183,7 +183,7 @@ struct NodeDevices {
   friend bool operator==(const NodeDevices&, const NodeDevices&) = default;
 };
 
-/// One node that has a driver pod (bound to it or waiting for it), our state label, or our name in the annotation for
+/// One node that has a driver pod (bound to it or waiting for it), our state label, or our name in the annotation with
 /// the owners of its cordon.
 struct NodeView {
   Node node = {};
@@ -196,10 +196,11 @@ struct NodeView {
   std::optional<std::vector<Pod>> pods = std::nullopt;
   /// UIDs of the pods in `pods` that use the driver according to the operator's PodFilter.
   std::set<std::string> pods_using_driver = {};
-  /// Errors of the operator's callbacks, keyed by the name of the pod. Such a pod is in no set above.
+  /// Errors of the operator's PodFilter, keyed by `<namespace>/<name>` of the pod. Such a pod is not in
+  /// `pods_using_driver`.
   std::map<std::string, std::string> hook_errors = {};
-  /// Claims that have not been read since they were allocated, by the pod on the node that names them: such a pod may
-  /// use the driver. Empty unless devices are followed.
+  /// Claims that have not been read since they were allocated, keyed by the pod on the node that names them. Such a pod
+  /// may use the driver. Empty unless SnapshotOptions::devices names DRA drivers.
   std::map<PodRef, std::string> unread_claims = {};
   /// True if the driver pods need only a restart according to the operator's RestartOnlyPredicate.
   bool restart_only = false;
@@ -208,7 +209,7 @@ struct NodeView {
   /// NodeMaintenances for the node in the requestor's namespace, sorted by name. nullopt: not read; an empty list means
   /// that the node has no NodeMaintenance.
   std::optional<std::vector<NodeMaintenance>> maintenances = std::nullopt;
-  /// nullopt: they were not read; `devices_status` contains the reason.
+  /// nullopt: the devices were not read; `devices_status` contains the reason.
   std::optional<NodeDevices> devices = std::nullopt;
   /// OK if `devices` were read, or if the options name no DRA drivers. NotFound if the cluster does not serve claims
   /// or slices. DataLoss if an object that may belong to the node cannot be read. Otherwise the error of a list, or
@@ -220,9 +221,9 @@ struct NodeView {
   friend bool operator==(const NodeView&, const NodeView&) = default;
 };
 
-/// The nodes that have been promised a slot (ADR 0005): maps the node's UID to the node's version that the promise is
-/// for. An empty version means that the version was lost. The version at which the node is read next is then used
-/// instead.
+/// The nodes that have been granted a slot (ADR 0005). Maps the UID of a node to the version of the node for which the
+/// slot is granted. An empty version means that the version was lost; the version at which the node is read next is
+/// then used instead.
 using Grants = std::map<std::string, std::string>;
 
 /// A limit on the nodes in progress that several engines share.
@@ -238,13 +239,13 @@ struct SharedSlots {
 struct GangsInterrupted {
   /// The revision of the rollout that caused them; empty: none.
   std::string revision = {};
-  /// Number of gangs by their number of interruptions. 0: the unit that interrupted them had done so for the previous
-  /// revision, too.
+  /// Number of gangs by their number of interruptions. 0: the gang was interrupted by a unit that had already
+  /// interrupted it for the previous revision.
   std::map<int, int> by_interruptions = {};
   friend bool operator==(const GangsInterrupted&, const GangsInterrupted&) = default;
 };
 
-/// The input of a rollout (UpgradePolicy::rollout) besides the nodes (ADR 0013).
+/// The input of a rollout (UpgradePolicy::rollout) in addition to the nodes (ADR 0013).
 struct RolloutFacts {
   /// The record as it was read, regardless of the replica that wrote it. nullopt: no record exists, and the rollout
   /// starts at its first stage.

@@ -7,9 +7,9 @@
 ///     Node node{.name = "gpu-7", .unschedulable = true};
 ///
 /// If a member of an object has a type that differs from the API's, `unreadable` names the member and the reason, as in
-/// `spec.unschedulable: expected a boolean, got a string`. Such an object always has a name and a namespace, and also
-/// has those of UID, version, labels, `node_name` and `owner_uid` that could be read. All other fields have their
-/// default values. Readers return such objects only on request (OnUnreadable::kMark in cluster_reads.h).
+/// `spec.unschedulable: expected a boolean, got a string`. Such an object always has its name and its namespace. UID,
+/// version, labels, `node_name` and `owner_uid` are set if they could be read. All other fields have their default
+/// values. Readers return such objects only on request (OnUnreadable::kMark in cluster_reads.h).
 #ifndef DRIVERUPGRADE_CLUSTER_TYPES_H_
 #define DRIVERUPGRADE_CLUSTER_TYPES_H_
 
@@ -79,9 +79,9 @@ struct ContainerStatus {
   std::string name = {};
   bool ready = false;
   int restart_count = 0;
-  /// False until its startup probe has succeeded or, without such a probe, until it runs.
+  /// False until the container's startup probe has succeeded or, without such a probe, until the container runs.
   bool started = true;
-  /// The container waits for its image, which cannot be pulled: the last attempt failed.
+  /// True if the container waits for its image, and the last attempt to pull it failed.
   bool image_pull_fails = false;
   /// Reason why the kubelet cannot start the container: `ErrImagePull`, `CreateContainerConfigError`, ... Empty if the
   /// kubelet can start it, or has not tried yet. Also empty for a container that starts and exits again
@@ -94,7 +94,7 @@ struct ContainerStatus {
 
 struct PodVolume {
   std::string name = {};
-  /// Name of the member of the Kubernetes volume that is set: `hostPath`, `emptyDir`, `csi`, ...
+  /// Type of the volume, spelled as in Kubernetes: `hostPath`, `emptyDir`, `csi`, ...
   std::string kind = {};
   /// Path on the node; empty unless the kind is `hostPath`.
   std::string host_path = {};
@@ -143,25 +143,28 @@ struct Pod {
   friend bool operator==(const Pod&, const Pod&) = default;
 };
 
-/// The node that the pod is bound to or, before that, the node that its affinity names; empty if there is neither.
+/// Returns the node that the pod is bound to or, before that, the node that its affinity names; empty if there is
+/// neither.
 const std::string& NodeOf(const Pod& pod);
-/// Succeeded or Failed.
+/// Returns true if the phase is Succeeded or Failed.
 bool IsFinished(const Pod& pod);
-/// The owner reference with `controller: true`, or nullptr.
+/// Returns the owner reference with `controller: true`, or nullptr.
 const OwnerReference* ControllerOf(const Pod& pod);
 /// Returns true if the controlling owner is an apps/v1 DaemonSet.
 bool IsDaemonSetPod(const Pod& pod);
-/// Running, with at least one container status, and every container ready.
+/// Returns true if the pod is Running, has at least one container status, and all its containers are ready.
 bool IsReady(const Pod& pod);
-/// Not ready: some container has not started yet, but no container has been restarted, or fails to pull its image or to
-/// start.
+/// Returns true if the pod is not ready because it is still starting: it is Pending, or a container has not started
+/// yet. False if a container was restarted, or fails to start or to pull its image.
 bool IsStarting(const Pod& pod);
-/// Some container or init container is not ready and has been restarted more than `restart_count_max` times.
+/// Returns true if a container or init container is not ready and has been restarted more than `restart_count_max`
+/// times.
 bool IsFailing(const Pod& pod, int restart_count_max);
-/// The label controller-revision-hash; empty if absent.
+/// Returns the label controller-revision-hash; empty if the pod does not have the label.
 std::string_view RevisionHash(const Pod& pod);
 
-/// Equal for equal pod templates; 0 if unknown. Excluded from comparisons because it follows from the other fields.
+/// A digest of a pod template, equal for equal templates; 0 if unknown. Ignored by comparisons because it follows from
+/// the other fields.
 struct TemplateDigest {
   std::uint64_t value = 0;
   friend bool operator==(const TemplateDigest&, const TemplateDigest&) { return true; }
@@ -172,7 +175,7 @@ struct DaemonSet {
   std::string name = {};
   std::string uid = {};
   std::int64_t generation = 0;
-  /// status.observedGeneration: while it is behind, the newest ControllerRevision may be the old one.
+  /// status.observedGeneration. While it is less than `generation`, the newest ControllerRevision may be outdated.
   std::int64_t observed_generation = 0;
   StringMap labels = {};
   StringMap annotations = {};
@@ -187,7 +190,7 @@ struct DaemonSet {
   friend bool operator==(const DaemonSet&, const DaemonSet&) = default;
 };
 
-/// Returns true if the node's labels allow the DaemonSet to have a pod there.
+/// Returns true if the node's labels allow the DaemonSet to have a pod on the node.
 bool Wants(const DaemonSet& daemon_set, const Node& node);
 
 struct ControllerRevision {
@@ -243,8 +246,8 @@ struct MaintenanceDrain {
   std::string pod_selector = {};
   /// In whole seconds; zero waits indefinitely.
   absl::Duration timeout = absl::Seconds(300);
-  /// `podEvictionFilters[].byResourceNameRegex`: only pods that request a resource that matches one of them. Empty: all
-  /// pods.
+  /// `podEvictionFilters[].byResourceNameRegex`: only pods that request a resource matching one of these expressions
+  /// are evicted. Empty: all pods.
   std::vector<std::string> resource_name_filters = {};
   friend bool operator==(const MaintenanceDrain&, const MaintenanceDrain&) = default;
 };
@@ -259,9 +262,9 @@ struct NodeMaintenance {
   std::optional<absl::Time> deletion_timestamp = {};
   /// UID of the Node in the owner references; empty until the operator has processed the object.
   std::string node_uid = {};
-  /// The requestor that created it; immutable.
+  /// The requestor that created the object; immutable.
   std::string requestor_id = {};
-  /// Set of further requestors that rely on it.
+  /// Further requestors that rely on the object; a set.
   std::vector<std::string> additional_requestors = {};
   std::string node_name = {};
   bool cordon = true;
@@ -285,7 +288,7 @@ struct Lease {
   std::string holder = {};
   /// In whole seconds.
   absl::Duration duration = absl::ZeroDuration();
-  /// Microseconds.
+  /// With a precision of microseconds.
   absl::Time acquire_time = absl::UnixEpoch();
   absl::Time renew_time = absl::UnixEpoch();
   int transitions = 0;

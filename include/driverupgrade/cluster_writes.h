@@ -107,9 +107,9 @@ struct MaintenanceCall {
   enum class Kind : std::uint8_t {
     kCreate,           ///< Requests the node.
     kJoin,             ///< Adds us to another requestor's object.
-    kLeave,            ///< Removes us from it.
+    kLeave,            ///< Removes us from another requestor's object.
     kReportFailure,    ///< Sets the condition RequestorFailed.
-    kWithdrawFailure,  ///< Sets it to False.
+    kWithdrawFailure,  ///< Sets the condition RequestorFailed to False.
     kDelete,           ///< Releases the node.
   };
   Kind kind = Kind::kCreate;
@@ -164,7 +164,7 @@ enum class Refusal : std::uint8_t {
   kThrottled,             ///< 429 without a budget as its cause: the server is busy.
   kSeveralBudgets,        ///< More than one budget matches: refused until an administrator changes that.
   kNamespaceTerminating,  ///< Nothing can be created in the namespace, evictions included.
-  kOther,                 ///< The request failed: for a PodAttempt, never for an EvictionAnswer.
+  kOther,                 ///< The request failed. Used in a PodAttempt, never in an EvictionAnswer.
 };
 /// `accepted`, `refused by a disruption budget`, ...
 std::string_view ToString(Refusal refusal);
@@ -175,7 +175,7 @@ struct EvictionAnswer {
   Refusal refusal = Refusal::kNone;
   /// The pod did not exist, or another pod has its name.
   bool gone = false;
-  /// Name of the refusing budget if the server returned it.
+  /// Name of the budget that refused the eviction, if the server returned the name.
   std::string budget = {};
   /// The server's message, for logs and Events.
   std::string message = {};
@@ -215,8 +215,9 @@ struct RecordEventParams {
   friend bool operator==(const RecordEventParams&, const RecordEventParams&) = default;
 };
 
-/// Returns true if the result of a write proves that the write changed nothing. This follows from its code (contract of
-/// cluster_facade.h), or from the mark that a transport sets on a request that it did not send (MarkRequestNotSent).
+/// Returns true if the result of a write proves that the write changed nothing. This follows from the status code (see
+/// the contract in cluster_facade.h), or from the mark that a transport sets if it did not send the request
+/// (MarkRequestNotSent).
 bool WasNotApplied(const absl::Status& status);
 
 }  // namespace driverupgrade

@@ -6,7 +6,7 @@
 ///
 ///     const DeviceTaintRule rule{.name = "gpu.nvidia.com-gpu-7", .driver = "gpu.nvidia.com", .pool = "gpu-7"};
 ///
-/// A cluster serves device taint rules in version v1 since Kubernetes 1.37, and claims and slices in v1 since 1.34.
+/// Kubernetes serves claims and slices in version v1 from 1.34 on, and device taint rules in v1 from 1.37 on.
 #ifndef DRIVERUPGRADE_DEVICE_TYPES_H_
 #define DRIVERUPGRADE_DEVICE_TYPES_H_
 
@@ -22,7 +22,7 @@
 namespace driverupgrade {
 
 enum class DeviceTaintEffect : std::uint8_t {
-  kNone,        ///< Only reports what another effect would do.
+  kNone,        ///< Taints nothing; the rule's status reports what another effect would do.
   kNoSchedule,  ///< New claims are not allocated unless they tolerate the taint; existing allocations stay.
   kNoExecute,   ///< Pods are deleted as well, without regard to disruption budgets. Never used by this library.
 };
@@ -70,7 +70,7 @@ struct ClaimConsumer {
 struct AllocatedPool {
   std::string driver = {};
   std::string pool = {};
-  /// Some devices are shared with the claims of ordinary users, for example for monitoring.
+  /// True if the claim has admin access, for example for monitoring. Its devices may then be shared with other claims.
   bool admin_access = false;
   friend bool operator==(const AllocatedPool&, const AllocatedPool&) = default;
   friend auto operator<=>(const AllocatedPool&, const AllocatedPool&) = default;
@@ -86,10 +86,10 @@ struct ResourceClaim {
   std::string pod_uid = {};
   /// status.allocation.devices.results, sorted, without duplicates; empty if nothing is allocated.
   std::vector<AllocatedPool> allocated = {};
-  /// status.allocation.allocationTimestamp, in whole seconds; nullopt if nothing is allocated, or before 1.36.
+  /// status.allocation.allocationTimestamp, in whole seconds; nullopt if nothing is allocated, or before Kubernetes
+  /// 1.36.
   std::optional<absl::Time> allocation_time = {};
-  /// Users of the claim. A pod is listed from the time before it is bound until it has finished or is deleted. Sorted
-  /// by UID.
+  /// Users of the claim. A pod is listed before it is bound, and until it has finished or is deleted. Sorted by UID.
   std::vector<ClaimConsumer> reserved_for = {};
   std::optional<absl::Time> deletion_timestamp = {};
   std::string unreadable = {};

@@ -1,4 +1,4 @@
-/// Decides which pods of a node to evict, and which of them now.
+/// Decides which pods of a node must be evicted, and which of them now.
 ///
 /// Defines DrainManager, DrainablePods, PodSelection, EvictionRound, CordonPatch and UncordonPatch.
 ///
@@ -33,14 +33,14 @@ struct PodSelection {
   };
   /// Pods to be evicted. Includes terminating pods, regardless of the policy, because the drain waits for them.
   std::vector<const Pod*> evict = {};
-  /// Pods that block the drain and that the policy does not allow the engine to evict. Any of these fails a drain
-  /// before it starts.
+  /// Pods that block the drain because the policy does not allow the engine to evict them. A drain with such a pod
+  /// fails before it starts.
   std::vector<Blocked> blocked = {};
-  /// DaemonSet, static and own pods, which stay.
+  /// Pods that stay: pods of DaemonSets, static pods, and the operator's own pod.
   std::vector<const Pod*> left_alone = {};
 };
 
-/// One level-triggered check of the pods that must go.
+/// The result of one level-triggered check of the pods that must leave the node.
 struct EvictionRound {
   /// Nothing is left to wait for.
   bool finished = false;
@@ -54,10 +54,10 @@ struct EvictionRound {
 /// `policy.drain->pod_selector = policy.drain->pod_selector.And(DrainablePods(identity))`.
 LabelSelector DrainablePods(const DriverIdentity& identity);
 
-/// Returns the patch by which `program` cordons the node for its own work, alongside the engines of drivers. It joins
-/// the cordon of an upgrade, and an engine joins the program's: no program lifts a cordon that another one needs. The
-/// patch adds the name of the program to kCordonedByAnnotation, and sets its state label to show that it is running.
-/// Empty if the program has already cordoned the node, or if an administrator has, because that cordon is sufficient.
+/// Returns the patch by which `program` cordons the node for its own work, alongside the engines of drivers. The
+/// program and the engines share one cordon, and none of them lifts a cordon that another one needs. The patch adds the
+/// name of the program to kCordonedByAnnotation, and sets the program's state label to show that it is running. Empty
+/// if the program has already cordoned the node, or if an administrator has, whose cordon is sufficient.
 PatchNodeParams CordonPatch(const Node& node, const DriverIdentity& program);
 
 /// Returns the patch by which `program` removes its name, and the cordon as well unless an upgrade of a driver needs
@@ -73,7 +73,7 @@ class DrainManager {
   /// Applies the filters without a selector, for pods that were selected in another way.
   PodSelection Classify(const std::vector<const Pod*>& pods, bool force, bool delete_empty_dir) const;
 
-  /// Decides which of `pods` (all pods of `view`) to request now, given the earlier attempts. A pod that is still
+  /// Decides which of `pods` (all of them pods of `view`) to evict now, given the earlier attempts. A pod that is still
   /// terminating after its grace period on a node that is not ready counts as deleted.
   EvictionRound Pace(const std::vector<const Pod*>& pods, const NodeView& view, absl::Time now) const;
 

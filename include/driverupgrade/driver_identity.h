@@ -22,15 +22,15 @@
 
 namespace driverupgrade {
 
-/// Node annotation with the owners of the node's cordon: a comma-separated, sorted set of DriverIdentity::Name() of the
-/// upgrades that rely on it. One key for all domains and drivers.
+/// Node annotation with the owners of the node's cordon: the sorted, comma-separated DriverIdentity::Name() of each
+/// upgrade that relies on the cordon. All domains and drivers use this one key.
 inline constexpr std::string_view kCordonedByAnnotation = "driverupgrade/cordoned-by";
 
 class DriverIdentity {
  public:
   /// `domain` is a DNS-1123 subdomain ("nvidia.com"); `driver` starts and ends with a lower-case letter or digit and
-  /// may contain `-`, `_` and `.` inside. Errors: InvalidArgument, including when the longest key would exceed the 63
-  /// characters that Kubernetes allows after the `/`: a driver name has at most 13.
+  /// may contain `-`, `_` and `.` inside. Errors: InvalidArgument, also if the longest key would exceed the 63
+  /// characters that Kubernetes allows after the `/`. A driver name therefore has at most 13 characters.
   [[nodiscard]] static absl::StatusOr<DriverIdentity> Create(std::string_view domain, std::string_view driver);
 
   const std::string& domain() const;
@@ -44,7 +44,7 @@ class DriverIdentity {
   const std::string& SkipUpgradeLabel() const;
   /// Pod label; consumers add `<key>!=true` to the drain selector.
   const std::string& SkipDrainPodLabel() const;
-  /// Node annotation; any value except the empty one means that the driver waits to be loaded.
+  /// Node annotation; any non-empty value means that the driver waits to be loaded.
   const std::string& SafeLoadAnnotation() const;
   /// Node annotation; its presence means that an administrator had cordoned the node before the upgrade.
   const std::string& InitiallyUnschedulableAnnotation() const;
@@ -60,14 +60,14 @@ class DriverIdentity {
   const std::string& EventReason() const;
 
   // Not in the Go library, from here on. Node annotation `<state>@<unix seconds>@<target revision>`: the start of the
-  // current waiting stage.
+  // node's current phase.
   const std::string& StageAnnotation() const;
   /// Node annotation: the target revision at which the upgrade of the node failed.
   const std::string& FailedRevisionAnnotation() const;
-  /// Node annotation `<count>@<unix seconds>`: number of times that the upgrade of the node has failed at that
-  /// revision, and the time of the last failure.
+  /// Node annotation `<count>@<unix seconds>`: number of times that the upgrade of the node has failed at the revision
+  /// in FailedRevisionAnnotation, and the time of the last failure.
   const std::string& FailuresAnnotation() const;
-  /// Node annotation: the FailureClass of the node's last failure, for policies that count classes.
+  /// Node annotation: the FailureClass of the node's last failure, for policies that count failures by class.
   const std::string& FailureClassAnnotation() const;
   /// Node annotation: the cause of the failure, as text in at most 256 bytes of UTF-8. Kubernetes deletes Events after
   /// an hour; this annotation stays until the node leaves upgrade-failed.

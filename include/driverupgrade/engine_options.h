@@ -60,7 +60,7 @@ struct ExecutorOptions {
 ///
 /// The grants are an entry of a ConfigMap, `<domain>_<driver>`; drivers, and owners of one driver's nodes, may share
 /// one ConfigMap. Its other entries are kept. A deleted ConfigMap is created again with the remembered grants. Deleting
-/// the ConfigMap, or lines of it, while two replicas lead or a write is in progress invalidates the guarantee for the
+/// the ConfigMap, or lines in it, while two replicas lead or a write is in progress invalidates the guarantee for the
 /// affected nodes.
 struct AdmissionLedgerOptions {
   /// Namespace and name of the ConfigMap. The same for all replicas.

@@ -1,4 +1,5 @@
-/// The reason why a node does not move, and when that can change; also other facts that an administrator should know.
+/// Gates: the reason why a node does not move, and when that can change. Findings: problems that an administrator
+/// should know about.
 ///
 /// Defines Gate with its GateSubject and GateCount, GateReason, and kGates with the properties of each reason; Finding
 /// and FindingCode.
@@ -39,7 +40,7 @@ enum class GateReason : std::uint8_t {
   kGroup,           ///< The rules for the node's group do not allow it to start now.
   kGangRuns,        ///< A gang with pods on the node may finish, or save its work, before it is interrupted.
   kSkipLabel,       ///< The node's skip label is `true`.
-  kCordoned,        ///< An administrator's cordon, and the policy ignores such nodes.
+  kCordoned,        ///< An administrator cordoned the node, and the policy ignores such nodes.
   kNodeNotReady,    ///< The node is not Ready, and its upgrade has not started.
   kNodeLeaves,      ///< The node is about to leave the cluster.
   kMachineConfig,   ///< OpenShift's Machine Config Operator is about to reboot the node.
@@ -61,24 +62,24 @@ enum class GateReason : std::uint8_t {
   kEvictionRefused,   ///< An eviction failed for another reason and is retried.
   kUndeletablePods,   ///< Pods that the policy does not allow the engine to evict are in the way.
   kHook,              ///< A callback of the embedding operator has failed for a pod.
-  kDevicesTainted,    ///< The node's devices are being tainted, the taint has to settle, or it is being removed.
+  kDevicesTainted,    ///< The node's devices are being tainted, the taint must still settle, or it is being removed.
   kDevicesUnfit,      ///< The policy isolates devices, which is not possible on this node.
-  kDevicesInUse,      ///< A pod that is not bound to the node yet holds one of its devices, or a claim is not read yet.
+  kDevicesInUse,      ///< A pod that is not bound yet holds a device of the node, or a claim has not been read yet.
   // While the driver is replaced.
   kDriverPodMissing,      ///< No driver pod on the node.
   kDriverPodTerminating,  ///< The old driver pod still exists.
   kDriverPodNotReady,     ///< The new driver pod is not ready yet.
-  kDevicesMissing,        ///< The driver is ready, but some devices are not published again.
+  kDevicesMissing,        ///< The driver is ready, but has not published all devices again.
   kSafeLoad,              ///< The driver waits to be loaded, but the node is not evacuated.
   kValidation,            ///< Validation pods are missing or not ready.
-  kFailed,                ///< The upgrade failed: waits for repair, for a new revision or for a retry.
+  kFailed,                ///< The upgrade failed; the node waits for a repair, a new revision or a retry.
 };
 /// The party whose action opens a gate.
 enum class GateOpener : std::uint8_t {
   kRollout,        ///< The rollout itself: slots that become free, responses of the API server.
   kAdministrator,  ///< An administrator: by changing the policy or a label, or by a repair.
-  kOtherOperator,  ///< Another operator: of another driver, of maintenance, or a callback of the embedding operator.
-  kWorkloads,      ///< The pods on the node and their disruption budgets, or rather their owners.
+  kOtherOperator,  ///< Another driver's operator, the maintenance operator, or a callback of the embedding operator.
+  kWorkloads,      ///< The owners of the pods on the node and of their disruption budgets.
   kDriver,         ///< The driver's DaemonSet, its pods, and the validation pods.
   kClock,          ///< Time alone.
 };
@@ -164,14 +165,14 @@ enum class GateSubjectKind : std::uint8_t {
   kDriver,           ///< Another driver on the node; its name is `<domain>/<driver>`.
   kApproval,         ///< The approval that opens the gate; its name is `<stage>@<revision>`.
   kStage,            ///< A stage of the rollout.
-  kGroup,            ///< Nodes that start together, and that alone would exceed a limit.
+  kGroup,            ///< Nodes that start together, and exceed a limit even if no other node is in progress.
 };
-/// Returns Kubernetes' name of the kind. `Driver`, `Approval`, `Stage` and `Group` are not objects.
+/// Returns the name of the kind in Kubernetes. `Driver`, `Approval`, `Stage` and `Group` are not Kubernetes objects.
 std::string_view ToString(GateSubjectKind kind);
 
 /// The object, driver, approval, stage or group that a gate is about.
 struct GateSubject {
-  // Defined in gate.cc: most copies of a gate have no subject, and must not contain this code.
+  // Defined in gate.cc so that this code is not inlined wherever a gate is copied: most gates have no subject.
   GateSubject(GateSubjectKind kind, std::string ns, std::string name);
   GateSubject(const GateSubject& other);
   GateSubject(GateSubject&& other) noexcept;
@@ -201,15 +202,15 @@ struct Gate {
   GateReason reason = GateReason::kUnsettled;
   /// Text that names the budget, pod, driver or deadline. Programs read the other members instead.
   std::string detail = {};
-  /// Time of the next attempt, or deadline of the stage. Nothing changes before this time unless the cluster changes.
+  /// Time of the next attempt, or deadline of the phase. Nothing changes before this time unless the cluster changes.
   std::optional<absl::Time> not_before = std::nullopt;
   /// The node fails at this time if the gate is still closed then. nullopt: this wait has no deadline.
   std::optional<absl::Time> fails_at = std::nullopt;
   /// nullopt: the gate is not about one object, or it is about the node itself.
   std::optional<GateSubject> subject = std::nullopt;
-  /// For limits and stages.
+  /// Set for limits and stages.
   std::optional<GateCount> count = std::nullopt;
-  /// Position among the nodes that wait for a limit, from 1; 0: the node does not wait for one.
+  /// Position among the nodes that wait for a limit, starting at 1; 0: the node does not wait for a limit.
   int place = 0;
   friend bool operator==(const Gate&, const Gate&) = default;
 };
@@ -222,15 +223,15 @@ enum class FindingCode : std::uint8_t {
   kRevisionUnknown,       ///< The target revision of a DaemonSet is not known.
   kPodWithoutRevision,    ///< A driver pod has no controller-revision-hash label.
   kUpdateStrategy,        ///< A driver DaemonSet does not use OnDelete: Kubernetes restarts its pods on its own.
-  kTimerRestarted,        ///< A timer or a count of failures was not trustworthy and was restarted.
+  kTimerRestarted,        ///< A timer or a failure count could not be trusted and was restarted.
   kPodLeftAlone,          ///< A DaemonSet or static pod uses the driver; an eviction would not keep it away.
   kForeignCordon,         ///< The cordon set names a driver that is done; the cordon is treated as an administrator's.
-  kClaimLeftBehind,       ///< An upgrade left a NodeMaintenance behind on a node that is done; it is withdrawn.
+  kClaimLeftBehind,       ///< An upgrade left a NodeMaintenance behind on a node that is done; the engine withdraws it.
   kHookFailed,            ///< A callback of the embedding operator failed.
   kLedger,                ///< The AdmissionLedger cannot be used, so no node starts, or it has invalid lines.
   kRollout,               ///< The rollout is halted or waits for an approval, or its record is invalid.
-  kReadFailed,            ///< A part of the cluster that concerns one node could not be read.
-  kUnreadable,            ///< An object cannot be read, because a member has a wrong type; affected nodes wait.
+  kReadFailed,            ///< Data about one node could not be read.
+  kUnreadable,            ///< An object cannot be read, because a member has the wrong type; affected nodes wait.
   kDriverPodCannotStart,  ///< The kubelet cannot start the new driver pod because of its image or its configuration.
   kNoDaemonSet,           ///< The driver's labels and namespace match no DaemonSet.
   kNothingIsEvicted,      ///< The policy evicts no pods: drivers are replaced while pods use them.
@@ -243,12 +244,12 @@ enum class FindingCode : std::uint8_t {
 };
 std::string_view ToString(FindingCode code);
 
-/// A fact about the cluster that an administrator should know. It holds back at most the node that it concerns:
+/// A problem in the cluster that an administrator should know about. It blocks at most the node that it concerns:
 ///
 ///     for (const Finding& finding : plan.findings) log.Warn(ToString(finding.code), finding.message);
 struct Finding {
   FindingCode code = FindingCode::kUnknownState;
-  /// Empty if it does not concern a single node.
+  /// Empty if the finding does not concern a single node.
   std::string node = {};
   /// The problem and its consequences, as one sentence.
   std::string message = {};

@@ -46,7 +46,7 @@ class LabelSelector {
   /// Selects nothing: the meaning of a null selector in a disruption budget.
   static LabelSelector Nothing();
 
-  /// Selects the objects that both select.
+  /// Returns a selector that matches an object if both selectors match it.
   LabelSelector And(const LabelSelector& other) const;
 
   bool Matches(const StringMap& labels) const;
@@ -54,7 +54,7 @@ class LabelSelector {
   bool empty() const { return !nothing_ && requirements_.empty(); }
   const std::vector<Requirement>& requirements() const { return requirements_; }
   /// The canonical query form, sorted by key, for `labelSelector=`. Uses `=` even if the text had `==` or `in` with one
-  /// value. For Nothing(), it is a contradiction, which selects nothing.
+  /// value. For Nothing(), the result is a contradiction, which selects nothing.
   std::string ToString() const;
 
   friend bool operator==(const LabelSelector&, const LabelSelector&) = default;

@@ -51,7 +51,7 @@ struct MetricsSnapshot {
   /// DriverIdentity::Name.
   std::string driver = {};
 
-  /// State of the last pass; zero before the first pass, and while the engine releases the nodes (Release).
+  /// Counts as of the last pass; zero before the first pass, and while the engine releases the nodes (Release).
   Tally nodes = {};
   UpgradeBudget budget = {};
   /// Number of waiting nodes by reason; a reason is included once it has appeared.
@@ -96,7 +96,7 @@ struct MetricsSnapshot {
   std::uint64_t reconcile_errors = 0;
   /// Time of the last successful pass; nullopt before the first.
   std::optional<absl::Time> last_success = std::nullopt;
-  /// The last pass was one of `reconcile_errors`.
+  /// True if the last pass was one of `reconcile_errors`.
   bool failing = false;
   /// Time at which a node last entered a state; before that, the time of the first pass; nullopt before the first pass.
   std::optional<absl::Time> last_progress = std::nullopt;
@@ -146,9 +146,9 @@ struct RequestFigures {
 ///     ...
 ///     RequestFigures now = meter->Snapshot();
 ///
-/// A program with another transport or client calls the meter itself; kubernetes/http_transport.h has a transport that
-/// uses one. Values must come from closed sets, never from names of objects, because each new combination is kept
-/// indefinitely. Counters start at 0 with the meter. Thread-safe.
+/// A program with another transport or client calls the meter itself, as MakeMeteredTransport in
+/// kubernetes/http_transport.h does. Values must come from closed sets, never from names of objects, because each new
+/// combination is kept indefinitely. Counters start at 0 with the meter. Thread-safe.
 class RequestMeter {
  public:
   void Count(const RequestKind& kind);

@@ -84,8 +84,9 @@ struct LogRecord {
 /// May be called by several threads at the same time.
 using LogSink = std::function<void(const LogRecord& record)>;
 
-/// `level=info msg="node moved" node=gpu-7 to=drain-required`. Values from the cluster are quoted if necessary and
-/// control characters are escaped, so that values cannot forge a line; each value is cut at 1 KiB.
+/// Returns a line such as `level=info msg="node moved" node=gpu-7 to=drain-required`. Values from the cluster are
+/// quoted if necessary and control characters are escaped, so that values cannot forge a line; each value is cut at 1
+/// KiB.
 std::string FormatLogfmt(const LogRecord& record);
 
 /// Logs every transition with its reason, every change of a gate, every finding once while it lasts, failures,

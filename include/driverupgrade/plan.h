@@ -28,8 +28,8 @@
 
 namespace driverupgrade {
 
-/// Counts of nodes. Each is a sum over a predicate, so a count stays exact if the contribution of one node is
-/// subtracted and added again. Never negative.
+/// Counts of nodes. Each count is the number of nodes that satisfy a condition, so it stays exact if the contribution
+/// of one node is subtracted and added again. Never negative.
 struct Tally {
   int total = 0;        ///< Nodes in the snapshot: the base of percentages.
   int pending = 0;      ///< In upgrade-required.
@@ -48,7 +48,7 @@ struct Tally {
   /// Nodes by UpgradeState. A node with an unknown state label counts only in `total` and `in_progress`.
   std::array<int, kAllUpgradeStates.size()> by_state = {};
   int InState(UpgradeState state) const { return by_state[static_cast<std::size_t>(state)]; }
-  /// Number of nodes in progress, without nodes that are stuck: failed nodes, and nodes with an unknown state label.
+  /// Returns the number of nodes in progress, without stuck nodes: failed nodes, and nodes with an unknown state label.
   int Moving() const;
   Tally& operator+=(const Tally& other);
   Tally& operator-=(const Tally& other);
@@ -62,7 +62,7 @@ struct UpgradeBudget {
   /// nullopt: no limit.
   std::optional<int> parallel_max = std::nullopt;
   int parallel_used = 0;
-  /// A limit on slots that other engines share; nullopt: none.
+  /// A limit on slots that this engine shares with other engines; nullopt: none.
   std::optional<SharedSlots> shared = std::nullopt;
   std::optional<int> unavailable_max = std::nullopt;
   int unavailable = 0;
@@ -71,11 +71,11 @@ struct UpgradeBudget {
   /// Number of failed nodes at which no further node starts; nullopt: no limit.
   std::optional<int> failures_max = std::nullopt;
   int failed = 0;
-  /// The used-up entry of FailurePolicy::by_class, as text for messages; empty: none.
+  /// The entry of FailurePolicy::by_class that is used up, as text for messages; empty: none.
   std::string failed_class = {};
   /// Returns true if too many nodes have failed for another node to be admitted.
   bool Halted() const { return (failures_max && failed >= *failures_max) || !failed_class.empty(); }
-  /// Slots that both limits leave; INT_MAX without a limit.
+  /// Number of slots that both limits leave free; INT_MAX without a limit.
   int ParallelFree() const;
   /// Number of further nodes that may become unavailable; INT_MAX without a limit.
   int Headroom() const;
@@ -89,26 +89,26 @@ struct PlannedEvent {
   friend bool operator==(const PlannedEvent&, const PlannedEvent&) = default;
 };
 
-/// The actions for one node. Execute them in the order of the fields from `confirm` on; the first one that is not
+/// The actions for one node. Execute them in the order of the fields from `confirm` on; the first action that is not
 /// acknowledged cancels the rest.
 struct NodePlan {
   std::string node = {};
   std::string uid = {};
-  /// The version on which the judgement is based: the precondition of the patch.
+  /// The version on which the verdict is based: the precondition of the patch.
   std::string resource_version = {};
   UpgradeState from = UpgradeState::kUnknown;
   /// The states entered, in order; empty if the node stays in `from`.
   std::vector<UpgradeState> path = {};
   /// The reason for the last transition, or for the requests, as text for logs and Events.
   std::string reason = {};
-  /// The plan uses up budget: with an AdmissionLedger, no part of it may be sent before the node has a grant for
-  /// `resource_version`.
+  /// True if the plan uses up budget: with an AdmissionLedger, none of its requests may be sent before the node has a
+  /// grant for `resource_version`.
   bool needs_grant = false;
 
-  /// The NodeMaintenance that the rest relies on: it is patched without a change, which fails if it differs from the
-  /// one that was judged. After such a failure, `patch` counts as refused, too (AttemptLog::PatchAnswered).
+  /// The NodeMaintenance on which the other actions rely. It is patched without a change, which fails if the object
+  /// differs from the judged version. After such a failure, `patch` counts as refused, too (AttemptLog::PatchAnswered).
   std::optional<NodeMaintenance> confirm = std::nullopt;
-  /// One write with everything that changes on the node. Its own name, UID and version are empty; the ones above apply.
+  /// One write with all changes to the node. Its own name, UID and version are empty; the fields above apply.
   std::optional<PatchNodeParams> patch = std::nullopt;
   /// Sent in this order.
   std::vector<DeviceCall> devices = {};
@@ -117,7 +117,7 @@ struct NodePlan {
   /// Pods to delete: driver pods, so that their DaemonSet replaces them; or pods whose time for an eviction has ended
   /// (OnTimeout).
   std::vector<PodRef> remove = {};
-  /// True: these pods are deleted with a grace period of zero (OnTimeout::kForceDelete).
+  /// True if the pods in `remove` are deleted with a grace period of zero (OnTimeout::kForceDelete).
   bool force_remove = false;
   /// UIDs of the pods in `evict` that were given a device after it had been tainted.
   std::vector<std::string> late_holders = {};
@@ -138,7 +138,7 @@ struct NodePlan {
 
 struct NodeGate {
   std::string node = {};
-  /// The state in which the node waits: the one after this plan's patch, if there is one.
+  /// The state in which the node waits: if this plan has a patch, the state after the patch.
   UpgradeState state = UpgradeState::kUnknown;
   Gate gate = {};
   friend bool operator==(const NodeGate&, const NodeGate&) = default;
@@ -148,7 +148,7 @@ struct NodeGate {
 struct NodeReading {
   std::string uid = {};
   std::string resource_version = {};
-  /// The node's state, or a state that an unsettled patch may have set, holds a slot.
+  /// True if the node holds a slot in its state, or in a state that an unsettled patch may have set.
   bool holds_slot = false;
   friend bool operator==(const NodeReading&, const NodeReading&) = default;
 };
@@ -161,8 +161,8 @@ struct RolloutStageStatus {
   int under_way = 0;
   int done = 0;
   int failed = 0;
-  /// Number of nodes that the stage continues without because they are not Ready or leave the cluster. `nodes` does not
-  /// include them.
+  /// Number of nodes that the stage does not wait for because they are not Ready or are leaving the cluster. `nodes`
+  /// does not include them.
   int left_out = 0;
   /// `1 of 8 left out: n3, NotReady since 2026-11-26T12:00:00Z`; empty if `left_out` is zero.
   std::string why_left_out = {};
@@ -228,15 +228,15 @@ struct Plan {
   bool gates_complete = true;
   /// Unless `gates_complete`: nodes, sorted by name, that no longer have a gate or no longer exist.
   std::vector<std::string> ungated = {};
-  /// True if all changed nodes were judged. Otherwise no node starts by this plan, the next plan continues, and
-  /// `totals`, `budget` and `rollout` come from the last finished plan, or are empty before the first. Step always
-  /// finishes; an engine that reads a cache may not (EngineOptions::nodes_per_pass).
+  /// True if all changed nodes were judged. Otherwise this plan starts no node, and the next plan continues with the
+  /// remaining nodes. `totals`, `budget` and `rollout` then come from the last finished plan, or are empty before the
+  /// first. Step always finishes; an engine that reads a cache may not (EngineOptions::nodes_per_pass).
   bool finished = true;
   /// Counts before this plan is carried out.
   Tally totals = {};
   UpgradeBudget budget = {};
   std::vector<Finding> findings = {};
-  /// Time of the next judgement even if nothing changes.
+  /// Time at which the nodes must be judged again even if nothing changes.
   std::optional<absl::Time> wake_at = std::nullopt;
   /// Nodes whose pods the decisions depend on, sorted by name: read them before the next Step.
   std::vector<std::string> pod_interest = {};
@@ -259,8 +259,8 @@ struct NodeOutcome {
   int evictions_accepted = 0;
   int evictions_refused = 0;
   int pods_deleted = 0;
-  /// Number of gangs (RolloutPolicy::gangs) that these evictions and deletions interrupted, without gangs that another
-  /// node of the unit had already interrupted.
+  /// Number of gangs (RolloutPolicy::gangs) that these evictions and deletions interrupted, excluding gangs that
+  /// another node of the unit had already interrupted.
   int gangs_interrupted = 0;
   /// Number of evicted pods that were given a device after it had been tainted (NodePlan::late_holders).
   int late_holders_evicted = 0;
@@ -275,15 +275,15 @@ struct NodeStatus {
   std::string name = {};
   /// Follows from the node's label or, if another client removed it, from its other marks.
   UpgradeState state = UpgradeState::kUnknown;
-  /// Time at which the node entered the state, if one of its annotations contains it.
+  /// Time at which the node entered the state, if one of its annotations contains that time.
   std::optional<absl::Time> since = std::nullopt;
   /// Revision of the driver pod; empty unless there is exactly one driver pod.
   std::string revision = {};
-  /// The driver pod has the target revision of its DaemonSet.
+  /// True if the driver pod has the target revision of its DaemonSet.
   bool up_to_date = false;
-  /// The node has a driver pod, and all its driver pods are Ready.
+  /// True if the node has a driver pod, and all its driver pods are Ready.
   bool driver_ready = false;
-  /// The node counts against `maxUnavailable`.
+  /// True if the node counts against `maxUnavailable`.
   bool unavailable = false;
   /// Name of its stage; empty without a rollout.
   std::string stage = {};

@@ -24,21 +24,21 @@ namespace driverupgrade {
 /// old pod no longer exists.
 struct DriverPods {
   bool none = true;
-  /// It is unknown whether one of the pods is up to date; `why_unknown` contains the reason.
+  /// True if it is unknown whether one of the pods is up to date; `why_unknown` contains the reason.
   bool unknown = false;
   std::string why_unknown = {};
-  /// At least one pod of a DaemonSet does not have the target revision.
+  /// True if at least one pod of a DaemonSet does not have the target revision.
   bool out_of_date = false;
   /// Pods to delete so that they are replaced: out of date, orphaned (without an owner), or requested by UID.
   /// Terminating pods are not included.
   std::vector<const Pod*> to_restart = {};
-  /// At least one pod has no owner.
+  /// True if at least one pod has no owner.
   bool orphaned = false;
   /// A driver pod, old or current, that is terminating.
   const Pod* terminating = nullptr;
-  /// There is a driver pod, and every driver pod is up to date, ready and not terminating.
+  /// True if there is a driver pod, and every driver pod is up to date, ready and not terminating.
   bool ready = false;
-  /// A pod that is up to date, but not ready, and keeps restarting.
+  /// A pod that is up to date, but keeps restarting without becoming ready.
   const Pod* failing = nullptr;
   /// A pod that is up to date, but not ready.
   const Pod* not_ready = nullptr;
@@ -54,8 +54,8 @@ class PodManager {
   DriverPods Assess(const NodeView& view, const DriverFacts& driver, std::string_view restart_pod,
                     int restart_count_max) const;
 
-  /// Pods that the policy waits for: they match the selector and are Running or Pending. Pods of DaemonSets and static
-  /// pods are excluded, because they never finish.
+  /// Returns the pods that the policy waits for: they match the selector and are Running or Pending. Pods of DaemonSets
+  /// and static pods are excluded, because they never finish.
   std::vector<const Pod*> AwaitedPods(const std::vector<Pod>& pods, const WaitForCompletionPolicy& policy) const;
 
   /// Selects the pods that use the driver, by the operator's filter or the policy's selector, and applies the drain's

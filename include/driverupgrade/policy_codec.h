@@ -28,7 +28,7 @@
 
 namespace driverupgrade {
 
-/// Values of fields that a document omits. The two operators differ.
+/// Values of fields that a document omits. They differ between the two operators.
 struct PolicyDefaults {
   bool auto_upgrade = false;
   std::optional<CountOrPercent> max_unavailable = std::nullopt;

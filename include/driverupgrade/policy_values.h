@@ -38,8 +38,8 @@ using CountOrPercent = std::variant<Count, Percent>;
 /// is 1. Saturates instead of overflowing.
 int ScaledLimit(const CountOrPercent& limit, int total);
 
-/// A time zone: its name, and its offsets from UTC. Decisions read no time zone files. Only the reader of a policy
-/// does: abseil natively, and the host in the C interface. Copies share one table.
+/// A time zone: its name, and its offsets from UTC. Decisions read no time zone files. The files are read when a policy
+/// is read: by abseil in native programs, and by the host in programs that use the C interface. Copies share one table.
 class TimeZoneTable {
  public:
   /// An offset from UTC, positive to the east, and the time at which it starts to apply. The first offset of a table

@@ -7,8 +7,8 @@
 ///     rollout.stages = {{.name = "canary", .nodes = Count{2}, .soak = absl::Hours(1), .approval = Approval::kManual}};
 ///     rollout.closed = {{.first = absl::CivilDay(2026, 12, 24), .last = absl::CivilDay(2027, 1, 2)}};
 ///
-/// As in upgrade_policy.h, there are no sentinels, and an absent part is switched off. A default RolloutPolicy allows
-/// every node to start that the limits of the policy admit. Values.
+/// As in upgrade_policy.h, there are no sentinels, and an absent part is switched off. With a default RolloutPolicy,
+/// every node that the limits of the policy admit may start. Values.
 #ifndef DRIVERUPGRADE_ROLLOUT_POLICY_H_
 #define DRIVERUPGRADE_ROLLOUT_POLICY_H_
 
@@ -33,7 +33,7 @@ namespace driverupgrade {
 /// Whether the next stage needs an approval to start.
 enum class Approval : std::uint8_t {
   kAutomatic,  ///< No approval is needed.
-  kManual,     ///< An administrator must name this stage and the revision.
+  kManual,     ///< An administrator must approve the stage and the revision.
 };
 
 /// Name of the stage of all nodes that no other stage names.
@@ -43,13 +43,14 @@ inline constexpr std::string_view kLastStage = "rest";
 struct RolloutStage {
   /// Unique; up to 63 letters, digits, `-`, `_` and `.`, and not kLastStage.
   std::string name = {};
-  /// The number of nodes, out of those in no earlier stage, or a selector. A percentage refers to the whole fleet and
-  /// rounds up.
+  /// The nodes of the stage: a selector, or a number of nodes that are not in an earlier stage. A percentage refers to
+  /// the whole fleet and rounds up.
   std::variant<CountOrPercent, LabelSelector> nodes = Count{1};
-  /// Nodes of this stage in progress at the same time, in addition to the limits of the policy; nullopt: no limit of
-  /// its own.
+  /// Maximum number of nodes of this stage in progress at the same time. The limits of the policy apply as well.
+  /// nullopt: the stage has no limit of its own.
   std::optional<int> max_parallel = std::nullopt;
-  /// Time that the nodes must have been healthy, counted from when the last one is done, before the next stage starts.
+  /// Time that the nodes must have been healthy before the next stage starts, counted from the time when the last node
+  /// is done.
   absl::Duration soak = absl::ZeroDuration();
   /// Number of failed nodes that the stage tolerates: one more halts the rollout, and the stage can be done despite
   /// these failures. A percentage refers to the stage and rounds down. nullopt: no failure halts the rollout, and the
@@ -78,7 +79,7 @@ struct RolloutOrder {
 /// without the label is a group on its own.
 enum class GroupMode : std::uint8_t {
   kTogether,    ///< They start together, take one slot of maxParallel, and must all fit into maxUnavailable.
-  kOneAtATime,  ///< No node of a second group starts before all of the first are done.
+  kOneAtATime,  ///< No node of another group starts before all nodes of the current group are done.
   kSpread,      ///< At most max_per_group nodes of a group are in progress at the same time.
 };
 struct NodeGroups {
@@ -93,7 +94,7 @@ struct NodeGroups {
 /// Treatment of gangs: pods that run only together, such as those of one training job. Evicting one pod stops them all.
 enum class GangMode : std::uint8_t {
   kTogether,  ///< Nodes with pods of one gang start together, so that the gang is interrupted once.
-  kWhenDone,  ///< The same, but a gang may finish first: for `wait`, or indefinitely if that is zero.
+  kWhenDone,  ///< Same, but a gang may finish first: it has the time `wait`, or unlimited time if `wait` is zero.
 };
 /// Treatment of a gang on more nodes than may be unavailable at the same time.
 enum class TooBig : std::uint8_t {
@@ -161,10 +162,10 @@ inline constexpr absl::Duration kUnwellMax = absl::Minutes(1);
 struct RolloutHealth {
   /// Any one of them makes a node sick.
   std::vector<SickCondition> node_conditions = {};
-  /// Pods that must be ready on the node, at least one, or the node is unwell; nullopt: none.
+  /// Selects pods on the node. The node is unwell unless it has such a pod and all of them are ready; nullopt: no pods
+  /// are checked.
   std::optional<LabelSelector> pod_selector = std::nullopt;
-  /// Number of restarts that a container of the new driver pod may have: one more makes the node sick; nullopt: any
-  /// number.
+  /// Maximum number of restarts of a container of the new driver pod: one more makes the node sick; nullopt: no limit.
   std::optional<int> max_driver_restarts = std::nullopt;
   /// Time that an upgraded node may be NotReady, or without a Ready driver, before it counts as sick; nullopt: a minute
   /// (kUnwellMax). It applies to the nodes of the stage that is open or soaks, and to the nodes of the last group with

@@ -7,8 +7,8 @@
 ///     builder.ReadPods(context, plan.pod_interest, *snapshot);  // then Step again
 ///
 /// Reads four lists for the whole cluster (one more in requestor mode, three more with `devices`), and one for each
-/// node whose pods a decision depends on. One bad object becomes a finding on its node; only a list that fails
-/// altogether is an error. Not thread-safe.
+/// node whose pods a decision depends on. An unreadable object becomes a finding on its node; only a list that fails as
+/// a whole is an error. Not thread-safe.
 #ifndef DRIVERUPGRADE_SNAPSHOT_BUILDER_H_
 #define DRIVERUPGRADE_SNAPSHOT_BUILDER_H_
 
@@ -61,7 +61,7 @@ struct IgnoredKeys {
 };
 
 /// Compares ControllerRevision::data as JSON values: the order of members does not matter, the order of lists does.
-/// Errors, naming the revision: NotFound if one has no data; InvalidArgument if its data is not a JSON object.
+/// Errors, naming the revision: NotFound if a revision has no data; InvalidArgument if its data is not a JSON object.
 [[nodiscard]] absl::StatusOr<bool> SameTemplate(const ControllerRevision& running, const ControllerRevision& wanted,
                                                 const IgnoredKeys& ignored = {});
 
@@ -74,11 +74,12 @@ struct SnapshotOptions {
   PodFilter uses_driver = nullptr;
   /// Null: every replacement evacuates the node.
   RestartOnlyPredicate restart_only = nullptr;
-  /// Limit for one call of these functions, in real time; after that, a stop is requested through its stop token, and
-  /// its result is ignored. InfiniteDuration: they are called on the thread of the pass, without a limit.
+  /// Time limit for one call of these functions, in real time. When it has passed, the stop token of the call requests
+  /// a stop, and the result of the call is ignored. InfiniteDuration: calls run on the thread of the pass, without a
+  /// limit.
   absl::Duration hook_timeout = absl::Seconds(10);
-  /// The nodes that this engine upgrades (default: all). Several engines may thus share a driver's nodes, each with its
-  /// own policy. A node that stops matching stays unchanged until it matches another engine.
+  /// The nodes that this engine upgrades (default: all). Several engines can thus share a driver's nodes, each with its
+  /// own policy. A node that no longer matches stays unchanged until another engine's selector matches it.
   LabelSelector node_selector = {};
   /// The DRA drivers (`gpu.nvidia.com`) whose DeviceTaintRules, ResourceClaims and ResourceSlices are read; empty:
   /// none.

@@ -6,8 +6,8 @@
 ///     Plan plan = machine.Step(snapshot, policy, now);
 ///
 /// Step judges every node on its own, by the NodeRules of the policy, and then admits waiting nodes within its
-/// AdmissionLimits. Everything is a const function of its arguments: it uses no facade, clock, lock, log, random number
-/// or environment variable. Immutable; thread-safe.
+/// AdmissionLimits. Every result depends only on the arguments: StateMachine uses no facade, clock, lock, log, random
+/// number or environment variable. Immutable; thread-safe.
 ///
 /// docs/state-machine.md lists the transitions. They are the transitions of the Go library, with the deviations in
 /// docs/compatibility.md.
@@ -45,28 +45,28 @@ struct StateMachineOptions {
   std::optional<RequestorOptions> requestor = std::nullopt;
   /// The operator's own pod, which is never evicted. `uid` may be empty.
   std::optional<PodRef> own_pod = std::nullopt;
-  /// The node on which it runs, which is upgraded last.
+  /// The node on which the operator runs, which is upgraded last.
   std::string own_node = {};
 };
 
 /// Returns the next step to withdraw a claim on a NodeMaintenance: deletes the requestor's own object, or removes the
 /// requestor from another requestor's object. nullopt: there is nothing to do, or the object is already being deleted.
-/// `requestor` is valid. The engine does this for its own claims; use it for requestors that no longer exist.
+/// `requestor` must be valid. The engine does this for its own claims; use it for requestors that no longer exist.
 std::optional<MaintenanceCall> ReleaseClaim(const NodeMaintenance& object, const RequestorOptions& requestor,
                                             absl::Time now);
 
 class StateMachine {
  public:
-  /// `pod_deletion`: pods that use the driver are evicted before a drain, because the views name them
-  /// (SnapshotOptions::uses_driver).
+  /// `pod_deletion`: true if the views name the pods that use the driver (SnapshotOptions::uses_driver). These pods are
+  /// then evicted before a drain.
   StateMachine(DriverIdentity identity, StateMachineOptions options, bool pod_deletion = false);
 
-  /// Makes one pass over all nodes. With `policy.auto_upgrade` off, it returns only gates and totals, and nothing to
-  /// do.
+  /// Makes one pass over all nodes. With `policy.auto_upgrade` off, the plan contains only gates and totals, but no
+  /// actions.
   [[nodiscard]] Plan Step(const ClusterSnapshot& snapshot, const UpgradePolicy& policy, absl::Time now) const;
 
-  /// Judges one node, for the library's planners. `admitted`: it has a slot, so it may leave upgrade-required. `unit`:
-  /// the gang for which it starts together with others; empty: it starts on its own.
+  /// Judges one node, for the library's planners. `admitted`: the node has a slot, so it may leave upgrade-required.
+  /// `unit`: the gang for which the node starts together with other nodes; empty: it starts on its own.
   [[nodiscard]] internal::Verdict Judge(const NodeView& view, const DriverFacts& driver, const NodeRules& rules,
                                         absl::Time now, absl::Time active_since, bool admitted,
                                         const std::string& unit = "") const;

@@ -11,7 +11,7 @@
 namespace driverupgrade {
 
 /// A taint of a node with all members that the API server stores, so that the list of taints can be written as a whole.
-/// The taints of a node differ in key or effect.
+/// Any two taints of a node differ in key or effect.
 struct Taint {
   std::string key = {};
   std::string value = {};

@@ -9,11 +9,11 @@
 ///
 /// Run is a loop around Step, which never waits; a program with its own loop, or a virtual clock, calls Step.
 ///
-/// Its engine's observer is notified of problems, of leadership, and of the end of a rollout.
+/// The engine's observer is notified of problems, of changes of leadership, and of the end of a rollout.
 ///
 /// A program that steps several controllers in one loop learns from ControllerOptions::on_change when to call Step.
 ///
-/// SetPolicy, Notify and the readers may be called from any thread; Run and Step from one.
+/// Run and Step must be called by one thread; SetPolicy, Notify and the readers may be called by any thread.
 #ifndef DRIVERUPGRADE_UPGRADE_CONTROLLER_H_
 #define DRIVERUPGRADE_UPGRADE_CONTROLLER_H_
 
@@ -47,11 +47,12 @@ struct LeaderElectionOptions {
   /// Namespace and name of the Lease. Each set of replicas of which only one may act has its own Lease.
   std::string ns = {};
   std::string name = {};
-  /// Unique to this process, even among earlier processes: `<host name>_<uuid>` as in controller-runtime.
+  /// Unique to this process, even among earlier processes: for example `<host name>_<uuid>`, as in controller-runtime.
   std::string identity = {};
-  /// Time that the other replicas wait after the last renewal that they saw. In whole seconds.
+  /// Time after the last observed renewal for which the other replicas wait, in whole seconds.
   absl::Duration lease_duration = absl::Seconds(15);
-  /// Time that the leader continues without a renewal. Its work in progress then has until lease_duration to finish.
+  /// Time for which the leader continues without a renewal. Its work in progress must then finish before lease_duration
+  /// has passed.
   absl::Duration renew_deadline = absl::Seconds(10);
   /// Time between two attempts; candidates wait up to 2.2 times as long.
   absl::Duration retry_period = absl::Seconds(2);
@@ -61,8 +62,8 @@ struct LeaderElectionOptions {
   std::shared_ptr<Clock> clock = nullptr;
 };
 
-/// Leader election by a Lease, like client-go. Step and Release are called by one thread at a time; the rest by any
-/// thread at any time.
+/// Leader election by a Lease, like client-go. Step and Release must be called by one thread at a time; the other
+/// functions may be called by any thread at any time.
 ///
 ///     auto election = LeaderElection::Create(
 ///         cluster, {.ns = "gpu-operator", .name = "driver-upgrade", .identity = host + "_" + uuid, .clock = clock});
@@ -73,22 +74,24 @@ struct LeaderElectionOptions {
 ///     }
 ///     (*election)->Release(context).IgnoreError();  // the next leader need not wait
 ///
-/// It has no thread of its own: it makes progress only when Step is called. Two replicas never believe at the same time
-/// that they lead, provided that
-/// - the faster of their clocks runs less than lease_duration / renew_deadline times as fast as the slower (1.5 by
-///   default). The absolute times do not matter: expiry is measured from when this replica saw the record change, and a
-///   leader's time from before it sent its last acknowledged renewal;
-/// - clocks do not jump by much between two readings, or jump at most once while a lease expires. A leader that sees
-///   its clock set back stops leading until it has renewed. A candidate counts at most 2.2 x retry_period between two
+/// LeaderElection has no thread of its own: it makes progress only when Step is called. Two replicas never believe at
+/// the same time that they lead, provided that
+/// - the faster of their clocks runs less than lease_duration / renew_deadline (1.5 by default) times as fast as the
+///   slower. The absolute times do not matter: a candidate measures expiry from the moment it saw the record change,
+///   and a leader from before it sent its last acknowledged renewal;
+/// - clocks do not jump far between two readings, or jump at most once while a lease expires. A leader that sees its
+///   clock set back stops leading until it has renewed. A candidate counts at most 2.2 x retry_period between two
 ///   readings, which with the defaults is less than the time between renew_deadline and lease_duration;
-/// - the Lease is not deleted manually. Replicas that have seen it wait until it would have expired; a new one does
-///   not;
-/// - every process has its own identity. A Lease does not fence: writes have preconditions, and code checks IsLeader()
+/// - the Lease is not deleted manually. Replicas that have seen the Lease wait until it would have expired; a new
+///   replica does not;
+/// - every process has its own identity.
+///
+/// A Lease does not fence off a former leader. Writes therefore have preconditions, and code must check IsLeader()
 /// before irreversible actions.
 class LeaderElection {
  public:
   /// Errors: InvalidArgument unless lease_duration > renew_deadline > 1.2 x retry_period > 0, lease_duration is in
-  /// whole seconds, and nothing is empty; Unimplemented, naming it, if `cluster` lacks an operation.
+  /// whole seconds, and no text is empty; Unimplemented, naming it, if `cluster` lacks an operation.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<LeaderElection>> Create(std::shared_ptr<ClusterFacade> cluster,
                                                                               LeaderElectionOptions options);
 
@@ -97,44 +100,45 @@ class LeaderElection {
   /// replica's leadership.
   absl::Time Step(const CallContext& context);
 
-  /// Gives up leadership, if it is held, so that the others need not wait. Call it when the guarded work has ended and
-  /// Step is not called again; if it is called, its first attempt waits to give the other replicas precedence.
-  /// IsLeader() is false as soon as this call starts, regardless of the result. Errors: the errors of the calls; it may
-  /// be repeated.
+  /// Gives up leadership, if it is held, so that the other replicas need not wait. Call it when the guarded work has
+  /// ended. If Step is called afterwards nevertheless, its first attempt waits to give the other replicas precedence.
+  /// IsLeader() is false as soon as this call starts, regardless of the result. Errors: the errors of the calls;
+  /// Release may then be called again.
   [[nodiscard]] absl::Status Release(const CallContext& context);
 
-  /// Sets an annotation that the Lease has while this replica leads, for other clients. It is written with the next
-  /// regular write, so it costs no request. nullopt removes the annotation of an earlier leader; annotations that were
-  /// never announced stay. Leadership comes first: values that would exceed the annotation limit of Kubernetes, 256
-  /// KiB, are left out. After the server has refused a write with the annotations, all are left out until something
+  /// Sets an annotation of the Lease, for other clients, while this replica leads. The annotation is written with the
+  /// next regular write, so it costs no request. nullopt removes the annotation of an earlier leader; annotations that
+  /// were never announced stay. Leadership comes first: values that would exceed the annotation limit of Kubernetes,
+  /// 256 KiB, are left out. After the server has refused a write with the annotations, all are left out until something
   /// else is announced or leadership is gained again. Any thread may call it.
   void Announce(const std::string& key, std::optional<std::string> value);
 
-  /// Returns true if this replica leads at this moment. Check it before everything that only a leader may do.
+  /// Returns true if this replica leads at this moment. Check it before every action that only a leader may take.
   bool IsLeader() const;
-  /// End of the leadership, by this replica's clock, if no renewal succeeds: the latest sensible deadline of a leader's
-  /// call. nullopt: it does not lead.
+  /// Returns the end of the leadership if no renewal succeeds, by this replica's clock: the latest sensible deadline of
+  /// a leader's call. nullopt: this replica does not lead.
   std::optional<absl::Time> LeadsUntil() const;
-  /// Number of times that leadership was gained. A change between two readings reveals a loss in between.
+  /// Returns how often leadership was gained. If the number changes between two calls, leadership was lost in between.
   std::int64_t terms() const;
-  /// Identity of the holder when the Lease was last read or written; empty: no holder, or unknown. For status.
+  /// Returns the identity of the holder when the Lease was last read or written; empty: no holder, or unknown. Intended
+  /// for status reports.
   std::string leader() const;
-  /// The error of the last attempt; also OK if another replica leads or won the race.
+  /// Returns the error of the last attempt; OK also if another replica leads or won the race.
   absl::Status status() const;
 
  private:
   struct State {
     // The Lease when it was last read; nullopt: not read yet.
     std::optional<Lease> record = std::nullopt;
-    // True if it existed when it was last read.
+    // True if the Lease existed when it was last read.
     bool exists = false;
-    // Time for which it is known not to have changed.
+    // Time for which the Lease is known not to have changed.
     absl::Duration watched = absl::ZeroDuration();
-    // The last reading of the clock, and how often the clock had been set back.
+    // The last reading of the clock, and how often the clock was set back.
     absl::Time looked_at = absl::InfinitePast();
     int setbacks = 0;
     bool leading = false;
-    // `record` is our own last write, so the next renewal needs no read.
+    // True if `record` is our own last write, so that the next renewal needs no read.
     bool renewable = false;
     // Time at which the last acknowledged renewal was sent.
     absl::Time renewed_at = absl::InfinitePast();
@@ -143,7 +147,7 @@ class LeaderElection {
     std::uint64_t attempts = 0;
     // Keyed by annotation; nullopt: to be removed.
     std::map<std::string, std::optional<std::string>> announced = {};
-    // The server has refused the announced annotations.
+    // True if the server has refused the announced annotations.
     bool muted = false;
     absl::Status status = absl::OkStatus();
   };
@@ -177,7 +181,7 @@ struct ControllerOptions {
   absl::Duration retry_max = absl::Minutes(1);
   /// Time limit for one pass. A stop ends the pass early.
   absl::Duration pass_timeout = absl::Minutes(2);
-  /// Without a cache, changes are not reported: maximum time between two passes.
+  /// Maximum time between two passes without a cache, which would report changes.
   absl::Duration poll_interval = absl::Seconds(5);
   /// Called when Step may have something to do before the time that it returned: after SetPolicy and Notify, when the
   /// cache has changes, and when requests have been answered. Called by any thread; it must not call the controller.
@@ -204,9 +208,10 @@ class UpgradeController {
   UpgradeController(UpgradeEngine& engine, std::shared_ptr<WatchCache> cache, ControllerOptions options);
   ~UpgradeController();
 
-  /// Nothing is done before the first call. A new policy takes effect immediately, even if the last pass failed.
+  /// The controller does nothing before the first call. A new policy takes effect immediately, even if the last pass
+  /// failed.
   void SetPolicy(UpgradePolicy policy);
-  /// Reports a change that the cache does not know.
+  /// Reports a change that the cache cannot detect.
   void Notify();
 
   /// Does the work that is due: an attempt to lead, a pass. Returns when to call again, unless Notify is called
@@ -216,14 +221,15 @@ class UpgradeController {
   void Wait(absl::Time until, const std::stop_token& stop);
   /// Shuts down: waits for requests and Events in progress, and releases the Lease. Step must not be called afterwards.
   void Stop();
-  /// Steps until `stop` is requested, then stops. Returns within the time of a call.
+  /// Steps until `stop` is requested, then stops. After the request, it returns within the time that one call takes.
   void Run(std::stop_token stop);
 
   ControllerStatus status() const;
-  /// OK while the loop runs: for a liveness probe. Not OK when a pass has been running for twice its time limit.
+  /// Returns OK while the loop runs, for a liveness probe. Returns an error once a pass has been running for twice its
+  /// time limit.
   absl::Status Healthy() const;
-  /// OK once the cache has read everything, and a pass has succeeded since or another replica leads: for a readiness
-  /// probe.
+  /// Returns OK, for a readiness probe, once the cache has read everything, and a pass has succeeded since then or
+  /// another replica leads.
   absl::Status Ready() const;
 
  private:

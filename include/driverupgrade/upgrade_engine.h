@@ -9,9 +9,9 @@
 ///       ...  // again at pass->wake_at, or when the cluster changes
 ///     }
 ///
-/// It is level-triggered: each pass reads the cluster, decides, sends the requests that are due, and waits for nothing.
-/// All state that must survive a crash is stored on the nodes, so an engine may be killed at any moment and replaced by
-/// another. Engines of different drivers may share a process and a cluster.
+/// An engine is level-triggered: each pass reads the cluster, decides, sends the requests that are due, and waits for
+/// nothing. All state that must survive a crash is stored on the nodes, so an engine may be killed at any moment and
+/// replaced by another. Engines of different drivers may share a process and a cluster.
 #ifndef DRIVERUPGRADE_UPGRADE_ENGINE_H_
 #define DRIVERUPGRADE_UPGRADE_ENGINE_H_
 
@@ -43,15 +43,15 @@ struct EngineOptions {
   SnapshotOptions snapshot = {};
   StateMachineOptions state_machine = {};
   ExecutorOptions executor = {};
-  /// Cache to read from; null: each pass reads lists. One of its drivers must be this one: the same namespace, labels
-  /// and requestor namespace. With a cache, a pass judges only what has changed, its result contains only the changed
-  /// gates (see Explain), and it does not wait for responses: the requests of each node proceed independently. With one
-  /// call in flight (ExecutorOptions) they are still made on the calling thread.
+  /// Cache to read from; null: each pass reads lists. One of the cache's scopes must match this driver: the same
+  /// namespace, labels and requestor namespace. With a cache, a pass judges only what has changed, its result contains
+  /// only the changed gates (see Explain), and it does not wait for responses: the requests of each node proceed
+  /// independently. With one call in flight (ExecutorOptions) they are still made on the calling thread.
   std::shared_ptr<WatchCache> cache = nullptr;
-  /// With a cache: number of changed or due nodes that one pass judges. It judges none while the requests of twice as
-  /// many nodes are in progress. The next pass, immediately or with the next response, judges the rest; until then no
-  /// node starts (Plan::finished). The limit keeps passes short for callers that wait for the end of a pass, to stop or
-  /// to set a new policy. At least 1.
+  /// With a cache: maximum number of changed or due nodes that one pass judges. A pass judges none while the requests
+  /// of twice as many nodes are in progress. The next pass, immediately or with the next response, judges the rest;
+  /// until then no node starts (Plan::finished). The limit keeps passes short for callers that wait for the end of a
+  /// pass, to stop or to set a new policy. At least 1.
   int nodes_per_pass = 1000;
   /// The ledger that grants a node's slot before the node starts, so that the budgets hold even if two replicas believe
   /// that they lead, or if one crashes (ADR 0005). All replicas must use the same ledger, or none; nullopt: none.
@@ -60,8 +60,8 @@ struct EngineOptions {
   /// such limit. The limit holds if passes of these engines run in sequence and each result takes account of the
   /// earlier passes (ServiceOptions::parallel_total ensures both).
   std::function<SharedSlots()> shared_slots = nullptr;
-  /// Returns the reason why a rollout must be halted, from any data of the embedding operator; empty: the rollout need
-  /// not be halted. Called in every pass on its thread, only if the policy has a `rollout`. Null: not called.
+  /// Returns the reason why a rollout must be halted, based on any data of the embedding operator; empty: the rollout
+  /// need not be halted. Called in every pass on its thread, only if the policy has a `rollout`. Null: not called.
   std::function<std::string()> rollout_sick = nullptr;
   /// Also used by a controller of the engine. Null: SystemClock().
   std::shared_ptr<Clock> clock = nullptr;
@@ -76,8 +76,8 @@ struct ReconcileResult {
   /// answered since the last result. Requests of `plan.nodes` may then still be in progress; OnChange reports when they
   /// are answered.
   std::vector<NodeOutcome> outcomes = {};
-  /// Number of judgements of single nodes in this pass: one for each node that changed or was due. Without a cache, a
-  /// node whose pods were read is judged before and after.
+  /// Number of times that this pass judged a node: once for each node that changed or was due. Without a cache, a node
+  /// whose pods were read is judged before and after the read.
   std::uint64_t judged = 0;
   /// Settings that have no effect although all nodes are fine: NoDaemonSet, NothingIsEvicted. Not in `plan.findings`,
   /// because they are not about nodes; Observer::OnFinding reports each once.
@@ -100,14 +100,14 @@ class UpgradeEngine {
   [[nodiscard]] absl::StatusOr<ReconcileResult> Reconcile(const CallContext& context, const UpgradePolicy& policy);
 
   /// Releases every node, for an operator that is being removed: see StateMachine::Release. Reconcile must not be
-  /// called afterwards. Errors: the errors of reading the cluster; Unavailable, once everything else is released, if a
-  /// node, or in requestor mode any object, cannot be read. Problems with single nodes are in the result; call again
-  /// until `plan.nodes` is empty.
+  /// called afterwards. Errors: the errors of reading the cluster; Unavailable if a node, or in requestor mode any
+  /// object, cannot be read. All other nodes are released first. Problems with single nodes are in the result; call
+  /// again until `plan.nodes` is empty.
   [[nodiscard]] absl::StatusOr<ReconcileResult> Release(const CallContext& context);
 
-  /// Returns the reason why a node does not move, from the last pass, with its place in the queue; nullopt if it moves,
-  /// or is not known. Callable from any thread; it does not wait for a running pass, whose results become visible once
-  /// it has planned.
+  /// Returns the reason why a node does not move, from the last pass, with its place in the queue; nullopt if the node
+  /// moves, or is unknown. Callable from any thread; it does not wait for a running pass, whose results become visible
+  /// once it has planned.
   std::optional<Gate> Explain(const std::string& node) const;
   /// Returns the results of the last pass for all nodes; costs O(N log N). Threads: same as Explain.
   Plan Everything() const;
@@ -121,11 +121,11 @@ class UpgradeEngine {
   /// The observer of the options; null if the options have no observer.
   const std::shared_ptr<Observer>& observer() const;
 
-  /// Call it before resuming passes after a break, or after another replica has made them: deadlines that expired in
+  /// Must be called before passes resume after a break, or after passes by another replica. Deadlines that expired in
   /// the meantime get a grace period.
   void Resume();
 
-  /// Waits for the work in progress that passes have started: requests of nodes, lists of pods, Events.
+  /// Waits for the work that passes have started: requests of nodes, lists of pods, Events.
   void Quiesce();
 
   /// EngineOptions::clock, never null.

@@ -26,13 +26,13 @@
 
 namespace driverupgrade {
 
-/// waitForCompletion: pods to let finish before the node is evacuated.
+/// waitForCompletion: pods that may finish before the node is evacuated.
 struct WaitForCompletionPolicy {
   /// The pods to wait for, in any namespace; the default, an empty selector, waits for none. Pods that still exist
   /// afterwards are evicted according to `pod_deletion` and `drain`.
   LabelSelector pod_selector = {};
-  /// Time since the node entered wait-for-jobs-required; then the upgrade continues, whether the pods have ended or
-  /// not. Positive. By default there is no limit, and a job that never ends holds the slot indefinitely: use the
+  /// Time since the node entered wait-for-jobs-required, after which the upgrade continues even if pods are still
+  /// running. Positive. By default there is no limit, and a job that never ends holds the slot indefinitely: use the
   /// duration of the longest job worth sparing.
   absl::Duration timeout = absl::InfiniteDuration();
   friend bool operator==(const WaitForCompletionPolicy&, const WaitForCompletionPolicy&) = default;
@@ -43,7 +43,8 @@ enum class OnTimeout : std::uint8_t {
   kFail,    ///< They stay; the upgrade of the node fails, or pod deletion falls back to a drain.
   kDelete,  ///< They are deleted despite disruption budgets, with their grace period and their UID as a precondition.
   /// They are deleted with grace period zero, including terminating pods. Kubernetes forgets such a pod although its
-  /// processes may still run: they may use the driver, and write to volumes that another node has mounted since.
+  /// processes may still run. They may use the driver, and write to volumes that another node has mounted in the
+  /// meantime.
   kForceDelete,
 };
 
@@ -58,78 +59,83 @@ enum class OnFailure : std::uint8_t {
 /// podDeletion: evicts the pods that use the driver, as selected by the embedding operator (PodFilter) and by
 /// `pod_selector`.
 struct PodDeletionPolicy {
-  /// Also pods that no controller will replace. While false, one such pod ends the stage immediately: the node moves to
-  /// drain-required if there is a drain policy, otherwise to upgrade-failed.
+  /// True: also evicts pods that no controller will replace. False: one such pod ends the phase immediately. The node
+  /// then moves to drain-required if there is a drain policy, otherwise to upgrade-failed.
   bool force = false;
-  /// Also pods with emptyDir volumes, whose data is lost. While false, one such pod ends the stage in the same way.
+  /// True: also evicts pods with emptyDir volumes, whose data is lost. False: one such pod ends the phase in the same
+  /// way.
   bool delete_empty_dir = false;
-  /// Pods that use the driver in addition to those that the operator's PodFilter names; empty, the default: none. For
-  /// pods that use the driver without requesting a resource.
+  /// Selects further pods that use the driver, in addition to the pods that the operator's PodFilter names; empty, the
+  /// default: none. For pods that use the driver without requesting a resource.
   LabelSelector pod_selector = {};
-  /// Time since the node entered pod-deletion-required; then drain-required if there is a drain policy, otherwise
-  /// upgrade-failed. Positive. Should exceed the grace periods of the pods, and the time that a disruption budget needs
-  /// to recover.
+  /// Time since the node entered pod-deletion-required, after which it enters drain-required if there is a drain
+  /// policy, otherwise upgrade-failed. Positive. Should exceed the grace periods of the pods, and the time that a
+  /// disruption budget needs to recover.
   absl::Duration timeout = absl::Seconds(300);
-  /// kDelete only if the driver matters more than the workloads; never reached with an infinite timeout. A pod that
-  /// still exists a minute after its grace period, on a node that is ready, ends the stage in the same way as kFail.
+  /// Use kDelete only if the driver matters more than the workloads. Has no effect with an infinite timeout. A pod that
+  /// still exists a minute after its grace period, on a node that is ready, ends the phase in the same way as kFail.
   OnTimeout on_timeout = OnTimeout::kFail;
   /// Has no effect if there is a drain policy, because the drain comes next.
   OnFailure on_failure = OnFailure::kFail;
   friend bool operator==(const PodDeletionPolicy&, const PodDeletionPolicy&) = default;
 };
 
-/// drain: evicts all pods except pods of DaemonSets, static pods, and pods that the selector leaves out.
+/// drain: evicts all pods except pods of DaemonSets, static pods, and pods that the selector excludes.
 struct DrainPolicy {
-  /// Also pods that no controller will replace. While false, one such pod fails the drain before any pod is evicted.
+  /// True: also evicts pods that no controller will replace. False: one such pod fails the drain before any pod is
+  /// evicted.
   bool force = false;
-  /// Also pods with emptyDir volumes, whose data is lost. While false, one such pod fails the drain in the same way.
+  /// True: also evicts pods with emptyDir volumes, whose data is lost. False: one such pod fails the drain in the same
+  /// way.
   bool delete_empty_dir = false;
-  /// Selects the pods to drain; by default, all. Pods that are left out keep running while the driver is replaced, so
-  /// leave out only pods that do not use the driver.
+  /// Selects the pods to drain; by default, all. Excluded pods keep running while the driver is replaced, so exclude
+  /// only pods that do not use the driver.
   LabelSelector pod_selector = {};
-  /// Time since the node entered drain-required, after the time of PodDeletionPolicy; then upgrade-failed. Positive.
-  /// Without a limit, a disruption budget may hold a slot indefinitely.
+  /// Time since the node entered drain-required, after which it enters upgrade-failed. The time of PodDeletionPolicy
+  /// does not count. Positive. Without a limit, a disruption budget may hold a slot indefinitely.
   absl::Duration timeout = absl::Seconds(300);
   /// Same as in PodDeletionPolicy.
   OnTimeout on_timeout = OnTimeout::kFail;
-  /// kGiveBack if a node with the old driver is better than a cordoned one.
+  /// Use kGiveBack if a node with the old driver is better than a cordoned node.
   OnFailure on_failure = OnFailure::kFail;
   friend bool operator==(const DrainPolicy&, const DrainPolicy&) = default;
 };
 
-/// The number of states that a node may pass in one pass.
+/// The number of states through which a node may move in one pass.
 enum class Pacing : std::uint8_t {
-  kChained,     ///< Through every state that needs no waiting, in one write.
+  kChained,     ///< The node moves through all states that need no wait, in one write.
   kEveryState,  ///< One state per write, same as in the Go library.
 };
 
 /// Treatment of nodes that an administrator had cordoned before the upgrade.
 enum class CordonedNodes : std::uint8_t {
   kProceed,       ///< They start immediately, and do not count against maxParallel. Same as in the Go library.
-  kWithinBudget,  ///< They take a maxParallel slot like any other.
+  kWithinBudget,  ///< They take a maxParallel slot like any other node.
   kIgnore,        ///< They wait until they are uncordoned.
 };
 
 struct DeadlinePolicy {
-  /// Time for the new driver pod to become ready; then upgrade-failed. Positive. Set it above the longest start ever
-  /// observed. nullopt, the default, means 30 minutes if the policy has a `rollout` or a `failure_policy`. Otherwise
-  /// there is no limit, as in the Go library, and a mistyped version holds its slot indefinitely.
+  /// Time for the new driver pod to become ready, after which the node enters upgrade-failed. Positive. Set it above
+  /// the longest start time ever observed. nullopt, the default, means 30 minutes if the policy has a `rollout` or a
+  /// `failure_policy`. Otherwise there is no limit, as in the Go library, and a mistyped version holds its slot
+  /// indefinitely.
   std::optional<absl::Duration> pod_restart = std::nullopt;
-  /// Time for the validation pods to become ready once the driver pod is; then upgrade-failed. Positive. Ignored if the
-  /// operator has no validation (StateMachineOptions::validation_selector).
+  /// Time for the validation pods to become ready once the driver pod is ready, after which the node enters
+  /// upgrade-failed. Positive. Ignored if the operator has no validation (StateMachineOptions::validation_selector).
   absl::Duration validation = absl::Seconds(600);
   friend bool operator==(const DeadlinePolicy&, const DeadlinePolicy&) = default;
 };
 
-/// failurePolicy: without it a failed node holds its slot, so that failures gradually bring the rollout to a stop.
+/// failurePolicy: limits the number of failed nodes. Without it, a failed node holds its slot, so that failures
+/// gradually bring the rollout to a stop.
 struct FailurePolicy {
   /// Number of failed nodes at which no further node starts; nodes in progress finish. Failed nodes hold no slot. At
   /// least 1, the default; percentages refer to the managed nodes and round down, but to at least 1. Failed nodes stay
-  /// cordoned and count as unavailable, so keep this below `max_unavailable`: choose the number of failures that shows
-  /// that a driver is bad.
+  /// cordoned and count as unavailable, so keep this number below `max_unavailable`. Choose a number of failures that
+  /// shows that a driver is bad.
   CountOrPercent max_failures = Count{1};
-  /// Budgets of single classes of failures in addition to `max_failures`: the first one to be used up stops the
-  /// rollout. Each at least 1; none by default. A node that failed before the policy had this has no class.
+  /// Budgets for single classes of failures, in addition to `max_failures`: the first budget that is used up stops the
+  /// rollout. Each is at least 1; none by default. A node that failed before the policy had such budgets has no class.
   FailureBudgets by_class = {};
   friend bool operator==(const FailurePolicy&, const FailurePolicy&) = default;
 };
@@ -137,10 +143,10 @@ struct FailurePolicy {
 /// retry: returns failed nodes to upgrade-required automatically.
 struct RetryPolicy {
   /// Number of retries of one node at one target revision, each of which needs a slot; 0, the default: none. Use 3 for
-  /// transient failures, and 0 if an administrator should investigate first. A new target revision returns failed nodes
-  /// in any case.
+  /// transient failures, and 0 if an administrator should investigate first. A new target revision always returns
+  /// failed nodes to upgrade-required.
   int max_attempts = 0;
-  /// Time from the first failure to the first retry; doubles with each retry, up to 24 h. Positive, and longer than
+  /// Time from the first failure to the first retry; doubles with each retry, up to 24 h. Positive. Set it longer than
   /// usual problems last; infinite: no retries.
   absl::Duration backoff = absl::Minutes(1);
   friend bool operator==(const RetryPolicy&, const RetryPolicy&) = default;
@@ -152,64 +158,66 @@ enum class OnUnscheduledPods : std::uint8_t {
   kIgnore,
 };
 
-/// Selects the scope of isolation while the driver of a node is replaced.
+/// The scope of isolation while the driver of a node is replaced.
 enum class IsolationScope : std::uint8_t {
   kNode,     ///< The node is cordoned.
-  kDevices,  ///< Only the driver's devices are tainted. A node on which that is not possible waits.
+  kDevices,  ///< Only the driver's devices are tainted. A node on which this is not possible waits.
   kAuto,     ///< The devices if possible, otherwise the node.
 };
 
-/// isolation: pods that do not use the driver stay on the node while it is replaced, and new ones may start. Needs
-/// Kubernetes 1.37 and devices that are published by a DRA driver.
+/// isolation: pods that do not use the driver stay on the node while the driver is replaced, and new pods may start.
+/// Needs Kubernetes 1.37 and devices that are published by a DRA driver.
 struct IsolationPolicy {
   IsolationScope scope = IsolationScope::kNode;
   /// Pause between the taint, once the controller manager has seen it, and the first eviction. Claims that the
   /// scheduler was about to allocate show up in this time. At least 0. The scheduler does not report when it has seen a
-  /// taint; a busy scheduler needs seconds.
+  /// taint, and a busy scheduler needs seconds.
   absl::Duration settle = absl::Seconds(10);
-  /// DRA drivers whose devices depend on this driver. Each has one pool on a node, which is named like the node.
+  /// DRA drivers whose devices depend on this driver. Each has one pool on a node, which is named after the node.
   std::vector<std::string> device_drivers = {"gpu.nvidia.com", "compute-domain.nvidia.com"};
   /// Extended resources of device plugins of this driver; a name may end with `*`. A node that offers one is cordoned,
   /// because device taints do not affect device plugins.
   std::vector<std::string> plugin_resources = {"nvidia.com/gpu*", "nvidia.com/mig-*"};
-  /// Schedulers that respect such taints. A node with a pod of another scheduler that uses a device is cordoned.
+  /// Schedulers that respect device taints. If a pod of another scheduler uses a device, its node is cordoned.
   std::vector<std::string> scheduler_names = {"default-scheduler"};
-  /// The validation pods claim devices with a toleration of the taint. Otherwise a node is cordoned for its validation.
+  /// True if the validation pods claim devices with a toleration of the taint. Otherwise a node is cordoned for its
+  /// validation.
   bool validator_tolerates = false;
   friend bool operator==(const IsolationPolicy&, const IsolationPolicy&) = default;
 };
 
 struct UpgradePolicy {
-  /// False, the default, freezes every node in its current state, and nothing is written; true continues from there.
-  /// Stronger than `paused`: for emergencies and manual upgrades.
+  /// False, the default, freezes every node in its current state, and nothing is written; true lets every node continue
+  /// from its state. Stronger than `paused`: for emergencies and manual upgrades.
   bool auto_upgrade = false;
-  /// The reason why autoUpgrade is off, if the author of the policy did not turn it off: the gate text of waiting
+  /// The reason why autoUpgrade is off, if the author of the policy did not turn it off. It is the gate text of waiting
   /// nodes. Not part of any document.
   std::string frozen_because = {};
-  /// True admits no further node; nodes in progress finish. The gentle stop, before a weekend or if a driver looks bad.
+  /// True admits no further node; nodes in progress finish. Use it for a gentle stop: before a weekend, or if a driver
+  /// looks bad.
   bool paused = false;
   /// Maximum number of nodes in progress; at least 1, and 1 by default; nullopt: no limit. A node starts only if both
-  /// this and `max_unavailable` allow it. A failed node counts unless there is a `failure_policy`. Use the number of
-  /// nodes that the workloads can lose at the same time.
+  /// this limit and `max_unavailable` allow it. A failed node counts unless there is a `failure_policy`. Use the number
+  /// of nodes that the workloads can lose at the same time.
   std::optional<int> max_parallel = 1;
-  /// An available node starts only while fewer nodes than this are unavailable: cordoned or not ready, for any reason,
-  /// so nodes in progress and failed nodes count. At least 0, which starts only nodes that are already cordoned; a
-  /// percentage refers to the managed nodes and rounds up, and 100 % or more never limits; nullopt, the default: no
-  /// limit. Must exceed the usual number of broken nodes, or nothing starts.
+  /// An available node starts only while fewer nodes than this are unavailable. Unavailable means cordoned or not
+  /// ready, for any reason, so nodes in progress and failed nodes count. At least 0; with 0, only nodes that are
+  /// already cordoned start. A percentage refers to the managed nodes and rounds up; 100 % or more never limits.
+  /// nullopt, the default: no limit. Must exceed the usual number of broken nodes, or nothing starts.
   std::optional<CountOrPercent> max_unavailable = std::nullopt;
   /// nullopt, the default: the upgrade does not wait for pods.
   std::optional<WaitForCompletionPolicy> wait_for_completion = std::nullopt;
   /// nullopt, the default, means PodDeletionPolicy's defaults if the operator has a PodFilter.
   std::optional<PodDeletionPolicy> pod_deletion = std::nullopt;
-  /// nullopt, the default: no drain, and failed pod deletion fails the node. With pod deletion, the drain comes only
-  /// after it has failed; otherwise always.
+  /// nullopt, the default: no drain, and failed pod deletion fails the node. With pod deletion, a node is drained only
+  /// if pod deletion has failed; without it, always.
   std::optional<DrainPolicy> drain = std::nullopt;
-  /// kEveryState for dashboards that must see every state; it costs more requests.
+  /// Use kEveryState for dashboards that must see every state; it costs more requests.
   Pacing pacing = Pacing::kChained;
-  /// The administrator's cordon always stays. kIgnore if administrators work on cordoned nodes.
+  /// An administrator's cordon always stays. Use kIgnore if administrators work on cordoned nodes.
   CordonedNodes cordoned_nodes = CordonedNodes::kProceed;
-  /// Whether an unbound driver pod makes the node that its affinity names unavailable. It only counts against
-  /// `max_unavailable`. kIgnore if such pods are common and use it up.
+  /// Whether an unbound driver pod makes the node that its affinity names unavailable. Such a node only counts against
+  /// `max_unavailable`. Use kIgnore if such pods are common and use up the limit.
   OnUnscheduledPods on_unscheduled_pods = OnUnscheduledPods::kCountUnavailable;
   /// Time limits of the driver and its validation.
   DeadlinePolicy deadlines = {};
@@ -218,20 +226,20 @@ struct UpgradePolicy {
   RetryPolicy retry = {};
   /// By default, the node is isolated.
   IsolationPolicy isolation = {};
-  /// For the operator, which makes the init container of the driver pod request safe load. The engine ignores it: it
-  /// acts only on DriverIdentity::SafeLoadAnnotation.
+  /// For the operator, which configures the init container of the driver pod to request safe load. The engine ignores
+  /// this field and acts only on DriverIdentity::SafeLoadAnnotation.
   bool safe_load = false;
-  /// Steps and times in which nodes start, in addition to the limits; nullopt: none. An engine needs a ledger for it
-  /// (EngineOptions::ledger).
+  /// Steps and times in which nodes start, in addition to the limits; nullopt: none. With a rollout, an engine needs a
+  /// ledger (EngineOptions::ledger).
   std::optional<RolloutPolicy> rollout = std::nullopt;
   friend bool operator==(const UpgradePolicy&, const UpgradePolicy&) = default;
 };
 
-/// The part of a policy by which a single node is judged. Every field of a policy except `safe_load` is in this part or
-/// in AdmissionLimits.
+/// The fields of a policy by which a single node is judged. Every field of a policy except `safe_load` is here or in
+/// AdmissionLimits.
 struct NodeRules {
   NodeRules() = default;
-  /// Implicit: a whole policy has the rules.
+  /// Implicit, so that a whole policy can be passed as the rules.
   NodeRules(const UpgradePolicy& policy);  // NOLINT(google-explicit-constructor)
   bool auto_upgrade = false;
   std::string frozen_because = {};
@@ -243,25 +251,25 @@ struct NodeRules {
   OnUnscheduledPods on_unscheduled_pods = OnUnscheduledPods::kCountUnavailable;
   /// With the default of `pod_restart` filled in.
   DeadlinePolicy deadlines = {};
-  /// Without a failurePolicy.
+  /// True without a failurePolicy.
   bool failed_hold_slots = true;
-  /// Whether a failed node is marked with the class of its failure: with FailurePolicy::by_class.
+  /// True if a failed node is marked with the class of its failure, as FailurePolicy::by_class requires.
   bool classify_failures = false;
   RetryPolicy retry = {};
-  /// Whether each gang is interrupted only once. Evictions then need a node that is still in the state in which it was
-  /// read.
+  /// True if each gang is interrupted only once. Evictions then require that the node is still in the state in which it
+  /// was read.
   bool keep_gangs = false;
-  /// Whether nodes that are not upgraded get the taint that steers gangs to other nodes.
+  /// True if nodes that are not upgraded yet get the taint that steers gangs to other nodes.
   bool steer_gangs = false;
   IsolationPolicy isolation = {};
   friend bool operator==(const NodeRules&, const NodeRules&) = default;
 };
 
-/// The part of a policy that decides which waiting nodes may start. If only this part changes, no verdict on a node
+/// The fields of a policy that decide which waiting nodes may start. If only these fields change, no verdict on a node
 /// changes.
 struct AdmissionLimits {
   AdmissionLimits() = default;
-  /// Implicit: a whole policy has the limits.
+  /// Implicit, so that a whole policy can be passed as the limits.
   AdmissionLimits(const UpgradePolicy& policy);  // NOLINT(google-explicit-constructor)
   bool paused = false;
   std::optional<int> max_parallel = 1;

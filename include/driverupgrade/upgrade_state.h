@@ -21,8 +21,8 @@ namespace driverupgrade {
 /// Sorted in the order in which an upgrade passes through them; kDone and kFailed end it.
 enum class UpgradeState : std::uint8_t {
   kUnknown,                  ///< No label, or an empty one: not processed yet.
-  kUpgradeRequired,          ///< Waits for a slot.
-  kCordonRequired,           ///< Will be made unschedulable.
+  kUpgradeRequired,          ///< The node waits for a slot.
+  kCordonRequired,           ///< The node will be cordoned.
   kWaitForJobsRequired,      ///< Pods that match waitForCompletion are given time to finish.
   kPodDeletionRequired,      ///< Pods that use the driver are evicted.
   kDrainRequired,            ///< The node is drained.
@@ -30,12 +30,12 @@ enum class UpgradeState : std::uint8_t {
   kPostMaintenanceRequired,  ///< Reserved upstream; never entered, understood when read.
   kPodRestartRequired,       ///< The driver pod is replaced, and the new one must become ready.
   kValidationRequired,       ///< Validation pods must become ready.
-  kUncordonRequired,         ///< Finished except for the cordon.
+  kUncordonRequired,         ///< The upgrade is finished except for the cordon.
   kDone,
   kFailed,
 };
 
-/// The time limit of the policy that ends a stage.
+/// The time limit of the policy for a state.
 enum class StageLimit : std::uint8_t {
   kNone,         ///< This state has no time limit.
   kJobs,         ///< `waitForCompletion.timeoutSeconds`
@@ -51,10 +51,10 @@ struct UpgradeStateTraits {
   UpgradeState state = UpgradeState::kUnknown;
   /// The value of the state label.
   std::string_view label = {};
-  /// An upgrade has started and not completed successfully. Such a node holds a slot, unless the policy counts it
-  /// separately.
+  /// True if an upgrade has started and not completed successfully. Such a node holds a slot, unless the policy counts
+  /// it separately.
   bool in_progress = false;
-  /// The next pass cordons a node in this state that is schedulable, so the node counts as unavailable.
+  /// True if the next pass cordons a schedulable node in this state. The node therefore counts as unavailable.
   bool holds_cordon = false;
   StageLimit limit = StageLimit::kNone;
 };

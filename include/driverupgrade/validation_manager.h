@@ -35,9 +35,9 @@ std::string_view ToString(EarlyValidation early);
 std::optional<EarlyValidation> ParseEarlyValidation(std::string_view text);
 
 struct Validation {
-  /// There is at least one validation pod, all are ready, and none of them is early.
+  /// True if there is at least one validation pod, all are ready, and none of them is early.
   bool passed = false;
-  /// Description of what is missing, for the gate; empty if passed.
+  /// The reason why the node has not passed, for the gate; empty if it has passed.
   std::string missing = {};
   /// Validation pods that became ready before the new driver pod, and are not terminating.
   std::vector<const Pod*> early = {};
@@ -49,8 +49,8 @@ class ValidationManager {
   explicit ValidationManager(LabelSelector selector, EarlyValidation early = EarlyValidation::kAsk)
       : selector_(std::move(selector)), early_(early) {}
   /// `pods`: all pods of one node, of any namespace; they must outlive the result. `driver_ready_since`: time at which
-  /// the newest of the node's driver pods became ready; nullopt if it is unknown; then no pod is early. A pod whose own
-  /// time is unknown is not early either.
+  /// the newest of the node's driver pods became ready; if it is unknown (nullopt), no pod is early. A pod is not early
+  /// either if the time at which it became ready is unknown.
   Validation Evaluate(const std::vector<Pod>& pods,
                       std::optional<absl::Time> driver_ready_since = std::nullopt) const;
 

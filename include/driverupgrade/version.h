@@ -1,6 +1,6 @@
-/// Version of the library. Semantic versioning; before 1.0 a minor release may break source compatibility, and the
-/// shared object name changes with it. The label and annotation keys (driver_identity.h) are a wire format and are
-/// covered by the same promise.
+/// Version of the library. It follows semantic versioning. Before 1.0, a minor release may break source compatibility,
+/// and then also changes the shared object name. The label and annotation keys (driver_identity.h) are a wire format,
+/// to which the same rules apply.
 ///
 /// Defines DRIVERUPGRADE_VERSION_STRING and its three parts. The build reads the version from this file.
 ///

@@ -10,10 +10,10 @@
 /// pods of the cluster; the cache keeps only pods on nodes for which a subscriber requested them. If a scope names DRA
 /// drivers, it watches the cluster's DeviceTaintRules, ResourceClaims and ResourceSlices, and keeps those of these
 /// drivers; claims are also stored in a packed form. A broken watch resumes where it stopped. If it cannot resume, the
-/// cache lists the objects again and compares them with the stored objects. Objects are immutable and shared, except
-/// for pods of the cluster: because there are very many of them, they are stored in a packed form and unpacked on each
-/// request. An object that cannot be read is marked (OnUnreadable::kMark) until a watch or a list delivers it whole.
-/// While one pod of a node cannot be read, the node's pods count as unknown.
+/// cache lists the objects again and compares them with the stored objects. Objects are immutable and shared. Pods
+/// other than driver pods are an exception: because there are so many, they are stored in a packed form and unpacked on
+/// each request. An object that cannot be read is marked (OnUnreadable::kMark) until a watch or a list delivers a
+/// readable version. While one pod of a node cannot be read, the node's pods count as unknown.
 ///
 /// Thread-safe. Shares ownership of `cluster`, and has a thread for each watch between Start and Stop.
 #ifndef DRIVERUPGRADE_WATCH_CACHE_H_
@@ -49,9 +49,9 @@ struct DriverScope {
   LabelSelector driver_labels = {};
   /// Namespace of NodeMaintenances, in requestor mode.
   std::optional<std::string> maintenance_ns = std::nullopt;
-  /// DRA drivers whose devices are watched. Empty in all scopes: no object of DRA is watched.
+  /// DRA drivers whose devices are watched. If it is empty in all scopes, no DRA object is watched.
   std::vector<std::string> devices = {};
-  /// Distinguishes engines of one driver; the cache contains all nodes anyway.
+  /// Distinguishes engines of one driver. The cache contains all nodes regardless of it.
   LabelSelector node_selector = {};
   friend bool operator==(const DriverScope&, const DriverScope&) = default;
 };
@@ -70,9 +70,9 @@ struct WatchCacheOptions {
 
 /// The reason why a watch was restarted.
 enum class WatchRestart : std::uint8_t {
-  kEnded,    ///< Properly, after its timeout. The only reason that occurs during normal operation.
+  kEnded,    ///< The watch ended normally, after its timeout. The only reason that occurs during normal operation.
   kExpired,  ///< The version to continue from is too old: the objects are listed again.
-  kFailed,   ///< Broken, refused, not understood, or ended as soon as it started.
+  kFailed,   ///< The watch broke, was refused, was not understood, or ended as soon as it started.
   kAbsent,   ///< The cluster does not have this kind; retried from time to time.
 };
 inline constexpr std::array kAllWatchRestarts = {WatchRestart::kEnded, WatchRestart::kExpired, WatchRestart::kFailed,
@@ -82,8 +82,8 @@ std::string_view ToString(WatchRestart reason);
 
 class WatchCache final {
  public:
-  /// Errors: InvalidArgument without a driver, or with one that has no namespace or labels; Unimplemented, naming it,
-  /// if `cluster` lacks an operation.
+  /// Errors: InvalidArgument without a scope, or with a scope that has no namespace or labels; Unimplemented, naming
+  /// it, if `cluster` lacks an operation.
   [[nodiscard]] static absl::StatusOr<std::shared_ptr<WatchCache>> Create(std::shared_ptr<ClusterReader> cluster,
                                                                           WatchCacheOptions options);
   ~WatchCache();
@@ -96,25 +96,25 @@ class WatchCache final {
   void Turn(const CallContext& context);
   /// Ends all watches, within the time that a call needs to notice its stop token. The cached data stays readable.
   void Stop();
-  /// Returns true if every collection has been read once, and the nodes again since their watch last broke: until then
-  /// the cluster may have been restored from a backup (ADR 0007). NodeMaintenances and the kinds of DRA count as read
-  /// if the cluster does not have these kinds.
+  /// Returns true if every collection has been read once, and the nodes have been read again since their watch last
+  /// broke. Until then, the cluster may have been restored from a backup (ADR 0007). NodeMaintenances and the kinds of
+  /// DRA count as read if the cluster does not have these kinds.
   bool Synced() const;
-  /// OK, or the reason why a watch has been failing for at least `patience`, and since when: the cached data may be
-  /// old.
+  /// Returns OK, or the error of a watch that has been failing for at least `patience`, with the start time of the
+  /// failures. The cached data may then be old.
   absl::Status Health(absl::Duration patience = absl::Minutes(1)) const;
-  /// Number of restarts of watches over all collections, by reason. Contains every reason.
+  /// Returns the number of watch restarts over all collections, by reason. Contains every reason.
   std::map<WatchRestart, std::uint64_t> Restarts() const;
-  /// Index of a scope in the options; nullopt if the options do not contain it.
+  /// Returns the index of a scope in the options; nullopt if the options do not contain the scope.
   std::optional<std::size_t> Find(const DriverScope& driver) const;
 
   /// `on_change` is called on a watch's thread when `Take(driver)` would return changes, and when the cache has become
-  /// Synced; it must not block or call the cache. Null: no callback. Returns when no earlier callback is running any
-  /// longer.
+  /// Synced; it must not block or call the cache. Null: no callback. Subscribe returns once no call of an earlier
+  /// callback is running.
   void Subscribe(std::size_t driver, std::function<void()> on_change);
   /// Returns the changes since the last call; the first call reports everything.
   CacheChanges Take(std::size_t driver);
-  /// Another engine takes over: the next Take reports everything, and the interest of the previous engine is dropped.
+  /// Prepares for another engine: the next Take reports everything, and the interest of the previous engine is dropped.
   void Attach(std::size_t driver);
 
   /// Returns nullptr if the node does not exist.
@@ -124,37 +124,39 @@ class WatchCache final {
   std::vector<DaemonSet> DaemonSets(std::size_t driver) const;
   std::vector<ControllerRevision> Revisions(std::size_t driver) const;
   /// Returns the NodeMaintenances for the node, sorted by name; if `node` is empty, the objects whose node is unknown.
-  /// nullopt if the driver has no maintenance namespace, they have not been read yet, or an unreadable one may be the
-  /// node's.
+  /// nullopt if the driver has no maintenance namespace, or NodeMaintenances have not been read yet. Also nullopt if an
+  /// unreadable NodeMaintenance may belong to the node.
   std::optional<std::vector<NodeMaintenance>> Maintenances(std::size_t driver, const std::string& node) const;
   /// Returns the DRA objects for the node's devices that belong to the drivers of the scope. Errors: NotFound if the
-  /// cluster does not serve claims or slices. Unavailable if one has not been read yet, or if the scope names no
-  /// drivers. DataLoss if an object that may be the node's cannot be read.
+  /// cluster does not serve claims or slices. Unavailable if one of these kinds has not been read yet, or if the scope
+  /// names no drivers. DataLoss if an object that may belong to the node cannot be read.
   [[nodiscard]] absl::StatusOr<NodeDevices> Devices(std::size_t driver, const std::string& node) const;
   /// Returns false if the ResourceClaim has not been read since it was allocated: a pod that names it may hold devices.
-  /// Also false if the claims cannot be read at all, except by a cluster that does not serve them.
+  /// Also false if the claims cannot be read at all, unless the cluster does not serve claims.
   bool KnowsClaim(const std::string& ns, const std::string& name) const;
   /// Returns findings about DRA objects that cannot be read, and may belong to any node.
   std::vector<Finding> DeviceFindings(std::size_t driver) const;
-  /// All pods on the node, if they are known: read since its cordon was last seen to change, and followed since.
+  /// Returns all pods on the node if they are known: they were read after the node's cordon last changed, and a watch
+  /// has followed them since then.
   std::optional<std::vector<Pod>> PodsOn(const std::string& node) const;
   /// Returns true if PodsOn has a value; does not copy the pods.
   bool KnowsPodsOn(const std::string& node) const;
   /// Sets the nodes whose pods the driver's engine needs. Pods of other nodes are dropped, unless another engine needs
   /// them.
   void SetInterest(std::size_t driver, std::set<std::string> nodes);
-  /// Reads the pods of a node of interest, by one consistent list, so that it is newer than the cordon. Errors: the
-  /// errors of the list; DataLoss, with its name, if one of the pods cannot be read; Aborted if the watch on pods was
-  /// restarted in the meantime.
+  /// Reads the pods of a node of interest with one consistent list, which is therefore newer than the cordon. Errors:
+  /// the errors of the list; DataLoss, with its name, if one of the pods cannot be read; Aborted if the watch on pods
+  /// was restarted in the meantime.
   [[nodiscard]] absl::Status ReadPods(const CallContext& context, const std::string& node);
-  /// Same for many nodes by one list of all pods of the cluster; returns the status of each node.
+  /// Same for many nodes, with one list of all pods of the cluster; returns the status of each node.
   [[nodiscard]] std::map<std::string, absl::Status> ReadAllPods(const CallContext& context,
                                                                 const std::set<std::string>& nodes);
-  /// Adds a node as returned by our own write: known before the watch reports it, unless the watch has a newer version.
+  /// Stores a node as returned by our own write, before the watch reports it. Ignored if the cache already has a newer
+  /// version.
   void NodeWritten(Node node);
 
-  /// Returns the revisions in the namespace of the driver by one consistent list, for callers that cannot wait for the
-  /// watch. An unreadable revision is marked. Errors: the errors of the list.
+  /// Returns the revisions in the namespace of the driver, read with one consistent list, for callers that cannot wait
+  /// for the watch. An unreadable revision is marked. Errors: the errors of the list.
   [[nodiscard]] absl::StatusOr<std::vector<ControllerRevision>> ListRevisions(const CallContext& context,
                                                                               std::size_t driver);
 

@@ -1,24 +1,24 @@
 /*
- * The library for any language that can call C: documents in, documents out.
+ * The C interface of the library, for every language that can call C: documents in, documents out.
  *
  * Defines du_str, du_buf, du_code, du_engine and the functions du_*, for C11 and for C++.
  *
  *     du_buf plan = {0};
- *     if (du_plan(request, cluster, &plan) == 0) puts(plan.data);   // JSON: what would be done next, and who waits for what
+ *     if (du_plan(request, cluster, &plan) == 0) puts(plan.data);   // JSON: the next actions, and why nodes wait
  *     else fprintf(stderr, "%s\n", plan.data);                      // what was attempted, on what, and why it failed
  *     du_free(plan.data);
  *
  * An engine rolls out a driver but sends nothing itself. It returns the next request; the host sends the request and
- * passes the response back. A host has its own clients, threads, timeouts and clock. A short host:
- * examples/python/rollout.py; a complete one: go/internal/host.
+ * passes the response back. A host has its own clients, threads, timeouts and clock. Examples:
+ * examples/python/rollout.py is a short host, and go/internal/host a complete host.
  *
  * Documents are UTF-8. An unknown member in an input document is an error; readers of output documents must ignore
- * unknown members. Functions are added but never changed, and documents only gain members. The functions never call
- * back into the host, write no log, read no file, clock or environment variable, and neither throw nor exit. They keep
- * state only in the engine that is passed to them. Use an engine from one thread at a time. Other engines, and
- * functions without an engine, can be used from any number of threads at the same time.
+ * unknown members. New versions add functions but never change existing functions, and documents only gain members. The
+ * functions never call back into the host, throw or exit. They write no log, and read no file, clock or environment
+ * variable. They keep state only in the engine that is passed to them. Use an engine from one thread at a time. Other
+ * engines, and functions without an engine, can be used from any number of threads at the same time.
  *
- * Examples: examples/python. Every document: docs/c-api.md.
+ * Examples: examples/python. docs/c-api.md describes every document.
  */
 #ifndef DRIVERUPGRADE_C_DRIVERUPGRADE_H_
 #define DRIVERUPGRADE_C_DRIVERUPGRADE_H_
@@ -46,9 +46,9 @@ typedef struct {
 } du_buf;
 
 /*
- * 0: the result is in `out`. Otherwise a canonical status code, as gRPC and abseil number them, and `out` contains an
- * error message:
- *   3  a document that makes no sense, or an invalid argument;
+ * 0: the result is in `out`. Any other value is a canonical status code, with the numbers of gRPC and abseil, and `out`
+ * contains an error message:
+ *   3  an invalid document or argument;
  *   8  out of memory, for the result or for its message (then `out` stays empty);
  *   9  not possible now: see the function for the condition;
  *   13 a bug in this library;
@@ -63,7 +63,7 @@ uint32_t du_abi_version(void);
 /* The version of the library: "0.9.0". Never null; the caller must not free it. */
 const char *du_version(void);
 
-/* Allocates memory for du_free, for hosts that must put documents where this library can read them (WebAssembly).
+/* Allocates memory that du_free can free, for hosts that must copy documents into the library's memory (WebAssembly).
  * Returns null if no memory is available. */
 void *du_alloc(size_t size);
 
@@ -82,14 +82,14 @@ du_code du_keys(du_str identity, du_buf *out);
  * Returns an upgrade policy with a value for every field. In: the policy as a custom resource contains it, in JSON or
  * YAML. Or, with tables of the time zones that it names, {"policy":...,"timeZones":[...]}: the zones in the format of
  * du_engine_put_time_zone, and the policy in JSON. Without tables, the machine's own time zones apply. Out: one JSON
- * object. Errors: 3 with the path of every field that is wrong.
+ * object. Errors: 3 with the path of every invalid field.
  */
 du_code du_policy_normalize(du_str policy, du_buf *out);
 
 /*
- * Fields of a valid policy that have no effect, or not the effect that its author may expect. In: same as
- * du_policy_normalize. Out: a JSON array of sentences, each of which starts with the path of its field; empty for most
- * policies. Errors: same as du_policy_normalize.
+ * Returns warnings about fields of a valid policy that have no effect, or not the effect that the author may expect.
+ * In: same as du_policy_normalize. Out: a JSON array of sentences, each of which starts with the path of its field;
+ * empty for most policies. Errors: same as du_policy_normalize.
  */
 du_code du_policy_warnings(du_str policy, du_buf *out);
 
@@ -101,26 +101,26 @@ du_code du_policy_warnings(du_str policy, du_buf *out);
 du_code du_plan(du_str request, du_str cluster, du_buf *out);
 
 /*
- * Simulates rollouts of the driver on the nodes that have it, in virtual time: how long they take, which workloads they
- * interrupt, and what blocks them. `request` is the request of du_plan, with "policies" ([{"name":...,"policy":...},
- * ...]) instead of "policy" to compare several policies, and with "seeds" and "durations" if the default values do not
- * fit. `cluster` is the dump of du_plan; with poddisruptionbudgets and jobs it shows what limits evictions, and with
- * events and configmaps how long the steps of an upgrade take. Out: the JSON of `upgradectl simulate -o json`. The
- * duration of a call grows with the number of passes: seconds for thousands of nodes. Errors: 3, with a message that
- * starts with `request` or `cluster`.
+ * Simulates rollouts of the driver, in virtual time, on the nodes that have the driver. The result shows how long the
+ * rollouts take, which workloads they interrupt, and what blocks them. `request` is the request of du_plan, with
+ * "policies" ([{"name":...,"policy":...}, ...]) instead of "policy" to compare several policies, and with "seeds" and
+ * "durations" if the default values do not fit. `cluster` is the dump of du_plan. With poddisruptionbudgets and jobs in
+ * the dump, the simulation respects limits of evictions. With events and configmaps, it knows the durations of the
+ * steps of an upgrade. Out: the JSON of `upgradectl simulate -o json`. The duration of a call grows with the number of
+ * passes: seconds for thousands of nodes. Errors: 3, with a message that starts with `request` or `cluster`.
  */
 du_code du_simulate(du_str request, du_str cluster, du_buf *out);
 
 /*
- * Finds obstacles to the next rollout without simulating it. `request` is the request of du_plan, and `cluster` its
- * dump, with poddisruptionbudgets, events, validatingwebhookconfigurations and mutatingwebhookconfigurations to find
- * obstacles of these kinds. Out: the JSON of `upgradectl preflight -o json`, an empty array if there are no obstacles.
- * Errors: 3, with a message that starts with `request` or `cluster`.
+ * Finds obstacles to the next rollout without simulating it. `request` is the request of du_plan, and `cluster` is its
+ * dump. Add poddisruptionbudgets, events, validatingwebhookconfigurations and mutatingwebhookconfigurations to the dump
+ * to find obstacles of these kinds. Out: the JSON of `upgradectl preflight -o json`, an empty array if there are no
+ * obstacles. Errors: 3, with a message that starts with `request` or `cluster`.
  */
 du_code du_preflight(du_str request, du_str cluster, du_buf *out);
 
-/* One driver in one cluster: the objects read, the requests issued, and the responses. State that must outlive the
- * engine is stored on the nodes. */
+/* An engine for one driver in one cluster: it keeps the objects read, the requests issued, and the responses. State
+ * that must outlive the engine is stored on the nodes. */
 typedef struct du_engine du_engine;
 
 /* Kinds of objects, for du_engine_put and du_engine_watch_line. */
@@ -149,14 +149,14 @@ enum {
  */
 du_code du_engine_new(du_str options, du_engine **engine, du_buf *out);
 
-/* Ignores null. Requests in progress no longer need a response. */
+/* Frees the engine. Ignores null. Requests in progress no longer need a response. */
 void du_engine_free(du_engine *engine);
 
 /*
- * Replaces all objects of a kind. `list`: the body of the API server's list, with all pages merged into one, or the
- * same with only the members named in docs/c-api.md. Known objects that are missing from the list were deleted.
- * du_engine_apply plans nothing until the kinds 0 to 3 have been put once. Out: {}.
- * Errors: 3 if `list` is not a list of that kind; the engine is then unchanged.
+ * Replaces all objects of a kind. `list`: the body of the API server's list, with all pages merged into one. Members
+ * that docs/c-api.md does not name may be left out. Known objects that are missing from the list were deleted.
+ * du_engine_apply plans nothing until the kinds 0 to 3 have been put once. Out: {}. Errors: 3 if `list` is not a list
+ * of that kind; the engine is then unchanged.
  */
 du_code du_engine_put(du_engine *engine, int32_t kind, du_str list, du_buf *out);
 
@@ -166,66 +166,69 @@ du_code du_engine_put(du_engine *engine, int32_t kind, du_str list, du_buf *out)
 du_code du_engine_watch_line(du_engine *engine, int32_t kind, du_str line, du_buf *out);
 
 /*
- * All pods on a node that du_engine_apply has requested, from a list that was started after the request. Put every
- * later change as well, from a watch on the node's pods, until they are no longer needed. `uses_driver` names
- * the pods that use the driver: {"uids":[...],"errors":[{"uid":"...","error":"..."}]}. It is ignored, and may be empty,
- * without podDeletion in the engine's options.
- * Out: {"taken":true}; false: the list is older than the node's cordon, or the node was deleted, and a newer list is
- * required if the pods are still needed. Errors: 3 if `list` is not a list of pods, or has no metadata.resourceVersion.
+ * Passes all pods on a node that du_engine_apply has requested, from a list that was started after the request. Also
+ * pass every later change, from a watch on the node's pods, until the pods are no longer needed. `uses_driver` names
+ * the pods that use the driver: {"uids":[...],"errors":[{"uid":"...","error":"..."}]}. Without podDeletion in the
+ * engine's options, it is ignored and may be empty. Out: {"taken":true}; false: the list is older than the node's
+ * cordon, or the node was deleted, and a newer list is required if the pods are still needed. Errors: 3 if `list` is
+ * not a list of pods, or has no metadata.resourceVersion.
  */
 du_code du_engine_put_pods(du_engine *engine, du_str node, du_str list, du_str uses_driver, du_buf *out);
 
-/* The nodes that have a driver pod or one of our labels, by state, and the questions for the host. Out: nodes,
+/* Returns the nodes that have a driver pod or one of our labels, by state, and the questions for the host. Out: nodes,
  * questions. */
 du_code du_engine_read(du_engine *engine, int64_t now_ms, du_buf *out);
 
 /*
- * Answers to questions: {"answers":[{"id":"...","answer":true},{"id":"...","error":"..."}]}. An answer is about the two
- * revisions and the version of the pod that its question names, even if the host has newer data. An answer to an
- * outdated question is dropped. After an error the question is repeated later, and the node waits. If the error comes
- * with "revisionUnknown":true, the node does not wait: it is upgraded in full. Out: {}.
+ * Passes the answers to questions: {"answers":[{"id":"...","answer":true},{"id":"...","error":"..."}]}. An answer is
+ * about the two revisions and the version of the pod that its question names, even if the host has newer data. An
+ * answer to an outdated question is dropped. After an error the question is repeated later, and the node waits. If the
+ * error comes with "revisionUnknown":true, the node does not wait: it is upgraded in full. Out: {}.
  */
 du_code du_engine_tell(du_engine *engine, du_str answers, du_buf *out);
 
 /*
- * A time zone that a policy's rollout names: {"name":"Europe/Berlin","offsets":[{"from":1774746000,"seconds":7200},
- * ...]}. `from`: seconds since 1970 at which the offset from UTC starts to apply, ascending; the first offset also
- * applies before its `from`, and the last one without an end. Put the zone before the first policy that names it, and
- * again before its last offset ends. UTC is always known. Out: {}. Errors: 3 for an invalid table.
+ * Passes a time zone that a policy's rollout names:
+ * {"name":"Europe/Berlin","offsets":[{"from":1774746000,"seconds":7200}, ...]}. `from`: seconds since 1970 at which the
+ * offset from UTC starts to apply, ascending; the first offset also applies before its `from`, and the last one without
+ * an end. Put the zone before the first policy that names it, and again before its last offset ends. UTC is always
+ * known. Out: {}. Errors: 3 for an invalid table.
  */
 du_code du_engine_put_time_zone(du_engine *engine, du_str zone, du_buf *out);
 
 /*
  * Makes one pass. `nodes`: a JSON array of the names of the nodes to which `policy` applies, or empty: all nodes.
- * Several parts of the nodes may each have their own policy; budgets count the part's nodes.
+ * Several parts of the nodes may each have their own policy; the budgets of a policy count only the nodes of its part.
  * {"owner":"gold","names":[...]}: a part with an owner, whose rollout has its own record in the ledger. `owner`: a DNS
  * subdomain, such as the name of the custom resource with the policy. A node without a driver pod stays in its part. A
  * node in progress that no part names any longer still counts in its former part, and waits. Out: "work", the nodes
  * whose requests du_engine_next returns now ("" stands for the ledger); "wantedPods", the nodes that wait until their
  * pods have been put; gates, counts, findings, the policy's "warnings" (du_policy_warnings) and "wakeAt". Call it again
  * when an object was put, when all requests of a node or of the ledger have been answered, and at wakeAt. `now_ms`:
- * milliseconds since 1970. Errors: 3 for an invalid policy or owner, or for a time zone that was not put. 9
- * for a rollout without a ledger; with a ledger, for a second part without an owner. 14 until the kinds 0 to 3 have
- * been put once.
+ * milliseconds since 1970. Errors: 3 for an invalid policy or owner, or for a time zone that was not put. 9 for a
+ * rollout without a ledger; with a ledger, for a second part without an owner. 14 until the kinds 0 to 3 have been put
+ * once.
  */
 du_code du_engine_apply(du_engine *engine, du_str nodes, du_str policy, int64_t now_ms, du_buf *out);
 
-/* Releases the nodes, for an operator that is being removed. Otherwise same as du_engine_apply. Repeat it until "work"
- * is empty. */
+/* Releases the nodes, for an operator that is being removed. Otherwise the same as du_engine_apply. Call it again until
+ * "work" is empty. */
 du_code du_engine_release(du_engine *engine, du_str nodes, int64_t now_ms, du_buf *out);
 
 /*
- * Returns the next request for the node, the same one until its response arrives:
- * {"verb":...,"target":...,"contentType":...,"body":...}; {} when nothing is left. If "accept" is present, the metadata
- * of the objects are enough, and this header requests only them. `target` is the path with the query. Send the requests
- * of one node in sequence. Requests of different nodes can be in progress at the same time.
+ * Returns the next request for the node; the result stays the same until the response has been passed to
+ * du_engine_answer: {"verb":...,"target":...,"contentType":...,"body":...}; {} when no request is left. If "accept" is
+ * present, the metadata of the objects is enough, and this value of the Accept header requests only the metadata.
+ * `target` is the path with the query. Send the requests of one node in sequence. Requests of different nodes can be in
+ * progress at the same time.
  */
 du_code du_engine_next(du_engine *engine, du_str node, int64_t now_ms, du_buf *out);
 
 /*
  * Accepts the server's response to the request of du_engine_next. `http_status`: the HTTP status, DU_NO_ANSWER or
- * DU_NOT_SENT; any other number is treated as DU_NO_ANSWER. `retry_after_s`: from the header Retry-After, 0 without it.
- * `body`: any bytes. Out: {"more":true} if du_engine_next has another request. Errors: 9 if no request was outstanding.
+ * DU_NOT_SENT; any other number is treated as DU_NO_ANSWER. `retry_after_s`: value of the header Retry-After, 0 if the
+ * response has no such header. `body`: any bytes. Out: {"more":true} if du_engine_next has another request. Errors: 9
+ * if no request was outstanding.
  */
 du_code du_engine_answer(du_engine *engine, du_str node, int32_t http_status, int32_t retry_after_s, du_str body, int64_t now_ms,
                          du_buf *out);
@@ -233,16 +236,16 @@ du_code du_engine_answer(du_engine *engine, du_str node, int32_t http_status, in
 /* Returns the changes since the last call: outcomes of nodes whose requests were all answered, and Events to record. */
 du_code du_engine_settle(du_engine *engine, int64_t now_ms, du_buf *out);
 
-/* The reason why a node waits, from the last pass: {"node":...,"gate":{...}}; "gate" is null if the node does not
- * wait or is not known. */
+/* Returns the reason why a node waits, from the last pass: {"node":...,"gate":{...}}; "gate" is null if the node
+ * does not wait or is not known. */
 du_code du_engine_explain(du_engine *engine, du_str node, du_buf *out);
 
-/* The state of all nodes after the last passes: same as du_engine_apply, with every gate, and the "parts" of all owners
- * with their counts. */
+/* Returns the state of all nodes after the last passes: the same members as du_engine_apply, with every gate, and
+ * "parts" with the counts of each owner. */
 du_code du_engine_everything(du_engine *engine, du_buf *out);
 
 /*
- * The document of the rollout for pages and scripts, as returned by the operator's GET /rollout:
+ * Returns the document of the rollout for pages and scripts, as the operator's GET /rollout does. Schema:
  * docs/rollout.schema.json. `facts` contains what only the host knows:
  * {"leader":true,"replica":"gpu-operator-7d9c","lastError":"..."}; each member may be absent, and "leader" is then
  * true. The history of a node starts with the engine. Out: the document. Errors: 3 for invalid facts.

@@ -9,10 +9,10 @@
 ///
 /// *Effects on the whole process.* cpprestsdk has one thread pool per process. The first transport starts it with ONE
 /// thread: with more, cancelling a request over TLS is a data race in that library and crashes. One thread is enough
-/// (it only transfers bytes; sinks and decoders run on the callers' threads) and faster than its default of 40. If the
-/// process has already started the pool, MakeCpprestTransport returns an error, unless CpprestPool::kForeign states
-/// that the pool has one thread. OpenSSL is initialised first, so that its exit handler runs after the pool's threads
-/// have ended.
+/// (it only transfers bytes; sinks and decoders run on the callers' threads) and faster than the default of 40 threads.
+/// If the process has already started the pool, MakeCpprestTransport returns an error, unless CpprestPool::kForeign
+/// states that the pool has one thread. OpenSSL is initialized first, so that its exit handler runs after the pool's
+/// threads have ended.
 ///
 /// *Ownership.* Destroy the transport with no call in flight, and before main returns. The destructor waits, for at
 /// most 2 s, until the pool has released abandoned calls. Never call it from a continuation on cpprestsdk's own pool:
@@ -21,9 +21,9 @@
 /// *Limits of cpprestsdk.* IPv6 literals as servers do not work; proxies must be http://. The library buffers one HTTP
 /// chunk and the block of headers before our limits apply. The limits therefore apply to the data that is kept. A
 /// server with the cluster's own certificate can make the library buffer more. For each new TLS connection the library
-/// reads the system's certificate bundle, if OpenSSL's default or $SSL_CERT_FILE names one, and we discard it: 25 to 40
-/// ms. A program that does not need the bundle sets $SSL_CERT_FILE to /dev/null before it has threads, and then
-/// connects as cheaply as with libcurl.
+/// reads the system's certificate bundle, if OpenSSL's default or $SSL_CERT_FILE names one. We discard the bundle, but
+/// reading it takes 25 to 40 ms. A program that does not need the bundle sets $SSL_CERT_FILE to /dev/null before it
+/// starts threads; connections are then as cheap as with libcurl.
 #ifndef DRIVERUPGRADE_KUBERNETES_CPPREST_TRANSPORT_H_
 #define DRIVERUPGRADE_KUBERNETES_CPPREST_TRANSPORT_H_
 
@@ -41,7 +41,7 @@ enum class CpprestPool {
   kForeign,  ///< The process itself may have started it, with one thread.
 };
 
-/// A transport for the server and the identity of `config`. Opens no connection, but reads `token_file`.
+/// Creates a transport for the server and the identity of `config`. Opens no connection, but reads `token_file`.
 ///
 /// Errors:
 ///  - InvalidArgument: malformed server or proxy; unparsable CA, client certificate or key; a key that does not match

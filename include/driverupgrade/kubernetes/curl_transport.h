@@ -31,7 +31,7 @@
 
 namespace driverupgrade {
 
-/// A transport for the server and the identity of `config`. Opens no connection, but reads `token_file`.
+/// Creates a transport for the server and the identity of `config`. Opens no connection, but reads `token_file`.
 ///
 /// Errors:
 ///  - InvalidArgument: malformed server or proxy; unparsable CA, client certificate or key; a key that does not match

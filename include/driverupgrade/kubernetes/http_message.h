@@ -63,10 +63,10 @@ struct HttpResponse {
   std::optional<std::string_view> Header(std::string_view name) const;
 };
 
-/// Returns true if `status` is an error of a transport which shows that the server has not acted on the request.
-/// Examples: the name was not resolved, the connection was refused, the TLS handshake failed, or the deadline had
-/// passed or a stop was requested before the request was started. Such a write may be repeated without reading first.
-/// Returns false for all other errors, and for OK.
+/// Returns true if `status` is a transport error that proves that the server has not acted on the request. Examples:
+/// the name was not resolved, the connection was refused, the TLS handshake failed, or the deadline had passed or a
+/// stop was requested before the request was started. Such a write may be repeated without reading first. Returns false
+/// for all other errors, and for OK.
 bool RequestWasNotSent(const absl::Status& status);
 
 /// For backends: marks `status` so that RequestWasNotSent is true. The mark is a payload of the status, which copies

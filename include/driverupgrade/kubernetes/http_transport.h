@@ -67,8 +67,8 @@ class LineSink {
 ///    useless until a credential or a certificate changes.
 ///  - OutOfRange: the body, or a line, exceeds the transport's limit.
 ///  - InvalidArgument: the request cannot be sent as it is, for example because of control characters.
-///  - Internal: a bug in the backend, or an exception from the sink. A response is never an error, regardless of its
-/// HTTP status.
+///  - Internal: a bug in the backend, or an exception from the sink.
+/// A response is never an error, regardless of its HTTP status.
 ///
 /// *Can a failed write have been applied?* Yes, unless RequestWasNotSent(status) is true: the connection can break
 /// after the server has acted. Of these errors, Unauthenticated and InvalidArgument imply RequestWasNotSent. A backend
@@ -141,15 +141,14 @@ struct RetryOptions {
   std::shared_ptr<Clock> clock = nullptr;
 };
 
-/// Retries a request if no write can take effect twice:
+/// Retries a request only if no write can take effect twice:
 ///  - the response is 429 with a Retry-After in whole seconds: the server has refused the request, regardless of its
-///    verb.
-///    Evictions are excluded: their 429 is about a disruption budget, and is left to the caller;
+///    verb. Evictions are excluded: their 429 is about a disruption budget, and is left to the caller;
 ///  - a GET whose response is 500 or more and has a Retry-After in whole seconds;
 ///  - Unavailable, and the request was not sent (RequestWasNotSent);
 ///  - Unavailable, and the request is a GET for which nothing has been passed to a sink.
-/// Everything else is returned unchanged. So is the last response when the options' limits are used up, or when the
-/// call's deadline would pass before the next attempt.
+/// All other responses and errors are returned unchanged. So is the last response when the options' limits are used up,
+/// or when the call's deadline would pass before the next attempt.
 std::shared_ptr<HttpTransport> MakeRetryingTransport(std::shared_ptr<HttpTransport> inner, RetryOptions options = {});
 
 struct RateLimit {

@@ -3,7 +3,7 @@
 /// Defines
 ///  - Secret: text that cannot be printed by accident;
 ///  - KubeConfig: one server and one identity, ready for a transport;
-///  - ExecPlugin: the program that provides its token, if that is allowed;
+///  - ExecPlugin: the program that provides the token, if such programs are allowed;
 ///  - KubeConfig::ParseOptions, KubeConfig::InClusterParams.
 ///
 /// Example (tests/unit/kubernetes/kube_config_test.cc):

@@ -10,9 +10,9 @@
 ///     absl::Status shown = objects.MergePatch(context, kPolicies, {.name = "cluster-policy"},
 ///                                             R"({"status":{"state":"ready"}})", "status").status();
 ///
-/// Example: tests/unit/wire/object_client_test.cc. Codes and texts of errors match RestCluster (rest_cluster.h):
-/// `get nvidia.com/v1 clusterpolicies cluster-policy: 404 Not Found: ...`. A kind that the server does not have is
-/// NotFound as well.
+/// Example: tests/unit/wire/object_client_test.cc. Codes and texts of errors match RestCluster (rest_cluster.h): `get
+/// nvidia.com/v1 clusterpolicies cluster-policy: 404 Not Found: ...`. The error is also NotFound if the server does not
+/// serve the kind.
 #ifndef DRIVERUPGRADE_KUBERNETES_OBJECT_CLIENT_H_
 #define DRIVERUPGRADE_KUBERNETES_OBJECT_CLIENT_H_
 
@@ -53,11 +53,11 @@ struct ListObjectsParams {
   LabelSelector label_selector = {};
 };
 
-/// Each call is one request, a list one request per page; no retries, no cache. Thread-safe if the transport is; shares
-/// its ownership.
+/// Each call sends one request, or for a list one request per page. There are no retries and no cache. Thread-safe if
+/// the transport is; shares its ownership.
 ///
-/// Names, namespaces, kinds and subresources are checked before anything is sent: InvalidArgument if one cannot be a
-/// segment of a path.
+/// Names, namespaces, kinds and subresources are checked before anything is sent: InvalidArgument if one of them cannot
+/// be a segment of a path.
 class ObjectClient {
  public:
   /// `transport` must not be null. `field_manager`: the owner of the fields of a patch or a new object.
@@ -105,8 +105,8 @@ class ObjectClient {
   const std::string field_manager_;
 };
 
-/// Queries the API server for the owner of a token, and whether the owner may read a path. Pages served over the
-/// network use it to check their readers, like the metrics filter of controller-runtime.
+/// Checks, with the API server, who owns a token and whether the owner may read a path. Web servers use it to check who
+/// may read their pages, like the metrics filter of controller-runtime.
 ///
 ///     AccessReview readers(transport, "/rollout");
 ///     absl::Status may_read = readers.Check({.deadline = absl::Now() + absl::Seconds(5)}, token);
@@ -118,11 +118,11 @@ class ObjectClient {
 /// and on `subjectaccessreviews` (authorization.k8s.io).
 class AccessReview {
  public:
-  /// Time for which the result for a token is remembered. Until it ends, withdrawn permissions and revoked tokens still
-  /// work.
+  /// Time for which the result for a token is remembered. During this time, withdrawn permissions and revoked tokens
+  /// still work.
   static constexpr absl::Duration kRemembered = absl::Minutes(1);
   /// Maximum number of tokens without a remembered result that are reviewed within a second, so that a client that
-  /// invents tokens does not use up the operator's requests.
+  /// invents tokens cannot use up the request rate of the operator.
   static constexpr int kReviewsPerSecond = 20;
 
   /// `path`: the non-resource URL, as in RBAC: `/rollout`. `transport` must not be null.

@@ -29,8 +29,8 @@ struct RestClusterOptions {
 };
 
 /// Supports every Operation. Each call is one request, a list is one request per page, and a watch is a list followed
-/// by one request that stays open. No retries (see http_transport.h), no cache, no policy. Thread-safe if `transport`
-/// is, which must not be null; shares its ownership.
+/// by one request that stays open. There are no retries (see http_transport.h), no cache, and no policy. `transport`
+/// must not be null. Thread-safe if `transport` is; shares its ownership.
 ///
 /// Needs the API groups v1, apps/v1, policy/v1 and, for leases, coordination.k8s.io/v1 (Kubernetes 1.22 or newer).
 /// Objects of DRA are read and written only in resource.k8s.io/v1. Kubernetes serves claims and slices from 1.34 on,
@@ -44,8 +44,8 @@ struct RestClusterOptions {
 ///   mark (RequestWasNotSent).
 /// - If a page of a list has expired (410), the list starts again, once. Any other 410 is Unavailable, except in a
 ///   watch.
-/// - With the selector `LabelSelector::Nothing()`, a list is empty without a request. A watch returns OK
-///   immediately, after an empty list at the empty version, unless it continues after a version. Do not repeat it.
+/// - With the selector `LabelSelector::Nothing()`, a list is empty without a request. A watch returns OK immediately,
+///   after an empty list at the empty version, unless it continues after a version. Do not repeat such a watch.
 /// - Names are checked before anything is sent: a name that is empty, `.`, `..`, or contains `/`, `%`, a space or a
 ///   control character is InvalidArgument. So is a write without a UID, or a patch or an update without a resource
 ///   version. An empty namespace means all namespaces only if ClusterFacade documents it.
@@ -53,8 +53,8 @@ struct RestClusterOptions {
 ///   `list = false`, one object is read to learn the version. Bookmarks are requested. The timeout is rounded up to
 ///   whole seconds, at least one. An event of an unknown type is skipped. A malformed line is Unavailable, and fails
 ///   again if the watch is restarted at the same version. A line over the transport's limit is OutOfRange from the
-/// transport. In both cases, start again with a list. The transport must allow a stream to be silent
-///   for longer than the timeout. WatchParams::ns may be empty for every kind.
+///   transport. In both cases, start again with a list. The transport must allow a stream to be silent for longer than
+///   the timeout. WatchParams::ns may be empty for every kind.
 /// - UpdateLease: one PUT of the fields of Lease. All other data of the object (labels, annotations, owners) is
 ///   removed, so update only your own objects. The server's response for a deleted object is Aborted, not NotFound.
 /// - PatchConfigMap: one merge patch of the named keys; the rest of the object is left alone.

@@ -25,7 +25,7 @@
 
 namespace driverupgrade {
 
-/// Returns the current metrics of one driver: MetricsObserver::Snapshot, completed with data that only the embedder
+/// Returns the current metrics of one driver: MetricsObserver::Snapshot, supplemented with data that only the embedder
 /// knows.
 using MetricsSource = std::function<MetricsSnapshot()>;
 

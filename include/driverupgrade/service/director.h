@@ -64,14 +64,14 @@ struct EngineProgress {
   /// Number of pending nodes that an administrator has excluded, for example with the skip label. Counted only while no
   /// other node is in progress.
   int left_out = 0;
-  /// Too many nodes have failed for another one to start.
+  /// True if no further node starts because too many nodes have failed.
   bool halted = false;
   friend bool operator==(const EngineProgress&, const EngineProgress&) = default;
 };
 
 /// Returns the options of one engine: the common ones, completed by its spec. A requestor's id of more than 63
-/// characters is shortened, with a hash of the whole. The service calls it automatically; use it to create such an
-/// engine without a service. Pure.
+/// characters is shortened, and ends with a hash of the whole id. The service calls this function; call it to create
+/// such an engine without a service. Pure.
 EngineOptions EngineOptionsOf(EngineOptions common, const EngineSpec& spec);
 
 class Director {
@@ -79,7 +79,7 @@ class Director {
   virtual ~Director() = default;
 
   /// Returns the engines that should run; nullopt: not known yet. Called at each step of the service, so it must return
-  /// quickly: a director that learns of a change rings the service's bell. If only policies change, the engines and
+  /// quickly. A director that learns of a change rings the service's bell. If only policies change, the engines and
   /// their state are kept. Any other change creates all engines again.
   virtual std::optional<std::vector<EngineSpec>> Wanted() = 0;
 
@@ -94,7 +94,7 @@ class Director {
   /// until nothing is left to release, and again after it was absent from the result.
   virtual std::vector<EngineSpec> Gone() { return {}; }
 
-  /// Returns findings that no engine can detect: nodes that have the driver but no owner, for instance. Called after
+  /// Returns findings that no engine can detect, for example nodes that have the driver but no owner. Called after
   /// Work; each code is logged once while it lasts, and each finding is counted in the metrics.
   virtual std::vector<Finding> Findings() { return {}; }
 
@@ -105,9 +105,10 @@ class Director {
   /// Receives the progress of the engines that have made a pass, by name. Called before Work.
   virtual void OnProgress(const std::map<std::string, EngineProgress>& /*engines*/) {}
 
-  /// Other work of the leading replica. It must finish within the context's deadline, after which another replica may
-  /// lead. `cache`: the cache of the running engines, null without engines; `scope`: the index in it of the first of
-  /// ServiceOptions::more_scopes. Returns the time of the next call, unless the bell rings earlier.
+  /// Does other work of the leading replica. It must finish within the context's deadline, after which another replica
+  /// may lead. `cache`: the cache of the running engines, null without engines; `scope`: the index in the cache of the
+  /// first of ServiceOptions::more_scopes. Returns the time of the next call; if the bell rings, the call comes
+  /// earlier.
   virtual absl::Time Work(const CallContext&, WatchCache* /*cache*/, std::size_t /*scope*/) {
     return absl::InfiniteFuture();
   }

@@ -1,5 +1,5 @@
-/// An operator's main loop: elects a leader, runs the engines that its director requests, and serves the kubelet and
-/// Prometheus.
+/// An operator's main loop: elects a leader, runs the engines that its director requests, and serves health probes and
+/// metrics.
 ///
 /// Defines UpgradeService, ServiceOptions, ReaderCheck, ReportedOptions, OptionsAnnotation and RolloutEnd.
 ///
@@ -12,8 +12,8 @@
 ///     return (*service)->Run({.stop = stop});  // until a stop is requested
 ///
 /// One cache follows the cluster for all engines, one election covers all of them, and one thread steps them. Each
-/// engine has its own policy, its own entry of the ledger, and its share of a limit over all engines. A complete
-/// program: examples/service. An explanation of each step: docs/write-your-operator.md.
+/// engine has its own policy, its own ledger entry, and its share of a limit over all engines. A complete program:
+/// examples/service. An explanation of each step: docs/write-your-operator.md.
 ///
 /// Run is a loop around Step, which never waits; a program with its own loop calls Step, Wait and Stop. Run, Step,
 /// Wait, Stop and End must be called by one thread; the rest by any. Between the first Step and Stop the service owns
@@ -46,7 +46,7 @@
 
 namespace driverupgrade {
 
-/// Facts that the service adds to its report for `upgradectl` because it cannot derive them from its other options.
+/// Data that the service adds to its report for `upgradectl` because it cannot derive the data from its other options.
 ///
 /// A leader writes two annotations to its Lease: the policies in effect (DriverIdentity::PolicyAnnotation), and the options
 /// of its engines (OptionsAnnotation). `upgradectl` then needs no options on its command line. The second
@@ -90,13 +90,13 @@ struct ServiceOptions {
   /// the driver, the operator's own pod, the ledger, the clock. Labels, node selector and policy come from the
   /// director's specs; the cache comes from the service.
   EngineOptions engine = {};
-  /// Passes are made only while this replica holds the Lease. Without its own clock it uses the clock of `engine`.
+  /// Passes are made only while this replica holds the Lease. An election without a clock uses the clock of `engine`.
   /// nullopt: there is only one replica.
   std::optional<LeaderElectionOptions> election = std::nullopt;
-  /// Nodes in progress at the same time over all engines; nullopt: no limit beyond their own. An engine keeps the slots
-  /// that it has. Free slots go to the engines in the order of the director's specs.
+  /// Maximum number of nodes in progress at the same time over all engines; nullopt: only the limits of the engines
+  /// apply. An engine keeps the slots that it has. Free slots go to the engines in the order of the director's specs.
   std::optional<int> parallel_total = std::nullopt;
-  /// Further scopes for the cache to follow, after the engines' own: for Director::Work.
+  /// Further scopes that the cache follows, after the scopes of the engines: for Director::Work.
   std::vector<DriverScope> more_scopes = {};
   /// Additions to the report for `upgradectl`, which needs `election`.
   ReportedOptions reported = {};
@@ -112,14 +112,14 @@ struct ServiceOptions {
   /// the service, to readers that `rollout_readers` accepts. The leader reports the port in its Lease, where
   /// `upgradectl` finds it. Empty: not served.
   std::string rollout_secure_address = {};
-  /// Needed with `rollout_secure_address`; usually AccessReview::Check for `/rollout`.
+  /// Required with `rollout_secure_address`; usually AccessReview::Check for `/rollout`.
   ReaderCheck rollout_readers = nullptr;
   /// For /metrics: metrics under names used by existing dashboards.
   std::vector<MetricAlias> aliases = {};
-  /// For /metrics: the requests of the transport. Null: not shown.
+  /// For /metrics: the requests of the transport. Null: not exported.
   std::shared_ptr<const RequestMeter> requests = nullptr;
-  /// Rung by a director when something has changed. Null: nothing changes before the times that the director's Work
-  /// returns.
+  /// The bell that the director rings when something has changed. Null: nothing changes before the times that the
+  /// director's Work returns.
   std::shared_ptr<Doorbell> bell = nullptr;
   /// Null: nothing is logged.
   LogSink log = nullptr;
@@ -138,16 +138,16 @@ struct RolloutEnd {
   /// Number of nodes of engines whose autoUpgrade is off. It is unknown whether their drivers are up to date.
   int frozen = 0;
   Tally totals = {};
-  /// Returns true if every node has the newest driver, except for nodes that an administrator has excluded.
+  /// Returns true if every node has the target revision, except for nodes that an administrator has excluded.
   bool IsGood() const { return engines > 0 && refused == 0 && frozen == 0 && totals.done + left_out == totals.total; }
   friend bool operator==(const RolloutEnd&, const RolloutEnd&) = default;
 };
 
 class UpgradeService {
  public:
-  /// Makes no calls to the cluster. Serves the pages from now on. `director` must outlive the service. Errors:
-  /// InvalidArgument for options that cannot work; Unimplemented, naming it, if `cluster` lacks an operation of the
-  /// election; Unavailable if the service cannot listen on an address.
+  /// Makes no calls to the cluster. The pages are served from this call on. `director` must outlive the service.
+  /// Errors: InvalidArgument for options that cannot work; Unimplemented, naming it, if `cluster` lacks an operation of
+  /// the election; Unavailable if the service cannot listen on an address.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<UpgradeService>> Create(std::shared_ptr<ClusterFacade> cluster,
                                                                               Director& director,
                                                                               ServiceOptions options);
@@ -179,9 +179,9 @@ class UpgradeService {
   /// Returns the JSON document of /rollout, for a web server of the embedding program, which must check who may read
   /// it. Empty without `rollout_address` and `rollout_secure_address`.
   std::string Rollout() const;
-  /// Sums over all engines, as of their last passes.
+  /// Returns the sums over all engines, as of their last passes.
   Tally totals() const;
-  /// Returns nullopt while there is still work to do, now or later.
+  /// Returns nullopt while there is still work to do.
   std::optional<RolloutEnd> End() const;
 
  private:

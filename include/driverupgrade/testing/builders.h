@@ -1,6 +1,6 @@
 /// Builds nodes, pods and whole fleets, each in one line.
 ///
-/// Defines NodeBuilder, PodBuilder, and AddFleet, the world of the demo.
+/// Defines NodeBuilder, PodBuilder, and AddFleet, which builds the cluster of the demo.
 ///
 ///     cluster.AddNode(NodeBuilder("n1").WithLabel("gpu", "true").Cordoned().Build());
 ///     cluster.AddPod(PodBuilder("team-a", "web-1").OnNode("n1").OwnedByReplicaSet("web").WithEmptyDir().Build());

@@ -1,25 +1,25 @@
-/// The contract of ClusterFacade as a program: for authors of another facade, a cache, a decorator or a fake.
+/// The contract of ClusterFacade as a set of executable checks, for authors of another facade, a cache, a decorator or
+/// a fake.
 ///
-/// Defines RunFacadeContract and its report, FacadeContract (its cases), and ContractWorld, which you implement: the
-/// facade under test and hooks that set up the cluster without it.
+/// Defines RunFacadeContract and its report, FacadeContract (its cases), and ContractWorld, which you implement. A
+/// world provides the facade under test, and hooks that set up the cluster without using this facade.
 ///
 ///     MyWorld world;
 ///     const ContractReport report = RunFacadeContract(world);
 ///     std::cout << report.ToString();
 ///     return report.Verdict({"a budget refuses an eviction, and two refuse it permanently"}).ok();
 ///
-/// Each case has one of three outcomes. *Kept*: the facade did what the name of the case states. *Broken*: it did not.
-/// *Skipped*: the case could not be run, because the facade does not support an operation that it needs, or the world
-/// has no hook for it; the result names which. A write of the facade is read back in every way that the facade
-/// supports. A facade without gets is checked through its lists. A facade with gets and lists must return the same data
-/// from both.
+/// A case is *kept* if the facade did what the name of the case states, and *broken* if it did not. A case is *skipped*
+/// if the facade lacks an operation, or the world lacks a hook; the result names the operation or the hook. A write of
+/// the facade is read back in every way that the facade supports. A facade without gets is checked through its lists. A
+/// facade with gets and lists must return the same data from both.
 ///
 /// Needs no test framework. FakeCluster and a real API server pass the same cases. The cases of node maintenances,
 /// device taint rules, resource claims and resource slices need a server with these kinds. For a server without them,
 /// add a ForwardingFacade that reports them as not supported. Each case uses names that start with
-/// ContractWorld::prefix(), and judges only its own objects, so the cluster may contain others. A world is used by one
-/// thread, and by one case or by many. Watches run on a separate thread, and end when they have reported what the case
-/// waits for; a silent watch ends at the deadline of the context. Example:
+/// ContractWorld::prefix(), and judges only its own objects, so the cluster may contain other objects. A world is used
+/// by one thread, for one case or for many. Watches run on a separate thread, and end when they have reported the
+/// change that the case waits for; a silent watch ends at the deadline of the context. Example:
 /// tests/contract/fake_cluster_contract_test.cc.
 #ifndef DRIVERUPGRADE_TESTING_FACADE_CONTRACT_H_
 #define DRIVERUPGRADE_TESTING_FACADE_CONTRACT_H_
@@ -38,22 +38,22 @@
 
 namespace driverupgrade::testing {
 
-/// The facade under test and the cluster behind it. Each hook returns when the facade sees its effect. A hook that
-/// returns Unimplemented skips the cases that need it; any other error breaks them.
+/// The facade under test and the cluster behind it. Each hook returns once the facade sees the effect of the hook. A
+/// hook that returns Unimplemented skips the cases that need it; any other error breaks them.
 class ContractWorld {
  public:
   virtual ~ContractWorld();
   virtual ClusterFacade& facade() = 0;
-  /// Context of every call, with enough time for the slowest response.
+  /// Returns the context of the next call, with enough time for the slowest response.
   virtual CallContext context() = 0;
   /// Returns a valid prefix for names of nodes, a different one for each call.
   virtual std::string prefix() = 0;
   /// Returns an existing namespace without pods and budgets, a different one for each call.
   virtual absl::StatusOr<std::string> MakeNamespace() = 0;
 
-  /// Creates a node with the name, labels, annotations and unschedulable of `node`, and returns it as stored.
+  /// Creates a node with the name, labels, annotations and `unschedulable` of `node`, and returns it as stored.
   virtual absl::StatusOr<Node> MakeNode(const Node& node) = 0;
-  /// Changes any other field of the node, so that it has another resource version.
+  /// Changes any other field of the node, so that its resource version changes.
   virtual absl::Status TouchNode(const std::string& name) = 0;
   /// Creates a pod without an owner, with the name, namespace, labels and node of `pod`, and returns it as stored once
   /// it is Running and ready.
@@ -69,7 +69,7 @@ class ContractWorld {
 };
 
 enum class ContractOutcome : std::uint8_t { kKept, kBroken, kSkipped };
-/// `kept`, `broken` or `skipped`.
+/// Returns `kept`, `broken` or `skipped`.
 std::string_view ToString(ContractOutcome outcome);
 
 struct ContractResult {
@@ -93,7 +93,7 @@ struct ContractReport {
   /// Returns OK if no case is broken, at least one is kept, and each of the cases named in `demanded` is kept.
   /// Otherwise FailedPrecondition, with all reasons.
   absl::Status Verdict(const std::vector<std::string>& demanded = {}) const;
-  /// The counts in the first line, then a line for each case: the broken ones first, the kept ones last.
+  /// Returns the counts in the first line, followed by one line for each case: broken cases first, kept cases last.
   std::string ToString() const;
 };
 

@@ -12,18 +12,19 @@
 ///     cluster->FailNext(Operation::kPatchNode, absl::UnavailableError("etcd"));
 ///     cluster->Advance(absl::Minutes(1));
 ///
-/// - Deterministic: no real time, no random number, no unordered container. Equal calls produce equal clusters,
-///   including resourceVersions ("1001", "1002", ... from one counter), UIDs and pod names.
-/// - Time: the cluster's own actions are queued and happen in order of time. Every call below and of the facade first
-///   runs the actions that are due by the clock; Advance and RunUntil move the clock from one event to the next.
+/// - Deterministic: it uses no real time, no random numbers and no unordered containers. Equal calls produce equal
+///   clusters, including resourceVersions ("1001", "1002", ... from one counter), UIDs and pod names.
+/// - Time: the cluster's own actions are queued and run in chronological order. Every method below, and every method of
+///   the facade, first runs the actions that are due. Advance and RunUntil move the clock from one event to the next.
 /// - A model, not a recorder: assert on nodes() and pods(), not on calls. The journal is for output.
-/// - Not modelled in general: adoption of orphans, tolerations (taints are stored and validated), percentages in
-///   budgets, history limits of revisions, removal of duplicate DaemonSet pods, limits of RollingUpdate except
-///   maxUnavailable 1 and maxSurge 0, eviction of pods from lost nodes. Of the maintenance operator: its webhook, its
-///   garbage collector, maxUnavailable, its ranking of requests (the oldest comes first), and OpenShift. Also, the real
-///   operator leaves out zeros and falses when it writes an object, and the server fills in its defaults for them. Of
-///   DRA: tolerations, single devices of a pool, and the effect NoExecute, which taints like NoSchedule and deletes
-///   nothing.
+/// - Not modeled in general: adoption of orphans, tolerations (taints are stored and validated), percentages in
+///   budgets, history limits of revisions, removal of duplicate DaemonSet pods, and eviction of pods from lost nodes.
+///   RollingUpdate always has maxUnavailable 1 and maxSurge 0.
+/// - Not modeled of the maintenance operator: its webhook, its garbage collector, maxUnavailable, its ranking of
+///   requests (here the oldest comes first), and OpenShift. Also, the real operator leaves out zeros and falses when it
+///   writes an object, and the server then fills in its defaults.
+/// - Not modeled of DRA: tolerations, single devices of a pool, and the effect NoExecute, which here taints like
+///   NoSchedule and deletes nothing.
 /// - Thread-safe. The facade's calls take no virtual time. Watches block their threads until new events happen on the
 ///   virtual clock; their sinks are called without a lock, and may use the cluster. End them before the cluster is
 ///   destroyed.
@@ -69,22 +70,23 @@ class FakeCluster final : public ClusterFacade {
   /// state Cordon on, and while it is being deleted, the object has the operator's finalizer. In states after Cordon,
   /// the operator assumes that it has cordoned the node itself if the object has `cordon`.
   NodeMaintenance AddNodeMaintenance(NodeMaintenance maintenance);
-  /// Adds an unallocated claim, for pods that name it in Pod::resource_claims. The scheduler allocates it with the
-  /// first of them. When the last of them is removed, the claim is deallocated, or deleted if a pod owns it.
+  /// Adds an unallocated claim, for pods that name it in Pod::resource_claims. The scheduler allocates the claim for
+  /// the first of these pods. When the last of them is removed, the claim is deallocated, or deleted if a pod owns it.
   ResourceClaim AddResourceClaim(ResourceClaimSpec spec);
-  /// Publishes devices like a plugin. `slice` contains the driver, the node and the devices. The pool has the name of
-  /// the node and one slice; other devices raise its generation.
+  /// Publishes devices like a plugin. `slice` contains the driver, the node and the devices. The pool has one slice and
+  /// is named after the node; publishing different devices increments its generation.
   ResourceSlice PublishDevices(ResourceSlice slice);
 
   // Actions of an administrator. Each call returns false if the object does not exist.
 
   bool Cordon(const std::string& node_name);
   bool Uncordon(const std::string& node_name);
-  /// Changes labels, annotations and other fields. Name and UID stay.
+  /// Changes labels, annotations and other fields. Changes of the name and the UID are dropped.
   bool EditNode(const std::string& node_name, const std::function<void(Node&)>& edit);
   bool RemoveNode(const std::string& node_name);
   /// Sets whether new pods of DaemonSets fit on the node. With a message, new pods stay unbound, and
-  /// Pod::unscheduled_message contains the message as the scheduler's. Without a message, waiting pods are bound.
+  /// Pod::unscheduled_message contains the message, as if the scheduler had written it. With an empty message, waiting
+  /// pods are bound.
   bool SetNodeFull(const std::string& node_name, const std::string& message);
   bool EditPod(const std::string& ns, const std::string& name, const std::function<void(Pod&)>& edit);
   /// Same as `kubectl delete --force --grace-period=0`.
@@ -101,10 +103,10 @@ class FakeCluster final : public ClusterFacade {
   bool RemoveDisruptionBudget(const std::string& ns, const std::string& name);
   /// From now on, nothing can be created in the namespace, not even evictions. Existing pods stay.
   void TerminateNamespace(const std::string& ns);
-  /// Changes the object. Namespace, name and UID stay.
+  /// Changes the object. Changes of the namespace, the name and the UID are dropped.
   bool EditNodeMaintenance(const std::string& ns, const std::string& name,
                            const std::function<void(NodeMaintenance&)>& edit);
-  /// Removes the object despite its finalizer: the operator does not release the node.
+  /// Removes the object despite its finalizer, so that the operator does not release the node.
   bool RemoveNodeMaintenance(const std::string& ns, const std::string& name);
   /// Starts the maintenance operator, which also processes existing NodeMaintenances. Before this call, they are not
   /// processed.
@@ -122,14 +124,14 @@ class FakeCluster final : public ClusterFacade {
   bool SetNodeReady(const std::string& node_name, bool ready);
   /// Marks every container of the pod as ready or not ready.
   bool SetPodReady(const std::string& ns, const std::string& name, bool ready);
-  /// Applies to phases that have not started yet. A pod that is being deleted, and that would have stayed indefinitely
-  /// under its old behavior, disappears.
+  /// Applies to phases that have not started yet. A pod that is being deleted, and would have stayed indefinitely with
+  /// its old behavior, disappears.
   bool SetPodBehavior(const std::string& ns, const std::string& name, const PodBehavior& behavior);
-  /// Applies to pods that it creates from now on.
+  /// Applies to pods that the DaemonSet creates from now on.
   bool SetDaemonSetBehavior(const std::string& ns, const std::string& name, const PodBehavior& behavior);
-  /// Pods of the DaemonSet with this hash (empty: any) on this node (empty: any) crash whenever they start: never
-  /// ready, with a growing restart count. Running pods keep running; clearing the rules lets crashing pods start at
-  /// their next restart.
+  /// Pods of the DaemonSet with this hash (empty: any) on this node (empty: any) crash whenever they start: they never
+  /// become ready, and their restart count grows. Running pods keep running; clearing the rules lets crashing pods
+  /// start at their next restart.
   bool AddCrashRule(const std::string& ns, const std::string& daemon_set, const std::string& hash,
                     const std::string& node_name = {});
   bool ClearCrashRules(const std::string& ns, const std::string& daemon_set);
@@ -142,11 +144,11 @@ class FakeCluster final : public ClusterFacade {
   /// Moves the clock to `time`, event by event.
   void RunUntil(absl::Time time);
   void Advance(absl::Duration duration);
-  /// Runs the actions that are due by the clock. Every other call does so, too.
+  /// Runs the actions that are due. Every other call does so, too.
   void Settle();
 
   // Faults. Faults for one operation take effect in the order in which they were set. For kEvictPod, ResourceExhausted
-  // becomes the result kThrottled and NotFound kGone, according to the contract of the facade.
+  // becomes the result kThrottled and NotFound kGone, as the contract of the facade requires.
 
   /// Makes the next calls fail: they are not applied, and return `status`.
   void FailNext(Operation operation, absl::Status status, int times = 1);
@@ -160,26 +162,30 @@ class FakeCluster final : public ClusterFacade {
   void SetSupported(Operation operation, bool supported);
 
   // Watches. FailNext makes a watch fail before it starts; FailNextAfterApplying breaks a watch after it has reported
-  // all existing data. A version is too old, and leads to OutOfRange, if commits of that kind have been dropped since.
+  // all existing data. A version is too old, and leads to OutOfRange, if commits of that kind have been dropped since
+  // that version.
 
   /// Drops the history: versions before the current one are too old, even for a running watch that is behind.
   void CompactLog();
   /// Makes every running watch report a bookmark, after all earlier changes.
   void SendBookmarks();
-  /// Ends all running watches with `status` (OK: as after the timeout). The watches do not report remaining changes.
+  /// Ends all running watches with `status` (OK: as if they had timed out). The watches do not report remaining
+  /// changes.
   void BreakWatches(const absl::Status& status);
-  /// BackUp saves the current state, and RestoreBackup restores it: resource versions are then used a second time, UIDs
-  /// are not. All running watches break. Changes by RestoreBackup are not observed. False: there is no backup.
+  /// BackUp saves the current state, and RestoreBackup restores it. Afterwards, resource versions are used a second
+  /// time, but UIDs are not. RestoreBackup breaks all running watches, and its changes are not observed. It returns
+  /// false if there is no backup.
   void BackUp();
   bool RestoreBackup();
-  /// Until resumed, no watch reports changes or bookmarks, as with an API server that is behind. Lists still work.
+  /// Until ResumeWatches is called, no watch reports changes or bookmarks, as if the API server lagged behind. Lists
+  /// still work.
   void PauseWatches();
   void ResumeWatches();
   /// Runs the actions that are due. Returns once at least `watches` watches run, and every running watch has reported
   /// everything it can and its sink has returned. Must not be called by a sink.
   void AwaitWatchesIdle(int watches = 0);
-  /// Runs the Watch... of that kind without waiting, for tests without threads: reports everything up to now, then a
-  /// bookmark, and ends with OK. While paused it reports only the list.
+  /// Runs the Watch... of that kind without waiting, for tests without threads. It reports all changes up to now, then
+  /// a bookmark, and ends with OK. While watches are paused, it reports only the list.
   template <class T>
   [[nodiscard]] absl::Status Poll(const CallContext& context, const WatchParams& params, WatchSink<T>& sink);
 
@@ -190,7 +196,7 @@ class FakeCluster final : public ClusterFacade {
   std::optional<Pod> pod(const std::string& ns, const std::string& name) const;
   std::vector<Pod> pods() const;
   std::vector<Pod> pods_on(const std::string& node_name) const;
-  /// The pods of a DaemonSet.
+  /// Returns the pods of a DaemonSet.
   std::vector<Pod> daemon_set_pods(const std::string& ns, const std::string& name) const;
   std::vector<DaemonSet> daemon_sets() const;
   std::vector<ControllerRevision> controller_revisions() const;
@@ -205,19 +211,19 @@ class FakeCluster final : public ClusterFacade {
   bool CanAllocate(const std::string& node_name, const std::vector<DeviceRequest>& requests) const;
   std::optional<Lease> lease(const std::string& ns, const std::string& name) const;
   std::optional<ConfigMap> config_map(const std::string& ns, const std::string& name) const;
-  /// All calls of RecordEvent, in order.
+  /// Returns the parameters of all calls of RecordEvent, in order.
   std::vector<RecordEventParams> events() const;
-  /// The Events as stored, in the order of their creation. A series is one Event, with its latest message, time and
-  /// count.
+  /// Returns the Events as stored, in the order of their creation. A series is one Event, with its latest message, time
+  /// and count.
   std::vector<RecordEventParams> stored_events() const;
   /// Drops the stored Events, as the server does after an hour.
   void ExpireEvents();
   std::vector<Call> journal() const;
-  /// Number of calls of that operation, including failed ones.
+  /// Returns the number of calls of that operation, including failed calls.
   std::int64_t CallCount(Operation operation) const;
-  /// The highest resourceVersion assigned so far.
+  /// Returns the highest resourceVersion assigned so far.
   std::int64_t revision() const;
-  /// Replaces the current observer, for example one of an InvariantChecker. Null: no observer.
+  /// Replaces the current observer, for example the observer of an InvariantChecker. Null: no observer.
   void SetChangeObserver(ChangeObserver observer);
 
   bool Supports(Operation operation) const override;

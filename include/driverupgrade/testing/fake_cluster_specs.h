@@ -50,14 +50,15 @@ class FakeClock final : public Clock {
   /// the clock unchanged. Never blocks, so that a loop that sleeps passes virtual hours instantly. Intended for one
   /// sleeping thread: if several threads sleep in parallel, their durations add up.
   bool SleepFor(absl::Duration duration, std::stop_token stop) override;
-  /// A negative duration sets the clock back.
+  /// Advances the clock by `duration`; a negative duration sets it back.
   void Advance(absl::Duration duration);
   /// May set the clock back, as an administrator or NTP would.
   void SetTime(absl::Time time);
   /// Like SetTime, but never sets the clock back. Returns the resulting time.
   absl::Time AdvanceTo(absl::Time time);
-  /// Calls `listener` after every move, on the thread that moved the clock, as long as the result exists. The listener
-  /// may read the clock. It must not move the clock or use a FakeCluster, which may be in the middle of a step.
+  /// Calls `listener` after every move, on the thread that moved the clock, as long as the returned object exists. The
+  /// listener may read the clock. It must not move the clock or use a FakeCluster, which may be in the middle of a
+  /// step.
   [[nodiscard]] std::shared_ptr<const void> OnMove(std::function<void()> listener);
 
  private:
@@ -71,14 +72,14 @@ class FakeClock final : public Clock {
   std::vector<std::weak_ptr<const Listener>> listeners_;
 };
 
-/// Timing of a pod's life cycle in the kubelet. While its node is not ready, all of it is suspended.
+/// Timing of a pod's life cycle in the kubelet. While the node is not ready, the whole life cycle is suspended.
 struct PodBehavior {
-  /// Time from bound to Running and ready.
+  /// Time from the binding of the pod until it is Running and ready.
   absl::Duration start_delay = absl::Seconds(5);
-  /// Time from deletion to the disappearance of the object. Longer than the grace period: a finalizer keeps it;
-  /// infinite: the pod never disappears.
+  /// Time from the deletion of the pod until the object disappears. Longer than the grace period: as if a finalizer
+  /// kept the object; infinite: it never disappears.
   absl::Duration stop_delay = absl::Seconds(2);
-  /// deletionTimestamp is set this far after the deletion; zero: the object disappears with the deletion.
+  /// Time from the deletion to the deletionTimestamp; zero: the object disappears immediately.
   absl::Duration grace_period = absl::Seconds(30);
   /// Time from Running to Succeeded, as for a job's pod; at least one second.
   absl::Duration run_time = absl::InfiniteDuration();
@@ -103,16 +104,16 @@ struct DaemonSetSpec {
   bool on_delete = true;
   PodBehavior behavior = {};
   std::vector<std::string> resource_names = {};
-  /// Whether the pods on existing nodes are Running and ready immediately.
+  /// True if the pods on existing nodes are Running and ready immediately.
   bool started = true;
 };
 
 /// Devices of one DRA driver, all on one node.
 struct DeviceRequest {
   std::string driver = {};
-  /// Zero: can be allocated on every node, as if there were enough devices.
+  /// Number of devices. Zero: the request can be allocated on every node, as if there were enough devices.
   int count = 1;
-  /// Shares devices with other claims, but is not exempt from taints.
+  /// True if the request shares devices with other claims. It is not exempt from taints.
   bool admin_access = false;
 };
 
@@ -141,12 +142,13 @@ struct WorkloadSpec {
   std::vector<std::string> resource_names = {};
   /// Each pod gets its own claim, as from a template.
   std::optional<DeviceRequest> devices = std::nullopt;
-  /// Whether the first pods are Running and ready immediately, if a node accepts them.
+  /// True if the first pods are Running and ready immediately, provided that a node accepts them.
   bool started = true;
 };
 
-/// Set either min_available or max_unavailable. The latter is relative to the replicas of the workloads whose pods it
-/// selects: it allows no disruption if it selects only pods without owners, or any pods of other controllers.
+/// Set either min_available or max_unavailable. The latter refers to the replicas of the workloads whose pods the
+/// budget selects. It allows no disruption if the budget selects only pods without owners, or any pods of other
+/// controllers.
 struct DisruptionBudgetSpec {
   std::string ns = {};
   std::string name = {};
@@ -156,7 +158,8 @@ struct DisruptionBudgetSpec {
   std::optional<int> max_unavailable = {};
   /// unhealthyPodEvictionPolicy: AlwaysAllow instead of IfHealthyBudget.
   bool always_allow_unhealthy = false;
-  /// False: the disruption controller has not seen it yet, and evictions are refused for 10 s at a time.
+  /// False: the disruption controller has not processed the budget yet, and evictions are refused with a Retry-After of
+  /// 10 s.
   bool processed = true;
 };
 
@@ -179,16 +182,16 @@ struct DeviceOptions {
     kRules,   ///< DeviceTaintRules as well.
   };
   Served served = Served::kRules;
-  /// Time for which the scheduler still allocates the devices after they have been tainted.
+  /// Time for which the scheduler still allocates devices after they have been tainted.
   absl::Duration late_allocations = absl::ZeroDuration();
   /// Time until the device-taint-eviction controller has set its condition; nullopt: the feature gate of the controller
-  /// is off, and it never sets the condition.
+  /// is off, and the controller never sets the condition.
   std::optional<absl::Duration> controller_delay = absl::ZeroDuration();
 };
 
 struct FakeClusterOptions {
-  /// Time from SetTemplate until the controller has observed it and created the ControllerRevision. Pods created in
-  /// between have the old template.
+  /// Time from SetTemplate until the controller has observed it and created the ControllerRevision. Pods created during
+  /// this time have the old template.
   absl::Duration template_delay = absl::ZeroDuration();
   /// Time until a controller replaces a pod.
   absl::Duration controller_delay = absl::ZeroDuration();
@@ -200,16 +203,16 @@ struct FakeClusterOptions {
   absl::Duration crash_backoff_initial = absl::Seconds(10);
   absl::Duration crash_backoff_max = absl::Seconds(300);
   DeviceOptions devices = {};
-  /// The version of the empty cluster; at least 1000. A value near a power of ten soon leads to versions with one more
-  /// digit.
+  /// The version of the empty cluster; at least 1000. A value just below a power of ten soon leads to versions with one
+  /// more digit.
   std::int64_t first_revision = 1000;
-  /// Whether journal() is recorded; counters always are.
+  /// True if journal() is recorded. Counters are always recorded.
   bool keep_journal = true;
   /// Number of commits of each kind that a watch can read from the past; the same number of old object versions is kept
   /// in memory.
   std::size_t watch_log_size = 100'000;
-  /// False: every watch ends with a bookmark when it has reported all existing data, like Poll; a WatchCache then needs
-  /// no threads (WatchCache::Turn).
+  /// False: every watch ends with a bookmark when it has reported all existing data, as in Poll. A WatchCache then
+  /// needs no threads (WatchCache::Turn).
   bool watches_follow = true;
   /// Time between two bookmarks of a watch that is up to date.
   absl::Duration bookmark_period = absl::InfiniteDuration();
@@ -225,11 +228,11 @@ struct Call {
   std::string object = {};
   /// All other parameters of the call, as human-readable text.
   std::string parameters = {};
-  /// Status that the call returned. A fault can make it differ from what happened.
+  /// Status that the call returned. Because of a fault, it can differ from the real outcome (`applied`).
   absl::StatusCode code = absl::StatusCode::kOk;
   /// The error's message, or the kind of the EvictionAnswer.
   std::string answer = {};
-  /// Whether the call reached the model: false if a fault, a stop or the deadline prevented that.
+  /// True if the call reached the model; false if a fault, a stop or the deadline prevented that.
   bool applied = false;
 };
 

@@ -1,8 +1,8 @@
-/// Simulates jobs whose pods run only together, on a FakeCluster.
+/// Simulates jobs on a FakeCluster whose pods run only together.
 ///
 /// Defines GangController. It behaves like the controllers of training jobs. If one pod of a gang is lost, the
 /// controller deletes the others. It creates all of them again once enough nodes are free. Like the scheduler, it
-/// avoids nodes with a taint PreferNoSchedule if there are enough others.
+/// avoids nodes with a PreferNoSchedule taint if there are enough other nodes.
 ///
 ///     GangController jobs(cluster, /*seed=*/1);
 ///     jobs.Add("train", {PodBuilder("team", "train-0").OnNode("n1").Build(), PodBuilder("team", "train-1").OnNode("n2").Build()});
@@ -11,8 +11,7 @@
 ///     jobs.Step();
 ///     jobs.interruptions("train");
 ///
-/// Call Step whenever the cluster may have changed. Pods that share a node are moved to the same new node. Not
-/// thread-safe.
+/// Call Step whenever the cluster may have changed. Pods that share a node move to the same new node. Not thread-safe.
 #ifndef DRIVERUPGRADE_TESTING_GANG_CONTROLLER_H_
 #define DRIVERUPGRADE_TESTING_GANG_CONTROLLER_H_
 
@@ -39,19 +38,19 @@ class GangController {
   /// Adds the pods to the cluster. Their nodes must exist. Their controllers are replaced by a Job, so that no other
   /// controller creates the pods again. `behavior` also applies to their replacements. `claims` are the claims of these
   /// pods, by the names in Pod::resource_claims; the controller adds them to the cluster. A claim with a `pod_uid` is
-  /// added again for each replacement, as if it was created from a template.
+  /// added again for each replacement, as if it were created from a template.
   void Add(const std::string& gang, std::vector<Pod> pods, const PodBehavior& behavior = {},
            const std::vector<ResourceClaimSpec>& claims = {});
-  /// Interrupts gangs that have lost a pod, and starts gangs for which there are enough nodes. These must be schedulable,
-  /// ready, without a pod of another gang, and have the devices that the pods claim. Gangs start in the order in which
-  /// they were interrupted.
+  /// Interrupts gangs that have lost a pod, and starts gangs for which there are enough nodes. These nodes must be
+  /// schedulable and ready, have no pod of another gang, and have the devices that the pods claim. Gangs start in the
+  /// order in which they were interrupted.
   void Step();
 
   /// Returns how often the gang has lost a pod while it was running; 0 for an unknown name.
   int interruptions(const std::string& gang) const;
-  /// Returns the interruptions of all gangs.
+  /// Returns the number of interruptions of all gangs.
   int interruptions() const;
-  /// Returns the interruptions of the gang that has the most.
+  /// Returns the highest number of interruptions of a single gang.
   int interruptions_peak() const;
   /// Returns the nodes on which the gang runs; empty if it waits for nodes, or is unknown.
   std::set<std::string> NodesOf(const std::string& gang) const;
@@ -60,7 +59,7 @@ class GangController {
 
  private:
   struct Gang {
-    std::vector<Pod> pods = {};  // the running pods, or the last ones
+    std::vector<Pod> pods = {};  // the running pods, or the pods that ran last
     std::map<std::pair<std::string, std::string>, ResourceClaimSpec> claims = {};  // by namespace and name
     PodBehavior behavior = {};
     bool runs = false;

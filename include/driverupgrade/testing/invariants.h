@@ -1,4 +1,4 @@
-/// Invariants of an upgrade, which must hold under any failure; checked after every commit of a FakeCluster.
+/// Checks, after every commit of a FakeCluster, the invariants of an upgrade, which must hold under any failure.
 ///
 /// Defines InvariantChecker, InvariantOptions, InvariantsOf, Writer and Violation.
 ///
@@ -8,18 +8,28 @@
 ///     ...                                          // faults, passes, time
 ///     REQUIRE(checker.Report() == "");
 ///
-/// A Violation names its invariant, and docs/testing-your-operator.md explains each. Every commit is checked for
-/// budgets and grants (`I1`), driver restarts under workloads (`I2`), owners of cordons (`I3`), ways of removing pods
-/// (`I4`), preconditions (`I5`), changes of foreign objects (`I6`), legal transitions (`I7`), skip and pause (`I8`),
-/// takeovers of Leases (`I9`), timers that survive a replaced node (`I10`), cost (`I13`), rollouts (`I14`, `I20` to
-/// `I22`), and the number of nodes controlled by engines, even if other clients change the labels (`I19`). The cost of
-/// a check does not depend on the number of nodes. On request the checker also checks writes without a Lease (`I9`),
-/// log lines (`I11`), writes of an idle engine (`I12`), the delay caused by one bad node (`L4`), gates (`L5`) and
-/// totals (`L6`).
+/// A Violation names its invariant, and docs/testing-your-operator.md explains each invariant. The checker checks every
+/// commit, at a cost that does not depend on the number of nodes:
+/// - `I1`: budgets and grants;
+/// - `I2`: driver restarts under workloads;
+/// - `I3`: owners of cordons;
+/// - `I4`: ways of removing pods;
+/// - `I5`: preconditions;
+/// - `I6`: changes of foreign objects;
+/// - `I7`: legal transitions;
+/// - `I8`: skip and pause;
+/// - `I9`: takeovers of Leases;
+/// - `I10`: timers that survive a replaced node;
+/// - `I13`: cost;
+/// - `I14`, `I20` to `I22`: rollouts;
+/// - `I19`: the number of nodes controlled by engines, even if other clients change the labels.
 ///
-/// Not thread-safe: for engines with `calls_in_flight = 1`, on the thread that runs them. It observes the cluster's
-/// changes (FakeCluster::SetChangeObserver) during its lifetime, and must be destroyed before the cluster. Example:
-/// tests/simulation/operator_example_test.cc.
+/// On request it also checks writes without a Lease (`I9`), log lines (`I11`) and writes of an idle engine (`I12`).
+/// Checks of liveness on request: the delay caused by one bad node (`L4`), gates (`L5`) and totals (`L6`).
+///
+/// Not thread-safe: use it for engines with `calls_in_flight = 1`, on the thread that runs them. It observes the
+/// cluster's changes (FakeCluster::SetChangeObserver) during its lifetime, and must be destroyed before the cluster.
+/// Example: tests/simulation/operator_example_test.cc.
 #ifndef DRIVERUPGRADE_TESTING_INVARIANTS_H_
 #define DRIVERUPGRADE_TESTING_INVARIANTS_H_
 
@@ -51,9 +61,9 @@ struct InvariantOptions {
   std::string driver_ns = {};
   LabelSelector driver_labels = {};
   LabelSelector node_selector = {};
-  /// The initial policy, until SetPolicy.
+  /// The policy until the first call of SetPolicy.
   UpgradePolicy policy = {};
-  /// Same as in SnapshotOptions; a pod for which it fails does not count as using the driver.
+  /// Same as in SnapshotOptions; a pod for which the filter fails does not count as using the driver.
   PodFilter uses_driver = nullptr;
   /// Same as in StateMachineOptions.
   std::optional<PodRef> own_pod = std::nullopt;
@@ -64,20 +74,20 @@ struct InvariantOptions {
   /// Same as AdmissionLedgerOptions::grants_max; 0: there is no ledger. With a ledger, a node that uses up budget may
   /// start only after the checker has seen its grant being stored: create the checker before the first grant.
   int grants_max = 0;
-  /// Whether budgets are guaranteed: with a ledger, or for one leader that does not crash.
+  /// True if budgets are guaranteed: with a ledger, or with a single leader that does not crash.
   bool check_budget = true;
-  /// Whether the time between two requests for one pod is checked; set it to false if clocks jump.
+  /// True if the time between two requests for one pod is checked. Set it to false if clocks jump.
   bool check_pacing = true;
   /// Maximum difference between a clock of an engine and the cluster's clock.
   absl::Duration clock_skew_max = absl::ZeroDuration();
-  /// Limit of patches, deletions and evictions in one attempt of a node; three times as many while faults happen.
-  /// Refused evictions and requests for NodeMaintenances do not count. Each pod that leaves the node, and each change
-  /// of the node by other clients, adds one. 0: not checked.
+  /// Maximum number of patches, deletions and evictions in one attempt to upgrade a node; three times as many while
+  /// faults happen. Refused evictions and requests for NodeMaintenances do not count. Each pod that leaves the node,
+  /// and each change of the node by another client, raises the limit by one. 0: not checked.
   int writes_per_upgrade_max = 12;
-  /// Whether an engine of another driver works on the same nodes. Writes of unguarded clients are then attributed to
+  /// True if an engine of another driver works on the same nodes. Writes of unguarded clients are then attributed to
   /// it, and a cordon of one driver counts as a cordon of both.
   bool shares_nodes = false;
-  /// Same as in StateMachineOptions: the pods to which the gate Validation refers.
+  /// Same as StateMachineOptions::validation_selector: the pods to which the gate Validation refers.
   LabelSelector validation = {};
 };
 
@@ -95,26 +105,27 @@ struct Violation {
   std::int64_t revision = 0;
 };
 
-/// The sender of writes, and the responses that it has received. Its requests are judged by its knowledge from these
-/// responses.
+/// A sender of writes, with the responses that it has received. The checker judges its requests by the knowledge that
+/// it has from these responses.
 struct Writer {
   std::string name = {};
   std::shared_ptr<const UpgradePolicy> policy = {};
-  /// Version of the cluster at which nodes were last listed, or up to which a follower's watch has followed them. A
-  /// follower's lists belong to the ledger, which uses them only to find out whether a node exists.
+  /// Version of the cluster at which the writer last listed nodes. For a writer that follows a watch (a follower): the
+  /// version up to which the watch has reported changes. A follower's lists belong to the ledger, which uses them only
+  /// to find out whether a node exists.
   std::int64_t nodes_read = 0;
-  /// Versions that its patches returned since then, by node name.
+  /// Versions of nodes that its patches have returned since then, by node name.
   std::map<std::string, std::int64_t> nodes_answered = {};
-  /// Same for pods: of a node, and of the whole cluster.
+  /// Same as `nodes_read`, for the pods of a node, and for the pods of the whole cluster.
   std::map<std::string, std::int64_t> pods_read = {};
   std::int64_t pods_followed = 0;
-  /// Same for NodeMaintenances.
+  /// Same as `nodes_read`, for NodeMaintenances.
   std::int64_t maintenances_read = 0;
   /// True if the requests that arrive now were sent long ago.
   bool late = false;
   /// Maximum lead of its clock over the cluster's since its pass started; nullopt: InvariantOptions::clock_skew_max.
   std::optional<absl::Duration> clock_ahead = std::nullopt;
-  /// True if it releases every node (UpgradeEngine::Release), regardless of the policy.
+  /// True if the writer releases every node (UpgradeEngine::Release), regardless of the policy.
   bool releases = false;
 };
 
@@ -126,31 +137,32 @@ class InvariantChecker {
   InvariantChecker(const InvariantChecker&) = delete;
   InvariantChecker& operator=(const InvariantChecker&) = delete;
 
-  /// The cluster that the engine must use. Contains a pointer to the checker.
+  /// Returns the cluster that the engine must use. It contains a pointer to the checker.
   class GuardedCluster;
   class Impl;
   std::shared_ptr<GuardedCluster> Guard(std::string name);
-  /// For the engine: reports the path of states that a node takes.
+  /// Returns an observer for the engine's options. It reports the states through which each node passes.
   std::shared_ptr<Observer> MakeObserver();
-  /// Sets the policy of requests sent from now on.
+  /// Sets the policy by which requests sent from now on are judged.
   void SetPolicy(const UpgradePolicy& policy);
 
   /// Attributes changes made as the administrator to another driver, from now on.
   void set_rival_acts(bool acts);
   /// Notes a fault: attempts in progress may now need three times as many writes.
   void NoteFault();
-  /// Notes that the clocks of engines that lead at the same time are now a minute apart. A timer more than a minute
-  /// ahead belongs to no engine, so each engine restarts the timers of the other. An attempt in progress may need twice
-  /// as many writes.
+  /// Notes that the clocks of engines that lead at the same time are now a minute apart. An engine does not trust a
+  /// timer that is more than a minute ahead, so each engine restarts the timers of the other. An attempt in progress
+  /// may need twice as many writes.
   void NoteClocksApart();
-  /// Sets whether faults happen all the time, or several replicas lead: has the effect of NoteFault on every attempt.
+  /// Sets whether faults happen all the time, or several replicas lead. If true, every attempt is treated as after
+  /// NoteFault.
   void set_disturbed(bool disturbed);
-  /// Checks a write of `replica` that was made `since_renewal` after the last acknowledged renewal of its Lease, by its
-  /// own clock.
+  /// Checks a write of `replica`. `since_renewal`: time between the last acknowledged renewal of its Lease and the
+  /// write, by the replica's own clock.
   void CheckLease(const std::string& replica, absl::Duration since_renewal, absl::Duration renew_deadline);
-  /// Checks that `line` is one line without control characters, whatever text the nodes contain.
+  /// Checks that `line` is one line without control characters, regardless of the texts on the nodes.
   void CheckLogLine(std::string_view line);
-  /// Checks the numbers of writes at the start and at the end of an idle period.
+  /// Checks that no write was made in an idle period, given the numbers of writes at its start and at its end.
   void CheckRest(std::int64_t writes_before, std::int64_t writes_after);
   /// Checks two durations of the upgrade of all nodes except one: `alone`, without that node and with one slot fewer,
   /// and `beside_bad_node`, with that node while it is bad.
@@ -160,14 +172,15 @@ class InvariantChecker {
   /// failed. `everything`: see UpgradeEngine::Everything.
   void CheckGates(const GuardedCluster& replica, const Plan& everything);
   void CheckTotals(const Tally& totals);
-  /// Version of the last change of anything except Leases and ConfigMaps; and whether the replica has followed the
-  /// nodes, and in requestor mode the NodeMaintenances, up to that version.
+  /// `revision` is the version of the last change of any object except Leases and ConfigMaps. KnowsAll returns true if
+  /// the replica has followed the nodes, and in requestor mode the NodeMaintenances, up to that version.
   std::int64_t revision() const;
   bool KnowsAll(const GuardedCluster& replica) const;
   /// Returns true if at least one node has a state label and is not done.
   bool AnyOpen() const;
 
-  /// Reports a change of the cluster, for callers with their own ChangeObserver: two checkers of one cluster.
+  /// Reports a change of the cluster, for callers with their own ChangeObserver, for example if a cluster has two
+  /// checkers.
   void See(const Change& change);
   /// Sets the observer that receives every change after it has been checked; null: no observer.
   void OnChange(ChangeObserver observer);
@@ -175,45 +188,45 @@ class InvariantChecker {
   void Fail(std::string invariant, std::string text);
 
   const std::optional<Violation>& violation() const;
-  /// `I3: ...`, or empty if no invariant was broken.
+  /// Returns the violation as text, `I3: ...`; empty if no invariant was broken.
   std::string Report() const;
-  /// Returns true if the node's current cordon is an upgrade's, or if its author also changed our marks, so that the
-  /// owner is uncertain.
+  /// CordonIsOurs returns true if the node's current cordon belongs to an upgrade. CordonIsUncertain returns true if
+  /// the client that set the cordon also changed our marks, so that its owner is uncertain.
   bool CordonIsOurs(const std::string& node) const;
   bool CordonIsUncertain(const std::string& node) const;
-  /// Returns true if the maintenance operator has set it.
+  /// Returns true if the maintenance operator has set the cordon.
   bool CordonIsMaintenanceOperators(const std::string& node) const;
-  /// Number of upgrades that have completed successfully.
+  /// Returns the number of upgrades that have completed successfully.
   std::int64_t upgrades() const;
-  /// Number of times that a node went from the first state to the second; each hop of a chained patch counts.
+  /// Returns how often a node went from the first state to the second. Each transition of a chained patch counts.
   const std::map<std::pair<UpgradeState, UpgradeState>, std::int64_t>& edges() const;
 
  private:
   std::unique_ptr<Impl> impl_;
 };
 
-/// Forwards every call, and checks it.
+/// Checks and forwards every call.
 class InvariantChecker::GuardedCluster final : public ForwardingFacade {
  public:
   GuardedCluster(std::shared_ptr<ClusterFacade> next, Impl& checker, std::string name);
-  /// The current state, by which a request sent now can be judged later.
+  /// The current knowledge of the sender, by which a request sent now can be judged later.
   const Writer& writer() const { return writer_; }
-  /// Notes that a patch was sent, whether or not it arrives: its sender may repeat it under the limits that apply now.
+  /// Notes that a patch was sent, even if it does not arrive: its sender may repeat it under the limits that apply now.
   void NoteSent(const PatchNodeParams& params);
   void NoteSent(const PatchNodeMaintenanceParams& params);
   /// Notes that the response to the last patch of the node was lost: the sender's knowledge of the node has not
   /// changed.
   void NoteAnswerLost(const std::string& node, const Writer& before);
-  /// Notes the response that the sender received, which may differ from the cluster's; nullopt: a response without a
-  /// reason.
+  /// Notes the response that the sender received, which may differ from the response of the cluster; nullopt: a
+  /// response without a reason.
   void NoteEvictionAnswer(const EvictPodParams& params, std::optional<Refusal> refusal);
   /// Notes that the sender's last list of nodes has this version.
   void NoteOldNodes(std::int64_t revision);
-  /// Notes that the sender starts a watch on nodes at this version. It has therefore read the nodes at this version, in
-  /// a list or in the last watch, even if this watch fails or reports nothing.
+  /// Notes that the sender starts a watch on nodes at this version. The sender has therefore read the nodes at this
+  /// version, in a list or in the last watch, even if this watch fails or reports nothing.
   void NoteNodesRead(std::int64_t revision);
-  /// Notes that a pass starts with the current policy. Without this call, every request is judged by the policy at its
-  /// own time.
+  /// Notes that a pass starts with the current policy. Without this call, every request is judged by the policy in
+  /// effect when it is sent.
   void BeginPass();
   /// Notes how far the sender's clock is now ahead of the cluster's clock (negative: behind). Its decisions about
   /// expired times are judged accordingly.
@@ -249,7 +262,7 @@ class InvariantChecker::GuardedCluster final : public ForwardingFacade {
 
   Impl& checker_;
   Writer writer_;
-  // True if it follows a watch on nodes, and uses a list only once it releases them.
+  // True if the sender follows a watch on nodes, and lists nodes only when it releases them.
   bool follows_nodes_ = false;
 };
 

@@ -19,10 +19,10 @@
 /// Rules for reading a document:
 ///  - Unknown members are ignored, and unknown enumeration values are tolerated; missing and null mean the default.
 ///  - `kind` at the top is checked, so that an error body is not mistaken for an empty object.
-///  - A member of the wrong type fails the whole document with an error that contains its path. A wrong value is never
-///    treated as absent, and half a list would be worse. With OnUnreadable::kMark it only marks the object that it is
-///    in (see cluster_types.h), unless it is its name, its namespace or the member that makes the document a list or an
-///    event.
+///  - A member of the wrong type fails the whole document, with an error that contains its path. A wrong value is never
+///    treated as absent, and half a list would be worse. With OnUnreadable::kMark, only the object that contains the
+///    member is marked (see cluster_types.h). This does not apply to its name, its namespace, and the member that makes
+///    the document a list or an event.
 ///  - If several members have the same key, the last one counts, as in Go.
 ///  - Malformed JSON, invalid UTF-8, a NUL byte and more than 64 levels of nesting are errors. No input recurses
 ///    deeper, aborts or throws.
@@ -74,14 +74,15 @@ template <typename T>
 template <typename T>
 struct ListPage {
   std::vector<T> items = {};
-  /// Token to request the next page with; empty only on the last page.
+  /// Token with which to request the next page; empty only on the last page.
   std::string continue_token = {};
   /// The version at which the whole list was read, from which a watch continues (opaque).
   std::string resource_version = {};
   friend bool operator==(const ListPage&, const ListPage&) = default;
 };
 
-/// `on_unreadable` is ignored for a Lease, a ConfigMap and an ApiObject: they always fail the list.
+/// `on_unreadable` is ignored for a Lease, a ConfigMap and an ApiObject: an unreadable object of these kinds always
+/// fails the list.
 ///
 /// Errors: same as ParseObject.
 template <typename T>
@@ -102,11 +103,11 @@ struct ClusterObjects {
   friend bool operator==(const ClusterObjects&, const ClusterObjects&) = default;
 };
 
-/// A `List` whose items have a kind, as printed by kubectl. Items of other kinds, or of another API group, are ignored;
-/// an item without apiVersion is identified by its kind.
+/// Reads a `List` whose items have a kind, as printed by kubectl. Items of other kinds, or of another API group, are
+/// ignored; an item without apiVersion is identified by its kind.
 ///
-/// Errors: same as ParseObject. Also InvalidArgument for an item without a kind, for one of our kinds without a name,
-/// and for a duplicate name of the same kind and namespace: no cluster has such objects.
+/// Errors: same as ParseObject. Also InvalidArgument for items that no cluster has: without a kind, of one of our kinds
+/// without a name, or with a duplicate name within the same kind and namespace.
 [[nodiscard]] absl::StatusOr<ClusterObjects> ParseMixedList(std::string_view json,
                                                             OnUnreadable on_unreadable = OnUnreadable::kFail);
 
@@ -136,7 +137,7 @@ struct ApiStatus {
 };
 
 /// Returns nullopt if `json` is not JSON or not a Status: proxies and the server's own throttling respond in plain
-/// text. Members of a wrong type count as absent: an error must not be lost because of the error in it.
+/// text. Members of the wrong type count as absent, because an error must not be lost only because it is malformed.
 std::optional<ApiStatus> ParseApiStatus(std::string_view json);
 
 /// One line of a watch.
@@ -153,7 +154,7 @@ struct WatchEvent {
   Type type = Type::kUnknown;
   /// The current object, or its last state if it was deleted. Only for kAdded, kModified and kDeleted.
   T object = {};
-  /// Version of the object or the bookmark: the version to continue from after this event. Never empty for these types.
+  /// Version of the object or the bookmark, from which a watch continues after this event. Never empty for these types.
   std::string resource_version = {};
   /// The error of kError; empty if the server sent something other than a Status.
   ApiStatus error = {};
@@ -170,9 +171,9 @@ template <typename T>
 [[nodiscard]] absl::StatusOr<WatchEvent<T>> ParseWatchEvent(std::string_view line,
                                                             OnUnreadable on_unreadable = OnUnreadable::kFail);
 
-/// The merge patch (`application/merge-patch+json`) of a node. It contains uid and resourceVersion, so it applies
-/// either to the node at that version or not at all. Removed keys are null, and so is `spec.unschedulable` of a node
-/// that is made schedulable.
+/// Returns the merge patch (`application/merge-patch+json`) of a node. It contains uid and resourceVersion, so it
+/// applies either to the node at that version or not at all. Removed keys are null, and so is `spec.unschedulable` if
+/// the node is made schedulable.
 std::string FormatNodePatch(const PatchNodeParams& params);
 
 /// The body of `POST .../pods/NAME/eviction`, policy/v1, with the UID as a precondition. The pod's own grace period
@@ -186,8 +187,8 @@ std::string FormatDeleteOptions(const DeleteNodeMaintenanceParams& params);
 /// Same for `DELETE .../devicetaintrules/NAME`.
 std::string FormatDeleteOptions(const DeleteDeviceTaintRuleParams& params);
 
-/// The body of `POST .../nodemaintenances`. Zeros and falses are written, because the server has other defaults.
-/// Timeouts are in whole seconds, from 0 to the maximum of 32 bits.
+/// The body of `POST .../nodemaintenances`. Zeros and falses are written, because the server's defaults differ from
+/// them. Timeouts are in whole seconds, from 0 to the maximum of 32 bits.
 std::string FormatNodeMaintenance(const CreateNodeMaintenanceParams& params);
 
 /// The merge patch of a NodeMaintenance, or of its status if it has conditions. It contains uid and resourceVersion,
@@ -204,7 +205,7 @@ std::string FormatDeviceTaintRulePatch(const PatchDeviceTaintRuleParams& params)
 /// removed keys are null.
 std::string FormatConfigMapPatch(const PatchConfigMapParams& params);
 
-/// The namespace an Event belongs to: the pod's, or `default` for a node.
+/// Returns the namespace of an Event: the pod's namespace, or `default` for an Event on a node.
 std::string EventNamespace(const RecordEventParams& params);
 
 /// Returns the name of an Event, of at most 253 characters. It consists of the object's name, `.`, 16 hex digits of the
@@ -220,9 +221,9 @@ std::string FormatEvent(const RecordEventParams& params, std::string_view compon
 /// The merge patch that updates the existing Event of a series with the latest message, time and count.
 std::string FormatEventPatch(const RecordEventParams& params);
 
-/// The object as the API server would return it, reduced to the members that ParseObject reads. Reading it back yields
-/// an equal object if its times are whole seconds, its selector has no `<` or `>` (which the object form does not have)
-/// and its `data` is compact JSON.
+/// Returns the object as the API server would return it, reduced to the members that ParseObject reads. Reading the
+/// text back yields an equal object if its times are whole seconds, its selector contains no `<` or `>`, and its `data`
+/// is compact JSON.
 ///
 /// For a Lease, or a ConfigMap that is created, this is also the body of the write; uid and version are left out if
 /// they are empty. A Lease has all members, including zeros. Its duration is limited to the range from 0 to the maximum

@@ -124,8 +124,8 @@ class WatchCache final {
   std::vector<DaemonSet> DaemonSets(std::size_t driver) const;
   std::vector<ControllerRevision> Revisions(std::size_t driver) const;
   /// Returns the NodeMaintenances for the node, sorted by name; if `node` is empty, the objects whose node is unknown.
-  /// nullopt if the driver has no maintenance namespace, or NodeMaintenances have not been read yet. Also nullopt if an
-  /// unreadable NodeMaintenance may belong to the node.
+  /// Returns nullopt if the driver has no maintenance namespace, or NodeMaintenances have not been read yet. The result
+  /// is also nullopt if an unreadable NodeMaintenance may belong to the node.
   std::optional<std::vector<NodeMaintenance>> Maintenances(std::size_t driver, const std::string& node) const;
   /// Returns the DRA objects for the node's devices that belong to the drivers of the scope. Errors: NotFound if the
   /// cluster does not serve claims or slices. Unavailable if one of these kinds has not been read yet, or if the scope

@@ -10,10 +10,10 @@
 namespace driverupgrade {
 namespace {
 
-// Limit of the maintenance operator.
+// Maximum length of a requestor's id in the maintenance operator.
 constexpr std::size_t kRequestorIdMax = 63;
 
-// Different ids stay different, and each stays the same after a restart.
+// Shortens an id that is too long. Different ids stay different, and an id does not change after a restart.
 std::string Shortened(std::string id) {
   if (id.size() <= kRequestorIdMax) return id;
   const std::string hash = fmt::format("{:08x}", static_cast<std::uint32_t>(internal::Hash(id, 0)));

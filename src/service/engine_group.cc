@@ -16,7 +16,7 @@ int LeftOut(const Plan& plan) {
   return static_cast<int>(std::count_if(plan.gates.begin(), plan.gates.end(), IsLeftOut));
 }
 
-// Log lines about the nodes of one owner name the owner.
+// Returns a sink that adds the owner to each record and passes it on to `log`.
 LogSink For(const std::string& owner, const LogSink& log) {
   if (owner.empty()) return log;
   return [owner, log](LogRecord record) {
@@ -119,11 +119,11 @@ bool EngineGroup::TellOfOthers(std::size_t i) {
 absl::Time EngineGroup::Step(const CallContext& context) {
   absl::Time next = absl::InfiniteFuture();
   for (std::size_t i = 0; i < members_.size(); ++i) {
-    // The slots that the previous engines have taken or released are known only now.
+    // Only now is it known which slots the previous engines have taken or released.
     TellOfOthers(i);
     next = std::min(next, members_[i].controller->Step(context));
   }
-  // The slots that later engines have released are available to earlier ones.
+  // The slots that later engines have released are available to earlier engines.
   for (std::size_t i = 0; i < members_.size(); ++i) {
     if (TellOfOthers(i)) next = absl::InfinitePast();
   }

@@ -1,4 +1,4 @@
-/// The engines of one driver: one, or one for each owner of nodes, on one cache, stepped in sequence.
+/// The engines of one driver, one for each owner of nodes. They share a cache and are stepped in sequence.
 ///
 /// Defines GroupOptions and EngineGroup.
 ///
@@ -35,12 +35,13 @@ bool SameEngines(const std::vector<EngineSpec>& a, const std::vector<EngineSpec>
 struct GroupOptions {
   DriverIdentity identity;
   std::shared_ptr<ClusterFacade> cluster = nullptr;
-  /// Options that all engines have in common. Each engine has its own entry in the ledger and ignores the grants of
-  /// others.
+  /// Options that all engines have in common. Each engine has its own ledger entry and ignores the grants of other
+  /// engines.
   EngineOptions engine = {};
-  /// Further scopes for the cache, after the engines' own.
+  /// Further scopes for the cache, after the scopes of the engines.
   std::vector<DriverScope> more_scopes = {};
-  /// Nodes in progress at the same time over all engines; nullopt: no limit beyond their own.
+  /// Maximum number of nodes in progress at the same time over all engines; nullopt: only the limits of the engines
+  /// apply.
   std::optional<int> parallel_total = std::nullopt;
   std::shared_ptr<LeaderElection> election = nullptr;
   std::shared_ptr<Doorbell> bell = nullptr;
@@ -51,7 +52,7 @@ struct GroupOptions {
   std::shared_ptr<Clock> clock = nullptr;
 };
 
-/// The metrics of each engine. They last as long as the process, so counters outlive the engine.
+/// The metrics of each engine. They are kept as long as the process runs, so counters outlive the engine.
 using FiguresByName = std::map<std::string, std::shared_ptr<MetricsObserver>>;
 
 class EngineGroup {
@@ -75,18 +76,18 @@ class EngineGroup {
 
   /// Errors of the engines that could not be created, by name.
   const std::map<std::string, absl::Status>& refused() const { return refused_; }
-  /// All requested engines.
+  /// Specs of all requested engines.
   const std::vector<EngineSpec>& specs() const { return specs_; }
   WatchCache& cache() const { return *cache_; }
-  /// Sum over all engines.
+  /// Returns the sum over all engines.
   Tally totals() const;
   /// Returns the status of each engine, by name.
   std::map<std::string, FleetStatus> Statuses() const;
-  /// Progress of the engines that have made a pass, by name.
+  /// Returns the progress of the engines that have made a pass, by name.
   std::map<std::string, EngineProgress> Progress() const;
-  /// Returns true if no engine has had a failed pass since its last successful one.
+  /// Returns true if the last pass of no engine failed.
   bool AllWell() const;
-  /// Returns nullopt while there is still work to do, now or later.
+  /// Returns nullopt while there is still work to do.
   std::optional<RolloutEnd> End() const;
   absl::Status Healthy() const;
   absl::Status Ready() const;
@@ -97,7 +98,7 @@ class EngineGroup {
     std::shared_ptr<SlotObserver> slots = nullptr;
     std::unique_ptr<UpgradeEngine> engine = nullptr;
     std::unique_ptr<UpgradeController> controller = nullptr;
-    // The limit of its last pass.
+    // The shared limit that applied to its last pass.
     std::optional<SharedSlots> shared = std::nullopt;
   };
 

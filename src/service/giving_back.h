@@ -1,11 +1,11 @@
-/// Releases the nodes of deleted owners: a policy was deleted, and its engine no longer runs.
+/// Releases the nodes of deleted owners, whose policies were deleted and whose engines no longer run.
 ///
 /// Defines GivingBack.
 ///
 ///     GivingBack giving_back({.identity = gpu, .cluster = cluster, .engine = common, .log = log, .clock = clock});
 ///     absl::Time again = giving_back.Step(context, director.Gone());
 ///
-/// It reads lists, so no watches are needed for deleted owners. Not thread-safe, except for left().
+/// It reads with lists, so deleted owners need no watches. Not thread-safe, except for left().
 #ifndef DRIVERUPGRADE_SRC_SERVICE_GIVING_BACK_H_
 #define DRIVERUPGRADE_SRC_SERVICE_GIVING_BACK_H_
 
@@ -26,11 +26,11 @@ class GivingBack {
   /// Uses the identity, the cluster, the engine, the log and the clock of `options`.
   explicit GivingBack(GroupOptions options) : options_(std::move(options)) {}
 
-  /// Makes a pass over the nodes of each owner in `gone` that has nodes left. Returns when to call again;
+  /// Makes a pass over the nodes of each owner in `gone` whose nodes are not all released. Returns when to call again;
   /// InfiniteFuture when all nodes are released. Each owner is processed once, and again only after it was absent from
   /// `gone`.
   absl::Time Step(const CallContext& context, const std::vector<EngineSpec>& gone);
-  /// Number of nodes that were not released yet in the last passes.
+  /// Returns the number of nodes that had not been released yet as of the last passes.
   int left() const { return left_; }
 
  private:
@@ -45,7 +45,7 @@ class GivingBack {
   };
 
   absl::Time StepOne(const CallContext& context, Owner& owner);
-  // Returns the nodes that are left; fails if a request failed.
+  // Returns the nodes that are not released yet; fails if a request failed.
   absl::StatusOr<ReconcileResult> Pass(const CallContext& context, Owner& owner) const;
   void Tell(Severity severity, const Owner& owner, std::string message,
             std::vector<std::pair<std::string, std::string>> fields) const;

@@ -27,7 +27,7 @@ void AddLimit(const std::optional<int>& more, std::optional<int>& sum) {
   }
 }
 
-// If engines share a limit, all of them are in the sum, so no slots are used elsewhere.
+// The sum covers all engines that share the limit, so no slots are used elsewhere.
 void AddShared(const std::optional<SharedSlots>& more, std::optional<SharedSlots>& sum) {
   if (!sum || !more) return sum.reset();
   const bool is_known = sum->used_elsewhere && more->used_elsewhere;
@@ -45,7 +45,7 @@ void Add(const UpgradeBudget& more, UpgradeBudget& sum) {
   AddLimit(more.failures_max, sum.failures_max);
 }
 
-// Selects the halted rollout or, if none is halted, the least advanced one.
+// Selects the halted rollout or, if none is halted, the least advanced rollout.
 void AddRollout(const std::optional<RolloutStatus>& more, std::optional<RolloutStatus>& sum) {
   if (!more) return;
   if (!sum || std::pair(!more->halted, more->open) < std::pair(!sum->halted, sum->open)) sum = more;

@@ -1,4 +1,5 @@
-/// Sums the metrics of several engines of one driver: a page may contain a name only once for each driver.
+/// Sums the metrics of several engines of one driver, because a metrics page may contain a name only once for each
+/// driver.
 ///
 /// Defines SumFigures.
 ///
@@ -15,7 +16,7 @@
 namespace driverupgrade::internal {
 
 /// Counts are summed; auto_upgrade and paused are set if they are set in one of `running`; the latest progress is used.
-/// A sum of limits is a limit only if every summand is one. Engines that no longer run, `ended`, still contribute their
+/// The sum has a limit only if every engine has one. Engines that no longer run, `ended`, still contribute their
 /// counters, because counters must not decrease. `none`: the metrics if no engine runs.
 MetricsSnapshot SumFigures(const std::vector<MetricsSnapshot>& running, const std::vector<MetricsSnapshot>& ended,
                            MetricsSnapshot none);

@@ -4,8 +4,8 @@
 ///
 ///     engine_options.shared_slots = [&] { return SharedSlotsOf(uses, i, 10); };
 ///
-/// If every engine's pass takes account of the slots left by the passes of the others before it, the engines together
-/// never start a node beyond the limit. Pure, except for the observer.
+/// Together, the engines never start a node beyond the limit if the pass of each engine takes account of the earlier
+/// passes of the other engines. Pure, except for the observer.
 #ifndef DRIVERUPGRADE_SRC_SERVICE_PARALLEL_SHARE_H_
 #define DRIVERUPGRADE_SRC_SERVICE_PARALLEL_SHARE_H_
 
@@ -27,7 +27,7 @@ using SlotUse = std::optional<int>;
 /// nothing, because the nodes that the other engine already has in progress could exceed the limit.
 SharedSlots SharedSlotsOf(const std::vector<SlotUse>& uses, std::size_t i, int limit);
 
-/// Returns the slots after `plan`: slots that are held, and slots of nodes that it starts.
+/// Returns the number of slots after `plan`: slots that are held, and slots of nodes that the plan starts.
 int SlotsAfter(const Plan& plan);
 
 /// Remembers SlotsAfter of the last finished plan, and whether the rollout is halted. Thread-safe.

@@ -75,7 +75,8 @@ LabelSelector SharedLabels(const std::vector<EngineSpec>& specs) {
   return LabelSelector::FromRequirements(std::move(shared)).value_or(LabelSelector());
 }
 
-// Each engine is a separate requestor; a suffix distinguishes their ids.
+// Returns the requestor's options if they are the same for all engines. Otherwise each engine is a separate requestor,
+// with its own suffix of the id.
 std::optional<RequestorOptions> SharedRequestor(const EngineOptions& common, const std::vector<EngineSpec>& specs) {
   const auto same_suffix = [&](const EngineSpec& spec) {
     return spec.requestor_suffix == specs.front().requestor_suffix;

@@ -10,8 +10,8 @@
 
 namespace driverupgrade::internal {
 
-/// Returns one JSON object in the format that ReportedOptions describes. If options differ between engines, the text
-/// contains the part that all engines share. Pure.
+/// Returns one JSON object in the format that ReportedOptions describes. Options that differ between engines are left
+/// out. Pure.
 std::string FormatReportedOptions(const ServiceOptions& options, const std::vector<EngineSpec>& specs);
 
 }  // namespace driverupgrade::internal

@@ -12,12 +12,12 @@
 
 namespace driverupgrade::internal {
 
-/// The report is written with each renewal of the Lease, so it must not be long. A policy takes 0.8 kB, with
-/// ten stages 3 kB.
+/// Maximum size of the report in bytes. The report must be short, because it is written with each renewal of the Lease.
+/// A policy takes 0.8 kB, or 3 kB with ten stages.
 inline constexpr std::size_t kReportedPoliciesMax = std::size_t{16} << 10;
 
-/// Returns `{"<name of the engine>":<policy as FormatUpgradePolicy writes it>}`, sorted by name, without engines that
-/// are `refused` and policies that an engine would refuse.
+/// Returns `{"<name of the engine>":<policy as FormatUpgradePolicy writes it>}`, sorted by name. Leaves out engines
+/// that are `refused`, and policies that an engine would refuse.
 std::string FormatReportedPolicies(const std::vector<EngineSpec>& specs,
                                    const std::map<std::string, absl::Status>& refused);
 

@@ -71,12 +71,12 @@ std::shared_ptr<Observer> RolloutBoard::ObserverOf(const std::string& engine) {
 auto RolloutBoard::Tell() -> Document {
   const std::lock_guard lock(document_mutex_);
   const absl::Time now = clock_->Now();
-  // If the clock is set back, an old document must not be kept longer.
+  // `now >= made_at_`: if the clock was set back, the old document must not be kept longer.
   if (document_.text != nullptr && now >= made_at_ && now < made_at_ + kMadeAnewAfter) return document_;
   made_at_ = now;
   std::string text = Format();
   if (document_.text != nullptr && *document_.text == text) return document_;
-  // Ensures that no document of another process has the same tag.
+  // The start time ensures that no document of another process has the same tag.
   document_.etag = fmt::format("\"{:x}-{:x}\"", absl::ToUnixNanos(began_), ++version_);
   document_.text = std::make_shared<const std::string>(std::move(text));
   return document_;

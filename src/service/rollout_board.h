@@ -1,4 +1,4 @@
-// The data of the page of a rollout: an observer of each engine collects it, and all readers get the same document.
+// Collects the data for the page of a rollout, with an observer of each engine. All readers get the same document.
 //
 //     RolloutBoard board(identity, clock, [this] { return StatusesOfEngines(); });
 //     engine.observer = MakeObserverGroup({metrics, board.ObserverOf("cluster-policy")});
@@ -29,7 +29,7 @@ struct EnginesSeen {
   std::string replica = {};
   // The reason why the process makes no progress; empty if it does.
   std::string trouble = {};
-  // The keys are the names of their policies.
+  // The status of each engine, by the name of its policy.
   std::map<std::string, FleetStatus> engines = {};
 };
 
@@ -37,9 +37,9 @@ struct EnginesSeen {
 class RolloutBoard {
  public:
   struct Document {
-    // The document without the time.
+    // The document without the current time.
     std::shared_ptr<const std::string> text = nullptr;
-    // Tag of the text; it differs if the text differs.
+    // Tag of the text: different texts have different tags.
     std::string etag = {};
   };
 

@@ -36,7 +36,7 @@ std::string Nonce() {
   return fmt::format("{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
 }
 
-// `text` contains `tag` exactly once.
+// Adds the nonce to `tag`, which `text` contains exactly once.
 void AllowInline(std::string_view tag, const std::string& nonce, std::string& text) {
   const std::size_t at = text.find(tag);
   if (at != std::string::npos) text.insert(at + tag.size() - 1, fmt::format(" nonce=\"{}\"", nonce));
@@ -106,7 +106,7 @@ PageMaker RolloutDocumentPage(RolloutBoard& board, Guard guard) {
   return [&board, guard = std::move(guard)](const PageRequest& request) -> Page {
     if (std::optional<Page> refusal = guard(request)) return WithCommonHeaders(*std::move(refusal));
     if (request.watch) {
-      // A reader may lose the permission while the stream continues.
+      // Checked before each event, because a reader may lose the permission while the stream is open.
       return WithCommonHeaders(
           {.content_type = "text/event-stream",
            .next = [&board, guard, request, stream = std::make_shared<Stream>()]() -> std::optional<std::string> {

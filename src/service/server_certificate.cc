@@ -20,7 +20,7 @@ std::unique_ptr<EVP_PKEY, FreeCertificate> MakeKey() {
   return std::unique_ptr<EVP_PKEY, FreeCertificate>(made ? key : nullptr);
 }
 
-// Certificates of one issuer need different serial numbers, and all these certificates have the same issuer.
+// Sets a random serial number: all these certificates have the same issuer, so their serial numbers must differ.
 bool SetSerialNumber(X509* certificate) {
   std::uint64_t number = 0;
   return RAND_bytes(reinterpret_cast<unsigned char*>(&number), sizeof(number)) == 1 &&
@@ -41,7 +41,7 @@ absl::StatusOr<ServerCertificate> MakeServerCertificate() {
   X509* const certificate = made.certificate.get();
   const bool ok = certificate != nullptr && made.key != nullptr && X509_set_version(certificate, 2) == 1 &&
                   SetSerialNumber(certificate) && SetName(certificate) &&
-                  // Clients' clocks may be behind.
+                  // Valid since yesterday, because the clocks of clients may be slow.
                   X509_gmtime_adj(X509_getm_notBefore(certificate), -kDay) != nullptr &&
                   X509_gmtime_adj(X509_getm_notAfter(certificate), 3650 * kDay) != nullptr &&
                   X509_set_pubkey(certificate, made.key.get()) == 1 &&

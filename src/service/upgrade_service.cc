@@ -62,7 +62,7 @@ class UpgradeService::Impl {
         giving_back_(GroupOptionsOf()),
         collector_({[this] { return Figures(); }}, MetricsOptionsOf()) {}
 
-  // The part of creating a service that may fail.
+  // Does the steps of creating a service that may fail.
   absl::Status Begin() {
     if (options_.election) {
       auto election = LeaderElection::Create(cluster_, *options_.election);
@@ -224,7 +224,7 @@ class UpgradeService::Impl {
     if (!election_ || reported_ == wanted) return;
     reported_ = wanted;
     AnnouncePolicies(wanted);
-    // Without an engine the last report stays, because nodes may still have to be released.
+    // Without an engine, the last report is kept, because nodes may still have to be released.
     if (wanted.empty()) return;
     election_->Announce(OptionsAnnotation(options_.identity), internal::FormatReportedOptions(options_, wanted));
   }
@@ -296,7 +296,7 @@ class UpgradeService::Impl {
     for (const auto& [name, observer] : figures_) {
       (now.contains(name) ? running : ended).push_back(observer->Snapshot());
     }
-    // Only the policies' own pauses count.
+    // Reports `paused` only if a policy sets it.
     for (const auto& [_, spec] : now) paused = paused || spec->policy.paused;
     MetricsSnapshot sum = internal::SumFigures(running, ended, MetricsObserver(options_.identity).Snapshot());
     sum.paused = paused;
@@ -306,7 +306,7 @@ class UpgradeService::Impl {
     return sum;
   }
 
-  // Starts one server for each address, which may serve both kinds of pages.
+  // Starts one server for each address. Probes and metrics may share an address.
   absl::Status Serve() {
     internal::PagesByAddress pages;
     if (!options_.health_address.empty()) {
@@ -355,7 +355,7 @@ class UpgradeService::Impl {
   absl::Time round_began_ = absl::InfiniteFuture();
   std::unique_ptr<EngineGroup> group_;
   const MetricsCollector collector_;
-  std::vector<std::unique_ptr<WebServer>> servers_;  // last: their threads end before the rest is destroyed
+  std::vector<std::unique_ptr<WebServer>> servers_;  // last: their threads end before other members are destroyed
 };
 
 absl::StatusOr<std::unique_ptr<UpgradeService>> UpgradeService::Create(std::shared_ptr<ClusterFacade> cluster,

@@ -17,7 +17,8 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Enough for pages, which are small and have few readers. Each stream has a separate thread.
+// Number of threads for pages: a few are enough, because pages are small and have few readers. Each stream has a
+// separate thread.
 constexpr std::size_t kThreads = 4;
 
 struct Address {
@@ -91,9 +92,9 @@ class WebServer::Impl {
  public:
   Impl(std::unique_ptr<httplib::Server> server, std::map<std::string, PageMaker> pages) : server_(std::move(server)) {
     server_->new_task_queue = [] { return new httplib::ThreadPool(kThreads + WebServer::kStreamsMax); };
-    // A client that keeps its connection would otherwise occupy a thread.
+    // Otherwise a client that keeps its connection open would occupy a thread.
     server_->set_keep_alive_max_count(1);
-    // With the library's default, SO_REUSEPORT, two processes could listen on one port without noticing it.
+    // With SO_REUSEPORT, the library's default, two processes could listen on the same port without noticing.
     server_->set_socket_options([](socket_t socket) {
       const int yes = 1;
       setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
@@ -125,7 +126,7 @@ class WebServer::Impl {
       return false;
     }
     thread_ = std::thread([this] { server_->listen_after_bind(); });
-    // A stop before the server runs would be lost.
+    // Waits until the server runs, because an earlier stop would be lost.
     while (!server_->is_running()) std::this_thread::yield();
     return true;
   }
@@ -154,7 +155,7 @@ class WebServer::Impl {
     if (page.next != nullptr) return Stream(std::move(page), response);
     if (!page.etag.empty()) {
       response.set_header("ETag", page.etag);
-      // httplib gzips the body automatically, and a proxy may have weakened the tag because of that.
+      // Accepts a weak tag: httplib compresses the body, and a proxy may have weakened the tag for that reason.
       std::string known = request.get_header_value("If-None-Match");
       if (known.starts_with("W/")) known = known.substr(2);
       if (known == page.etag) {

@@ -72,7 +72,7 @@ namespace {
 using internal::Need;
 using internal::NeededCase;
 
-// Forwards everything and records which hook the world lacks.
+// Forwards every call and records which hook the world lacks.
 class NotingWorld final : public ContractWorld {
  public:
   explicit NotingWorld(ContractWorld& world) : world_(world) {}
@@ -115,7 +115,7 @@ bool SupportsOneOf(const ClusterFacade& facade, const Need& need) {
   return std::any_of(need.begin(), need.end(), [&](Operation operation) { return facade.Supports(operation); });
 }
 
-// Names the operations that the facade lacks; empty if it supports all needs.
+// Returns the names of the operations that the facade lacks; empty if it supports all needs.
 std::string WhatIsMissing(const ClusterFacade& facade, const std::vector<Need>& needs) {
   std::vector<std::string> missing;
   for (const Need& need : needs) {

@@ -1,4 +1,4 @@
-// Declarations shared by the files of the facade contract.
+// Declarations that the files of the facade contract share.
 #ifndef DRIVERUPGRADE_SRC_TESTING_FACADE_CONTRACT_CASES_H_
 #define DRIVERUPGRADE_SRC_TESTING_FACADE_CONTRACT_CASES_H_
 
@@ -20,17 +20,17 @@
 
 namespace driverupgrade::testing::internal {
 
-/// Operations of which the facade must support one.
+/// Alternative operations, of which the facade must support at least one.
 using Need = std::vector<Operation>;
 
-/// A case, and the operations that the facade must support to run it.
+/// A case, and the operations that it needs.
 struct NeededCase {
   std::string_view name;
   std::vector<Need> needs;
   absl::Status (*run)(ContractWorld&);
 };
 
-/// ReadNode and ReadPod need one of these.
+/// ReadNode and ReadPod need one of these operations.
 inline Need NodeReads() { return {Operation::kGetNode, Operation::kListNodes}; }
 inline Need PodReads() { return {Operation::kGetPod, Operation::kListPods}; }
 

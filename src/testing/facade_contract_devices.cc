@@ -45,7 +45,7 @@ absl::StatusOr<DeviceTaintRule> PatchRuleNow(ContractWorld& world, const std::st
   return patched;
 }
 
-// Compares everything that neither the server nor the controller changes.
+// Compares all fields that neither the server nor the controller changes.
 bool HaveOneSpec(const DeviceTaintRule& a, const DeviceTaintRule& b) {
   return a.uid == b.uid && a.labels == b.labels && a.node_name == b.node_name && a.node_uid == b.node_uid &&
          a.driver == b.driver && a.pool == b.pool && a.key == b.key && a.value == b.value;
@@ -163,7 +163,7 @@ absl::Status RulesAreWatched(ContractWorld& world) {
   return absl::OkStatus();
 }
 
-// Stops after the initial list.
+// Records the initial list, then ends the watch.
 template <class T>
 class ListNotes final : public WatchSink<T> {
  public:

@@ -79,7 +79,7 @@ absl::Status LeaseIsReplacedOnce(ContractWorld& world) {
   return absl::OkStatus();
 }
 
-// With PUT, the API server would create a missing lease, but it treats the UID as a precondition.
+// A PUT creates a missing lease, unless the UID in the request is a precondition that fails.
 absl::Status MissingLeaseIsNotUpdated(ContractWorld& world) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(Lease lease, MakeLease(world));
   lease.name = "none";

@@ -1,4 +1,5 @@
-// The contract of lists and gets. The engine treats an object that a list does not contain as deleted.
+// The contract of lists and gets. It matters because the engine treats an object that a list does not contain as
+// deleted.
 
 #include <algorithm>
 
@@ -11,9 +12,9 @@ namespace {
 
 using Names = std::set<std::string>;
 
-// More than one page for the tests that list in pages.
+// Number of objects: more than one page in tests with small pages.
 constexpr int kMany = 5;
-// Number of reads after each step, because a lagging replica serves only some of the reads.
+// Number of reads after each step: several, because a lagging replica serves only some of them.
 constexpr int kLooks = 5;
 
 absl::StatusOr<Names> PodNames(ContractWorld& world, const ListPodsParams& params) {

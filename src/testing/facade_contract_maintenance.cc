@@ -8,7 +8,7 @@
 namespace driverupgrade::testing::internal {
 namespace {
 
-// Creates a request in its own namespace and for its own node.
+// Creates a NodeMaintenance in a new namespace, for a new node.
 absl::StatusOr<NodeMaintenance> MakeMaintenance(ContractWorld& world) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::string ns, world.MakeNamespace());
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node node, world.MakeNode({.name = world.prefix() + "a"}));

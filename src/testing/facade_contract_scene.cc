@@ -19,8 +19,8 @@ bool AreSame(const absl::StatusOr<T>& a, const absl::StatusOr<T>& b) {
   return a.ok() && b.ok() ? *a == *b : a.status().code() == b.status().code();
 }
 
-// Either argument may be null, but not both. On a real cluster other clients write as well, so a list is compared with
-// a get only if a second get shows that the object has not changed in the meantime.
+// Reads an object with `get` and `list`, of which one may be null. On a real cluster other clients write as well. A
+// list is therefore compared with a get only if a second get shows that the object has not changed in the meantime.
 template <class T>
 absl::StatusOr<T> ReadEveryWay(const Reading<T>& get, const Reading<T>& list) {
   if (!get) return list();

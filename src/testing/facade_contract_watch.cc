@@ -29,8 +29,8 @@ const std::string& NameOf(const T& object) {
   return object.name;
 }
 
-// Records changes until one of the lines in `last` appears; the line `list` matches any list. Ignores a change that
-// does not alter the object's text, because another client made it.
+// Records changes as lines until one of the lines in `last` appears; the line `list` matches any list. Ignores a change
+// that does not alter the object's text, because such a change comes from another client.
 template <class T>
 class Notes final : public WatchSink<T> {
  public:
@@ -68,7 +68,7 @@ class Notes final : public WatchSink<T> {
     ended_ = true;
     noted_.notify_all();
   }
-  /// Blocks until anything was recorded or the watch has ended.
+  /// Blocks until a change was recorded or the watch has ended.
   void AwaitFirst() {
     std::unique_lock lock(mutex_);
     noted_.wait(lock, [&] { return ended_ || !lines_.empty(); });

@@ -52,7 +52,7 @@ absl::Status PatchChangesWhatItNames(ContractWorld& world) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node patched, PatchNow(world, patch));
   EXPECT_THAT(patched.uid == made.uid, patched.uid);
   EXPECT_THAT(patched.resource_version != made.resource_version, patched.resource_version);
-  // Repeats the patch without a change, and with the cordon lifted: everything else stays the same.
+  // Sends an empty patch, and a patch that lifts the cordon: all other fields stay the same.
   const PatchNodeParams nothing{.name = made.name};
   const PatchNodeParams uncordon{.name = made.name, .unschedulable = false};
   Node answer = patched;

@@ -1,4 +1,5 @@
-// The world, the administrator, time, and inspection. The facade's operations are in fake_cluster_calls.cc.
+// The setup of the cluster, actions of the administrator, time, and inspection. The facade's operations are in
+// fake_cluster_calls.cc.
 
 #include "driverupgrade/testing/fake_cluster.h"
 
@@ -11,7 +12,7 @@
 namespace driverupgrade::testing {
 namespace {
 
-// Returns the name of the Event on the server: all Events of a series have the name of the first.
+// Returns a text that identifies the Event on the server. It is the same for all Events of a series.
 std::string NameOfEvent(const RecordEventParams& event) {
   const std::string object = event.pod ? fmt::format("{}/{}", event.pod->ToString(), event.pod->uid)
                                        : fmt::format("{}/{}", event.node_name, event.node_uid);

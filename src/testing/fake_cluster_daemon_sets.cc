@@ -10,7 +10,7 @@ namespace driverupgrade::testing::internal {
 
 namespace {
 
-// Returns the data that the controller stores: the patch that produces the template (R3).
+// Returns the data that the controller stores in a revision: the patch that produces the template (R3).
 std::string DataOf(const DaemonSetRecord& record, const std::string& hash) {
   auto given = record.templates.find(hash);
   const std::string& name = record.spec.name;
@@ -197,7 +197,7 @@ void Model::SyncDaemonSet(const Effect& effect) {
     has_pod = true;
     if (!should_run) unwanted.push_back(key);
   }
-  // R16: no successor is created while any pod object of the DaemonSet is left on the node.
+  // R16: no successor is created while a pod object of the DaemonSet exists on the node.
   if (should_run && !has_pod && !IsTerminating(effect.key.first)) {
     CreateDaemonSetPod(Actor::kCluster, record, effect.node_name, /*started=*/false);
   }

@@ -1,6 +1,6 @@
 // Dynamic Resource Allocation in the model behind FakeCluster: the API server, the scheduler, the controllers of claims
-// and of device taints, and the plugins. A value that is copied with its Model; every call that changes anything
-// receives this Model.
+// and of device taints, and the plugins. This value is copied with its Model. Every call that changes an object
+// receives the Model as an argument.
 #ifndef DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_DEVICES_H_
 #define DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_DEVICES_H_
 
@@ -89,7 +89,7 @@ class Devices {
   void Erase(Model& model, const Key& claim);
   void EraseSlice(Model& model, const Pool& pool);
   bool IsTainted(const Pool& pool, absl::Time now) const;
-  // Returns the number of devices in the pool that no claim has exclusively.
+  // Returns the number of devices in the pool that are not exclusively allocated to a claim.
   int Free(const Pool& pool) const;
   // Adds the devices of the claim to the devices in use, or subtracts them.
   void Count(const ClaimRecord& record, int sign);
@@ -101,7 +101,7 @@ class Devices {
   std::map<Key, ClaimRecord> claims_;
   std::map<Pool, ResourceSlice> slices_;
   std::map<Pool, std::int64_t> generations_;  // last generations, including those of withdrawn pools
-  std::map<Pool, int> used_;                  // devices that claims have exclusively
+  std::map<Pool, int> used_;                  // number of devices that are exclusively allocated to claims
   std::map<std::string, std::set<std::string>> free_;  // nodes with free devices, by driver
 };
 

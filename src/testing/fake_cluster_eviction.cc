@@ -33,7 +33,7 @@ absl::Status CheckTaints(const std::string& node, const std::vector<Taint>& tain
 // Returns the answer for a pod that no longer exists. `pod` is its successor with the same name, or nullptr.
 EvictionAnswer GoneAnswer(const PodRef& ref, const Pod* pod) {
   if (pod == nullptr) return {.gone = true, .message = fmt::format("pods \"{}\" not found", ref.name)};
-  // E16.
+  // E16: another pod now has this name.
   return {.gone = true,
           .message = fmt::format("Operation cannot be fulfilled on Pod \"{}\": the UID in the precondition ({}) does "
                                  "not match the UID in record ({}). The object might have been deleted and then "
@@ -44,14 +44,14 @@ EvictionAnswer GoneAnswer(const PodRef& ref, const Pod* pod) {
 // Returns the budget's refusal to evict one of its pods, or nullopt if it allows the eviction.
 std::optional<EvictionAnswer> RefusalBy(const DisruptionBudgetSpec& budget, const PodDisruptionBudget& status,
                                         bool pod_is_healthy) {
-  // E8.
+  // E8: an unhealthy pod may be evicted if the budget always allows it, or if enough other pods are healthy.
   const bool needs_none =
       !pod_is_healthy && (budget.always_allow_unhealthy ||
                           (status.current_healthy >= status.desired_healthy && status.desired_healthy > 0));
   if (needs_none) return std::nullopt;
   const std::string refusal = "Cannot evict pod as it would violate the pod's disruption budget.";
   if (!budget.processed) {
-    // E9.
+    // E9: the disruption controller has not processed the budget yet.
     return EvictionAnswer{.refusal = Refusal::kDisruptionBudget,
                           .budget = budget.name,
                           .message = fmt::format("{} The disruption budget {} is still being processed by the server.",
@@ -59,7 +59,7 @@ std::optional<EvictionAnswer> RefusalBy(const DisruptionBudgetSpec& budget, cons
                           .retry_after = absl::Seconds(10)};
   }
   if (status.disruptions_allowed > 0) return std::nullopt;
-  // E10.
+  // E10: the budget allows no disruption.
   return EvictionAnswer{.refusal = Refusal::kDisruptionBudget,
                         .budget = budget.name,
                         .message = fmt::format("{} The disruption budget {} needs {} healthy pods and has {} currently",
@@ -76,7 +76,7 @@ absl::StatusOr<Node> Model::PatchNode(const PatchNodeParams& params) {
   if (found == nodes_.end()) return absl::NotFoundError(fmt::format("nodes \"{}\" not found", params.name));
   Node node = *found->second;
   if (node.resource_version != params.resource_version) {
-    // api-A24.
+    // api-A24: the version is a precondition.
     return absl::AbortedError(
         fmt::format("Operation cannot be fulfilled on nodes \"{}\": the object has been modified; please apply "
                     "your changes to the latest version and try again",
@@ -126,7 +126,7 @@ absl::StatusOr<EvictionAnswer> Model::EvictPod(Actor actor, const PodRef& ref) {
   const bool is_exempt = !IsActive(*pod) || pod->phase == PodPhase::kPending;
   const std::vector<Key> budgets = is_exempt ? std::vector<Key>() : BudgetsOf(*pod);
   if (budgets.size() > 1) {
-    // E7.
+    // E7: the server does not evict pods with several budgets.
     return EvictionAnswer{.refusal = Refusal::kSeveralBudgets,
                           .message =
                               "This pod has more than one PodDisruptionBudget, which the eviction subresource "
@@ -161,7 +161,7 @@ void Model::StartDeletion(Actor actor, const Key& key) {
   const PodRecord& record = pods_.at(key);
   if (record.pod->deletion_timestamp.has_value()) return;
   const absl::Duration grace = record.behavior.grace_period;
-  // E20, E21.
+  // E20, E21: without a grace period, and for a pod that is unbound or finished, the deletion is immediate.
   if (grace <= absl::ZeroDuration() || record.pod->node_name.empty() || IsFinished(*record.pod)) {
     ErasePod(actor, Key(key));
     return;
@@ -207,7 +207,7 @@ void Model::IndexBudget(const DisruptionBudgetSpec& spec, bool add) {
   for (const std::string& value : wanted->values) index(wanted->key, value);
 }
 
-// A namespace has as many budgets as workloads, so the index avoids matching every budget against every pod.
+// Uses an index, because a namespace can have as many budgets as workloads, and matching all of them would be slow.
 std::vector<Key> Model::BudgetsOf(const Pod& pod) const {
   std::vector<Key> selecting;
   const auto add = [&](const std::string& key, const std::string& value) {
@@ -246,8 +246,8 @@ int Model::ExpectedPods(const BudgetRecord& budget) const {
     } else if (workload != workloads_.end()) {
       expected += workload->second.spec.replicas;
     } else if (!owner_uid.empty()) {
-      // The disruption controller reads the expected number of pods from the owner. An owner without a scale fails the
-      // whole budget; bare pods do not count.
+      // The disruption controller reads the expected number of pods from the owner. An owner without a scale
+      // subresource makes the whole budget fail; pods without an owner do not count.
       return 0;
     }
   }

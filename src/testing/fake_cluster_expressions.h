@@ -1,4 +1,4 @@
-// The regular expressions of a NodeMaintenance's filters.
+// Matches the regular expressions in the filters of a NodeMaintenance.
 #ifndef DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_EXPRESSIONS_H_
 #define DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_EXPRESSIONS_H_
 

@@ -15,7 +15,7 @@ namespace driverupgrade::testing::internal {
 
 struct Fault {
   absl::Status status = {};
-  /// Replaces the status for kEvictPod.
+  /// Result that replaces the status for kEvictPod.
   std::optional<EvictionAnswer> eviction = {};
   /// True if the call is applied although it reports the fault.
   bool after_applying = false;
@@ -26,7 +26,7 @@ struct Fault {
 class FaultQueue {
  public:
   void Add(Operation operation, Fault fault);
-  /// Returns the fault of the next call of the operation, and uses up one of its times.
+  /// Returns the fault for the next call of the operation, and decrements its `times`.
   std::optional<Fault> Take(Operation operation);
   void SetSupported(Operation operation, bool supported);
   bool Supports(Operation operation) const { return unsupported_.count(operation) == 0; }

@@ -60,7 +60,7 @@ struct FakeCluster::Impl {
   template <class T, class Describe, class Body>
   absl::StatusOr<T> RunAround(const CallContext& context, Operation operation, Describe describe, Body body);
 
-  /// A watch, or a part of it. See fake_cluster_watch.cc.
+  /// Feed is the progress of a watch, and Delivery its next item. See fake_cluster_watch.cc.
   template <class T>
   struct Feed;
   template <class T>
@@ -79,7 +79,8 @@ struct FakeCluster::Impl {
 
   /// Needs the lock.
   void Settle();
-  /// Counts and records the call. Returns the error that keeps the call from the model, or OK. Takes the lock.
+  /// Counts and records the call. Returns the error that prevents the call from reaching the model, or OK. Takes the
+  /// lock.
   absl::Status Begin(const CallContext& context, Call& call);
   /// Takes the lock.
   void End(const Call& call);
@@ -97,7 +98,7 @@ struct FakeCluster::Impl {
   internal::FaultQueue faults;
   Hooks hooks;
   std::vector<RecordEventParams> events;
-  std::size_t expired_events = 0;  // number of expired ones at the front of `events`
+  std::size_t expired_events = 0;  // number of expired Events at the front of `events`
   std::vector<Call> journal;
   std::map<Operation, std::int64_t> call_counts;
   std::int64_t call_number = 0;

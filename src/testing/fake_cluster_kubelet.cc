@@ -1,4 +1,4 @@
-// Kubelets, and the pods of deleted nodes.
+// The kubelets, and the garbage collection of pods on deleted nodes.
 
 #include <algorithm>
 
@@ -17,7 +17,7 @@ bool Model::SetPodBehavior(const Key& key, const PodBehavior& behavior) {
   PodRecord& record = found->second;
   const bool was_stuck = record.behavior.stop_delay == absl::InfiniteDuration();
   record.behavior = behavior;
-  // Removes the finalizer of a pod that was held indefinitely.
+  // As if the finalizer of a pod that would have stayed indefinitely were removed.
   if (was_stuck && record.pod->deletion_timestamp.has_value()) {
     QueueForPod(behavior.stop_delay, EffectKind::kPodStopped, *record.pod);
   }
@@ -36,7 +36,7 @@ bool Model::MustCrash(const Pod& pod) {
 void Model::RunKubelet(const Effect& effect) {
   const Pod* found = FindPod(effect.key);
   if (found == nullptr || found->ref.uid != effect.uid) return;
-  // A lost node starts and stops no containers.
+  // A node that is not ready starts and stops no containers.
   if (!NodeReady(found->node_name)) {
     held_effects_[found->node_name].push_back(effect);
     return;

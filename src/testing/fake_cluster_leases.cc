@@ -1,4 +1,4 @@
-// Leases and ConfigMaps are created once, then compared and set: Leases as a whole, ConfigMaps key by key.
+// Leases and ConfigMaps. They are created, then changed by compare-and-set: Leases as a whole, ConfigMaps key by key.
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 namespace driverupgrade::testing::internal {
 
-/// Location of the objects of a kind in the model, and the name of their resource in the API.
+/// Describes a kind: the location of its objects in the model, and the name of its resource in the API.
 template <class T>
 struct Model::RecordKind {
   std::string_view resource;
@@ -69,7 +69,7 @@ absl::StatusOr<T> Model::UpdateRecord(const RecordKind<T>& kind, T object) {
     return absl::NotFoundError(fmt::format("{} \"{}\" not found", kind.resource, object.name));
   }
   std::shared_ptr<const T>& stored = found->second;
-  // api-A25.
+  // api-A25: the version is a precondition.
   if (object.resource_version != stored->resource_version) {
     return Conflict(kind.resource, object.name,
                     "the object has been modified; please apply your changes to the latest version and try again");

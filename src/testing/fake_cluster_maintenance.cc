@@ -1,4 +1,4 @@
-// NodeMaintenances in the API server.
+// How the API server handles NodeMaintenances.
 
 #include "testing/fake_cluster_maintenance.h"
 
@@ -160,7 +160,7 @@ absl::StatusOr<NodeMaintenance> Model::PatchNodeMaintenance(const PatchNodeMaint
   if (found == maintenances_.end()) return NotFound(params.name);
   const NodeMaintenance& object = found->second.object;
   if (object.resource_version != params.resource_version) {
-    // api-A24.
+    // api-A24: the version is a precondition.
     return Conflict(params.name,
                     "the object has been modified; please apply your changes to the latest version and try again");
   }

@@ -13,7 +13,7 @@ namespace driverupgrade::testing::internal {
 inline constexpr char kReadyCondition[] = "Ready";
 inline constexpr char kFailedCondition[] = "RequestorFailed";
 
-// Reasons of the condition Ready encode the states. A missing condition is the first state.
+// The reason of the condition Ready encodes the state. Without the condition, the object is in the first state.
 inline constexpr char kPending[] = "Pending";
 inline constexpr char kScheduled[] = "Scheduled";
 inline constexpr char kCordon[] = "Cordon";

@@ -17,7 +17,7 @@ namespace {
 // The operator never evicts its own pod, regardless of the drain's selector.
 constexpr char kNotTheOperator[] = "app.kubernetes.io/component!=maintenance-operator-controller-manager";
 
-// The decision about a pod, as kubectl's filters make it, in their order (drain-D10).
+// The decision about a pod, according to the filters of kubectl in their order (drain-D10).
 enum class Verdict : std::uint8_t { kDelete, kSpare, kError };
 
 Verdict Judge(const Pod& pod, const MaintenanceDrain& drain) {
@@ -70,7 +70,7 @@ void Model::StepMaintenance(const Effect& effect) {
   auto found = maintenances_.find(effect.key);
   if (!maintenance_operator_.has_value() || found == maintenances_.end()) return;
   MaintenanceRecord& record = found->second;
-  // The step was already done after an earlier wake-up.
+  // Ignores a wake-up whose step was already done.
   if (record.object.uid != effect.uid || record.next_step != now_) return;
   record.next_step = absl::InfiniteFuture();
   const Node* node = FindNode(record.object.node_name);
@@ -103,7 +103,7 @@ void Model::StepMaintenance(const Effect& effect) {
   }
 }
 
-// M8-M10.
+// M8-M10: waits for additional requestors, lifts the cordon and releases the object.
 void Model::StepDeletion(MaintenanceRecord& record, const Node& node) {
   const std::string reason = ReasonOf(record.object);
   const bool is_ready = reason == kReady || reason == kRequestorFailed;
@@ -114,7 +114,7 @@ void Model::StepDeletion(MaintenanceRecord& record, const Node& node) {
   DropFinalizer(record);
 }
 
-// M4.
+// M4: cordons the node, unless the object does not request a cordon or the node was already cordoned.
 void Model::StepCordon(MaintenanceRecord& record, const Node& node) {
   if (record.object.cordon) {
     if (!record.initially_unschedulable.has_value()) {
@@ -129,7 +129,7 @@ void Model::StepCordon(MaintenanceRecord& record, const Node& node) {
   SetReason(record, kWait);
 }
 
-// M5.
+// M5: waits until the pods have finished, or until the timeout.
 void Model::StepWait(MaintenanceRecord& record) {
   const std::optional<MaintenanceWait>& wait = record.object.wait_for_pod_completion;
   if (!wait.has_value()) return SetReason(record, kDraining);
@@ -146,7 +146,7 @@ void Model::StepWait(MaintenanceRecord& record) {
   WakeMaintenance(record, maintenance_operator_->poll_interval);
 }
 
-// M6.
+// M6: evicts the pods, and starts again after the timeout.
 void Model::StepDraining(MaintenanceRecord& record) {
   const std::optional<MaintenanceDrain>& drain = record.object.drain;
   if (!drain.has_value()) return SetReason(record, kReady);
@@ -216,7 +216,8 @@ void Model::DropFinalizer(MaintenanceRecord& record) {
       Actor::kCluster, record, [](NodeMaintenance&) {}, /*metadata_changed=*/true);
 }
 
-// §4.3, without ranks: each node with an object past Pending takes a slot, and may have only one such object.
+// §4.3, without the ranking of requests: a node with an object past Pending takes a slot, and may have only one of
+// them.
 bool Model::MaySchedule(const MaintenanceRecord& record) const {
   std::set<std::string> busy;
   for (const auto& [key, other] : maintenances_) {

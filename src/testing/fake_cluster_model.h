@@ -1,11 +1,16 @@
-// The model behind FakeCluster: deterministic, not thread-safe, and without its own clock. Every effect of the cluster
-// itself is queued; RunNextEffect runs the earliest one.
+// The model behind FakeCluster: deterministic, not thread-safe, and without its own clock. Every effect that the
+// cluster itself causes is queued; RunNextEffect runs the earliest effect.
 //
-// One class in several files, by component:
-// fake_cluster_store.cc (etcd, garbage collection), fake_cluster_eviction.cc (API server, disruption controller),
-// fake_cluster_daemon_sets.cc, fake_cluster_rolling_update.cc, fake_cluster_workloads.cc (ReplicaSets, StatefulSets,
-// scheduler), fake_cluster_kubelet.cc, fake_cluster_maintenance.cc (NodeMaintenances, the maintenance operator),
-// fake_cluster_leases.cc (Leases, ConfigMaps). Dynamic Resource Allocation has its own class (fake_cluster_devices.h).
+// The class is implemented in one file for each component:
+// - fake_cluster_store.cc: etcd, garbage collection;
+// - fake_cluster_eviction.cc: API server, disruption controller;
+// - fake_cluster_daemon_sets.cc, fake_cluster_rolling_update.cc: DaemonSet controller;
+// - fake_cluster_workloads.cc: ReplicaSets, StatefulSets, scheduler;
+// - fake_cluster_kubelet.cc: kubelets;
+// - fake_cluster_maintenance.cc, fake_cluster_maintenance_operator.cc: NodeMaintenances, the maintenance operator;
+// - fake_cluster_leases.cc: Leases, ConfigMaps.
+//
+// Dynamic Resource Allocation has its own class (fake_cluster_devices.h).
 #ifndef DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_MODEL_H_
 #define DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_MODEL_H_
 
@@ -38,7 +43,7 @@ class Model {
   void set_now(absl::Time now) { now_ = now; }
   absl::Time now() const { return now_; }
   absl::Time NextEffectTime() const;
-  /// There must be a queued effect.
+  /// Requires a queued effect.
   void RunNextEffect();
   void set_observer(ChangeObserver observer) { observer_ = std::move(observer); }
   std::int64_t revision() const { return revision_; }
@@ -47,7 +52,7 @@ class Model {
     return std::get<ObjectLog<T>>(logs_);
   }
   void CompactLog();
-  /// Restores `backup`, except that names assigned since then are not used again.
+  /// Restores `backup`, but does not use names again that were assigned after the backup.
   void SetBackTo(const Model& backup);
 
   Node AddNode(Node node);
@@ -110,8 +115,8 @@ class Model {
  private:
   friend class Devices;
 
-  // Store: only these functions change objects. Each creates a new revision, and notifies the observer and everything
-  // that the change concerns. Storing an equal object is not a change.
+  // Store: only these functions change objects. Each creates a new revision, and notifies the observer and all affected
+  // components. Storing an equal object is not a change.
   void PutNode(Actor actor, Node node);
   void EraseNode(Actor actor, const std::string& name);
   void PutPod(Actor actor, Pod pod, const PodBehavior* behavior = nullptr);
@@ -126,7 +131,7 @@ class Model {
 
   std::string NextVersion();
   std::string NewUid();
-  /// Returns `<prefix>-<five characters>`, which no pod has yet.
+  /// Returns an unused name, `<prefix>-<five characters>`.
   std::string NewPodName(const std::string& ns, const std::string& prefix);
   /// Returns the UID of an owner that exists only in the owner references of pods; one UID for each owner.
   std::string OwnerUid(const std::string& ns, const OwnerReference& owner);
@@ -141,7 +146,7 @@ class Model {
   void OnNodeChanged(const Node* before, const Node* after);
   void OnPodChanged(const Pod* before, const Pod* after);
 
-  // API server: objects of the resource that the kind names, which are replaced as a whole.
+  // API server: Leases and ConfigMaps.
   template <class T>
   struct RecordKind;
   template <class T>
@@ -175,12 +180,12 @@ class Model {
   void CreateWorkloadPod(Actor actor, const WorkloadRecord& record, const std::string& name, bool started);
   void SyncWorkload(const std::string& uid, Actor actor, bool started);
   void CountLoad(WorkloadRecord& record, const Pod& pod, int sign);
-  /// Records that the node accepts pods from now on, or no longer accepts any.
+  /// Records that the node accepts pods from now on, or no longer accepts pods.
   void OpenNode(const std::string& name, bool open);
   bool CanTakePods(const Node& node) const { return node.ready && !node.unschedulable; }
   std::string PickNode(const Pod& pod);
   std::string FirstNodeWithDevices(const Pod& pod);
-  /// Returns a text that is equal for pods that fit on the same nodes because of their claims; empty if it is not known.
+  /// Returns a text that is equal for pods whose claims fit on the same nodes; empty if this is not known.
   std::string RequestsOf(const Pod& pod) const;
   std::string FirstFreeNode(WorkloadRecord& record);
   void QueueSchedule();
@@ -252,7 +257,7 @@ class Model {
   std::set<Key> unbound_;
   bool schedule_queued_ = false;
 
-  /// Effects by time, then in the order in which they were queued.
+  /// Effects in order of time and, for equal times, in the order in which they were queued.
   std::map<std::pair<absl::Time, std::int64_t>, Effect> effects_;
   /// Effects of the kubelets of nodes that are not ready.
   std::map<std::string, std::vector<Effect>> held_effects_;

@@ -37,10 +37,11 @@ struct CrashRule {
 struct DaemonSetRecord {
   DaemonSet daemon_set = {};
   DaemonSetSpec spec = {};
-  /// Hash of the template for new pods. Differs from spec.hash until the controller has observed the template.
+  /// Hash of the template from which new pods are created. Differs from spec.hash until the controller has observed the
+  /// new template.
   std::string observed_hash = {};
   std::vector<CrashRule> crash_rules = {};
-  /// Pod templates by hash, as JSON; only templates that were given.
+  /// Pod templates by hash, as JSON; only templates that the test has specified.
   std::map<std::string, std::string> templates = {};
   /// For RollingUpdate: whether pods of an earlier template may exist, and whether a check by the controller is queued.
   bool rolling = false;
@@ -50,7 +51,7 @@ struct DaemonSetRecord {
 struct WorkloadRecord {
   WorkloadSpec spec = {};
   std::string uid = {};
-  /// Devices that each new pod claims, with a claim for each request, and names of claims that its pods share.
+  /// Devices that each new pod claims, one claim for each request, and names of claims that the pods share.
   std::vector<DeviceRequest> own_claims = {};
   std::vector<std::string> shared_claims = {};
   /// Pod names of a StatefulSet.
@@ -60,8 +61,8 @@ struct WorkloadRecord {
   /// Number of its pods by node, and the nodes among them that can take more pods, ordered by this number.
   std::map<std::string, int> pods_on_node = {};
   std::set<std::pair<int, std::string>> nodes_by_load = {};
-  /// Every open node with a smaller name that fits has a pod of the workload, except for nodes opened after
-  /// `openings_seen`.
+  /// Start of the search for a free node: every open node with a smaller name that fits already has a pod of the
+  /// workload, except for nodes opened after `openings_seen`.
   std::string free_from = {};
   std::size_t openings_seen = 0;
 };
@@ -84,7 +85,7 @@ class Openings {
 
  private:
   std::size_t count_ = 0;
-  /// Openings with their numbers. Each name is smaller than all later ones.
+  /// Openings with their numbers. Each name is smaller than all later names.
   std::vector<std::pair<std::size_t, std::string>> smallest_;
 };
 

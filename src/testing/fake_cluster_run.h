@@ -16,7 +16,7 @@ namespace driverupgrade::testing {
 
 namespace internal {
 
-/// `object` and `parameters` of a Call.
+/// Functions that format `object` and `parameters` of a Call.
 using Description = std::pair<std::string, std::string>;
 
 inline std::string SelectorText(const LabelSelector& selector) {

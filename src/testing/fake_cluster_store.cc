@@ -1,4 +1,4 @@
-// Objects, revisions, indexes, and the notification of changes.
+// Stores the objects, revisions and indexes, and notifies observers of changes.
 
 #include <fmt/format.h>
 
@@ -14,7 +14,8 @@ namespace {
 // Same alphabet as Kubernetes: without vowels, so that names do not form words.
 constexpr std::string_view kNameAlphabet = "bcdfghjklmnpqrstvwxz2456789";
 constexpr std::int64_t kNameCount = std::int64_t{27} * 27 * 27 * 27 * 27;
-// Coprime to kNameCount, so that no name repeats; large, so that consecutive names look different.
+// Step between consecutive names: coprime to kNameCount, so that no name repeats, and large, so that the names look
+// different.
 constexpr std::int64_t kNameStride = 9973111;
 
 }  // namespace

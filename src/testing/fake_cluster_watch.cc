@@ -1,5 +1,5 @@
-// Watches: each reads the log of its kind on its own thread, and waits for the bell when it has read everything. A
-// requested or injected end comes first; a timeout comes after all pending changes.
+// Watches. Each reads the log of its kind on its own thread, and waits for the bell when it has read everything. An end
+// that was requested or injected takes effect immediately; a timeout takes effect after all pending changes.
 
 #include <fmt/format.h>
 
@@ -84,14 +84,15 @@ constexpr Operation WatchOperation() {
   }
 }
 
-// A deletion has its own version, with which the last state of the object is delivered (api-A6).
+// Returns the object with `version`: a deletion has its own version, with which the last state of the object is
+// delivered (api-A6).
 template <class T>
 T WithVersion(T object, const std::string& version) {
   if constexpr (requires { object.resource_version; }) object.resource_version = version;
   return object;
 }
 
-// api-A16.
+// api-A16: the error of a watch that starts at a version that was dropped.
 absl::Status TooOld(const std::string& version, const Model& model) {
   return absl::OutOfRangeError(fmt::format("too old resource version: {} ({})", version, model.revision()));
 }
@@ -110,7 +111,7 @@ template <class T>
 struct FakeCluster::Impl::Feed {
   CallContext context = {};
   WatchParams params = {};
-  /// Everything up to this revision has been delivered or does not concern this watch.
+  /// All changes up to this revision have been delivered or do not concern this watch.
   std::int64_t revision = 0;
   /// If false, the watch ends with `last` after everything has been delivered.
   bool follow = true;
@@ -197,7 +198,7 @@ FakeCluster::Impl::Delivery<T> FakeCluster::Impl::NextChange(Feed<T>& feed) {
     const bool did_match = entry->before != nullptr && Selects(feed.params, *entry->before);
     const bool does_match = entry->after != nullptr && Selects(feed.params, *entry->after);
     if (!did_match && !does_match) continue;
-    // api-A13.
+    // api-A13: an object that no longer matches is reported as deleted.
     return {.kind = does_match ? Kind::kChange : Kind::kDelete,
             .version = std::to_string(entry->revision),
             .object = does_match ? entry->after : entry->before};

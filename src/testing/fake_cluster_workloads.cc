@@ -125,15 +125,15 @@ void Model::CountLoad(WorkloadRecord& record, const Pod& pod, int sign) {
   int& count = record.pods_on_node[node_name];
   record.nodes_by_load.erase({count, node_name});
   count += sign;
-  // A node with pods may not exist, or may not accept more pods.
+  // The node of a pod may no longer exist, or may not accept more pods.
   if (count > 0 && open_nodes_.count(node_name) > 0) record.nodes_by_load.emplace(count, node_name);
   if (count > 0) return;
   record.pods_on_node.erase(node_name);
-  // A node that does not accept pods is added when it is opened.
+  // A node that does not accept pods now is considered when it is opened.
   if (open_nodes_.contains(node_name)) record.free_from = std::min(record.free_from, node_name);
 }
 
-// Updates only the workloads with pods on the node, because a cluster has as many workloads as nodes.
+// Updates only the workloads with pods on the node, because a cluster may have as many workloads as nodes.
 void Model::OpenNode(const std::string& name, bool open) {
   if (open) {
     open_nodes_.insert(name);
@@ -154,8 +154,8 @@ void Model::OpenNode(const std::string& name, bool open) {
   }
 }
 
-// Starts at `free_from`, before which every node is known to have a pod. Otherwise each of N pods would check all N
-// nodes.
+// Starts at `free_from`, because every node before it is known to have a pod. Otherwise each of N pods would check all
+// N nodes.
 std::string Model::FirstFreeNode(WorkloadRecord& record) {
   const std::string* opened = openings_.SmallestSince(record.openings_seen);
   if (opened != nullptr) record.free_from = std::min(record.free_from, *opened);
@@ -237,7 +237,8 @@ void Model::QueueSchedule() {
 void Model::Schedule() {
   schedule_queued_ = false;
   const std::vector<Key> waiting(unbound_.begin(), unbound_.end());
-  // Requests that no node can fulfil now. Each pod only takes devices away.
+  // Requests that no node can satisfy now. They stay unsatisfied in this loop, because each scheduled pod only takes
+  // devices away.
   std::set<std::string> unfulfilled;
   for (const Key& key : waiting) {
     const std::string requests = RequestsOf(*pods_.at(key).pod);

@@ -98,7 +98,7 @@ void GangController::Start(Gang& gang) {
   std::vector<std::string> free = FreeNodes(avoided);
   if (free.size() < next.size()) return;
   Shuffle(free, random_);
-  // Like the scheduler, uses nodes that should be avoided only as a last resort.
+  // Like the scheduler, uses nodes with a PreferNoSchedule taint only as a last resort.
   std::stable_partition(free.begin(), free.end(), [&](const std::string& node) { return !avoided.contains(node); });
   if (!Choose(gang, std::move(free), next)) return;
   gang.runs = true;

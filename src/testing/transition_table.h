@@ -13,7 +13,7 @@ namespace driverupgrade {
 struct Transition {
   UpgradeState from = UpgradeState::kUnknown;
   UpgradeState to = UpgradeState::kUnknown;
-  // The rules of upstream-behaviour.md §5.2 and the departures from them.
+  // The rules of upstream-behaviour.md §5.2, and the deviations from them.
   std::string_view rules = {};
   // The condition of the transition, as one sentence without a full stop.
   std::string_view condition = {};
@@ -123,7 +123,7 @@ inline constexpr std::array kTransitions = {
                "the same, on a node that an administrator had cordoned", "leaves the cordon; removes our annotations"},
 };
 
-// Returns true if a node can go from one state to the other in a single transition.
+// Returns true if a single transition leads from one state to the other.
 bool IsLegalEdge(UpgradeState from, UpgradeState to);
 
 }  // namespace driverupgrade

@@ -9,8 +9,8 @@
 
 namespace driverupgrade::testing::internal {
 
-/// Counts the rings, and the watches that have found nothing new since the last ring. Thread-safe. Calls nothing while
-/// it holds its lock, so it may be rung with any other lock held.
+/// Counts the rings, and the watches that have found nothing new since the last ring. Thread-safe. Calls no other code
+/// while it holds its lock, so Ring may be called with any other lock held.
 class WatchBell {
  public:
   void Ring();

@@ -205,9 +205,9 @@ du_code du_engine_put_time_zone(du_engine *engine, du_str zone, du_buf *out);
  * whose requests du_engine_next returns now ("" stands for the ledger); "wantedPods", the nodes that wait until their
  * pods have been put; gates, counts, findings, the policy's "warnings" (du_policy_warnings) and "wakeAt". Call it again
  * when an object was put, when all requests of a node or of the ledger have been answered, and at wakeAt. `now_ms`:
- * milliseconds since 1970. Errors: 3 for an invalid policy or owner, or for a time zone that was not put. 9 for a
- * rollout without a ledger; with a ledger, for a second part without an owner. 14 until the kinds 0 to 3 have been put
- * once.
+ * milliseconds since 1970. Errors: 3 for an invalid policy or owner, or for a time zone that was not put. Error 9 for a
+ * rollout without a ledger; with a ledger, for a second part without an owner. Error 14 until the kinds 0 to 3 have
+ * been put once.
  */
 du_code du_engine_apply(du_engine *engine, du_str nodes, du_str policy, int64_t now_ms, du_buf *out);
 

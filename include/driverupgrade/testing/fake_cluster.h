@@ -17,8 +17,8 @@
 /// - Time: the cluster's own actions are queued and run in chronological order. Every method below, and every method of
 ///   the facade, first runs the actions that are due. Advance and RunUntil move the clock from one event to the next.
 /// - A model, not a recorder: assert on nodes() and pods(), not on calls. The journal is for output.
-/// - Not modeled in general: adoption of orphans, tolerations (taints are stored and validated), percentages in
-///   budgets, history limits of revisions, removal of duplicate DaemonSet pods, and eviction of pods from lost nodes.
+/// - Not modeled in general: adoption of orphans, tolerations, percentages in budgets, history limits of revisions,
+///   removal of duplicate DaemonSet pods, and eviction of pods from lost nodes. Taints are stored and validated.
 ///   RollingUpdate always has maxUnavailable 1 and maxSurge 0.
 /// - Not modeled of the maintenance operator: its webhook, its garbage collector, maxUnavailable, its ranking of
 ///   requests (here the oldest comes first), and OpenShift. Also, the real operator leaves out zeros and falses when it

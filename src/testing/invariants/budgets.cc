@@ -1,4 +1,4 @@
-// The budgets: how nodes count, and whether one more node may start (I1).
+// Budgets: counts nodes, and checks whether one more node may start (I1).
 #include <algorithm>
 #include <variant>
 
@@ -14,7 +14,7 @@ using internal::NodeTruth;
 
 namespace {
 
-// Number of kept changes of the number of nodes with the driver. A sender's data is seldom older.
+// Number of kept changes of the number of nodes with the driver. The data of a sender is seldom older than that.
 constexpr std::size_t kDriverNodesKept = 256;
 
 }  // namespace
@@ -68,7 +68,7 @@ void InvariantChecker::Impl::NoteShares(const Node& after, Maker maker, std::int
       ours || after.unschedulable || !after.ready || !driverupgrade::internal::WhyLeaving(after).empty();
   if (unavailable && !truth.unavailable) {
     truth.unavailable_since = revision;
-    // The start of a node that is already unavailable takes no room: the revision since which others know still counts.
+    // A node that is already unavailable takes no additional room when it starts, so `unavailable_since` stays.
     truth.unavailable_by_engine = maker == Maker::kEngine;
   }
   truth.unavailable = unavailable;
@@ -81,8 +81,8 @@ void InvariantChecker::Impl::SetPolicy(const UpgradePolicy& the_policy) {
   slots_ = 0;
   for (auto& [name, truth] : nodes) {
     const std::optional<std::int64_t> since = internal::SlotSince(truth.history, *policy);
-    // No client requested a slot that exists only under the new policy, so it counts only for clients that have read
-    // it.
+    // No client requested a slot that exists only because of the new policy, so it counts only for clients that have
+    // read it.
     if (since) {
       truth.slot_by_engine = truth.slot && truth.slot_by_engine && *since <= truth.slot_since;
       truth.slot_since = *since;
@@ -94,10 +94,10 @@ void InvariantChecker::Impl::SetPolicy(const UpgradePolicy& the_policy) {
 }
 
 // I1. Nodes started by other clients count if the writer knew of them before it first requested this start. A request
-// with an unclear result is repeated with the slot that it had, and no earlier request can be for this version of the
-// node.
+// with an unclear result is repeated with its earlier slot. No earlier request can refer to this version of the node.
 void InvariantChecker::Impl::JudgeBudget(const Node& before, const Node& after) {
-  // The maintenance operator has its own budget. If its object is already ready, the node continues in the same write.
+  // The maintenance operator has its own budget. If the NodeMaintenance is already ready, the node continues in the
+  // same write.
   if (after.annotations.contains(options.identity.RequestorModeAnnotation())) return;
   std::string why = WhyOverBudget(PolicyOf(writer), before, after);
   const Attempt* first = FirstAttempt(before);
@@ -115,7 +115,7 @@ const InvariantChecker::Impl::Attempt* InvariantChecker::Impl::FirstAttempt(cons
   return attempt->second.resource_version == started.resource_version ? &attempt->second : nullptr;
 }
 
-// Returns an empty string if the policy allows one more node.
+// Returns the limit that the start exceeds, or an empty string if the policy allows one more node.
 std::string InvariantChecker::Impl::WhyOverBudget(const UpgradePolicy& the_policy, const Node& before,
                                                   const Node& after) const {
   if (the_policy.max_parallel && !internal::HoldsSlot(internal::FactsOf(before, keys), the_policy) &&
@@ -125,14 +125,14 @@ std::string InvariantChecker::Impl::WhyOverBudget(const UpgradePolicy& the_polic
       return fmt::format("with {} nodes in progress (limit {})", slots, *the_policy.max_parallel);
     }
   }
-  // A request to repair the node does not wait for the node itself.
+  // If an administrator requested the upgrade to repair a node, the node itself does not count as unavailable.
   const auto requested = before.annotations.find(options.identity.UpgradeRequestedAnnotation());
   const bool repairs = !before.ready && requested != before.annotations.end() && requested->second == "true";
   const bool limits = the_policy.max_unavailable && !NeverLimits(*the_policy.max_unavailable);
   const bool is_unavailable = before.unschedulable || before.annotations.contains(keys.isolated_devices);
   if (limits && !is_unavailable && !repairs) {
     const int limit = UnavailableLimit(*the_policy.max_unavailable, NodesWithDriver(Known(before)));
-    // It matters which client knew what only if too many nodes are unavailable.
+    // Compares the knowledge of clients only if too many nodes are unavailable.
     const int itself = before.ready ? 1 : 0;
     const int unavailable = (unavailable_ - itself < limit ? unavailable_ : UnavailableKnown(before)) - itself;
     if (unavailable >= limit) {
@@ -145,17 +145,17 @@ std::string InvariantChecker::Impl::WhyOverBudget(const UpgradePolicy& the_polic
 // Returns the revision of the nodes on which the start was based.
 std::int64_t InvariantChecker::Impl::Known(const Node& started) const {
   if (const Attempt* first = FirstAttempt(started)) return first->nodes_read;
-  // A writer that does not report its requests may have sent one as soon as this version existed.
+  // A writer that does not report its requests may have sent this request as soon as this version existed.
   std::int64_t version = 0;
   if (!absl::SimpleAtoi(started.resource_version, &version) || writer == nullptr) return 0;
   return std::min(version, writer->nodes_read);
 }
 
-// Includes the node that is started.
+// Returns the number of slots that the writer had to know of, including the slot of the node that is started.
 int InvariantChecker::Impl::SlotsKnown(const UpgradePolicy& the_policy, const Node& started) const {
   const bool in_force = the_policy == *policy;
-  // Under the current policy the result is at most `slots_`. Only if that is too high does it matter which client knew
-  // what.
+  // Under the current policy, the result is at most `slots_`. The knowledge of clients matters only if `slots_` is too
+  // high.
   if (in_force && slots_ <= the_policy.max_parallel.value_or(slots_)) return slots_;
   const std::int64_t known = Known(started);
   int slots = 1;
@@ -177,14 +177,15 @@ int InvariantChecker::Impl::UnavailableKnown(const Node& started) const {
   int count = 0;
   for (const auto& [name, truth] : nodes) {
     if (!truth.unavailable || !truth.has_label) continue;
-    // A node that is already unavailable needs room but takes none, so nodes started alongside it may come first.
+    // The start of a node that is already unavailable takes no additional room, so nodes started at the same time may
+    // have been counted first.
     count += truth.unavailable_since <= known || (truth.unavailable_by_engine && started.ready);
   }
   return count;
 }
 
-// Counts the nodes that had failed when the start was decided and have stayed failed since. A node that recovers may do
-// so in the same pass.
+// Counts the nodes that had failed when the start was decided and have not recovered since, because a node may recover
+// in the same pass.
 int InvariantChecker::Impl::FailedKnown(const Node& started, std::optional<FailureClass> failure) const {
   const std::int64_t known = Known(started);
   const auto counts = [&](const internal::NodeFacts& facts) {
@@ -215,7 +216,8 @@ std::optional<FailureClass> InvariantChecker::Impl::ClassPastFailures(const Upgr
   return std::nullopt;
 }
 
-// I8, and I20 for a single class. As in JudgeBudget, the policy of the first attempt may have allowed the start.
+// I8, and I20 for single failure classes. As in JudgeBudget, the policy of the first attempt may have allowed the
+// start.
 void InvariantChecker::Impl::JudgeFailures(const Node& started) {
   const Attempt* first = FirstAttempt(started);
   if (IsPastFailures(PolicyOf(writer), started) && (first == nullptr || IsPastFailures(*first->policy, started))) {
@@ -227,7 +229,8 @@ void InvariantChecker::Impl::JudgeFailures(const Node& started) {
                           FailedKnown(started, failure), ToString(*failure)));
 }
 
-// A reader counts the nodes that it has read with their pods. Without the last changes, it gets a different number.
+// A reader counts the nodes that it has read with their pods. It gets another number if it has not read the last
+// changes.
 int InvariantChecker::Impl::NodesWithDriver(std::int64_t known) const {
   int count = 0;
   for (auto it = driver_nodes_.rbegin(); it != driver_nodes_.rend(); ++it) {

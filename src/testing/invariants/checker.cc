@@ -1,4 +1,4 @@
-// InvariantChecker, and its guarded clusters, which record the data that each client reads.
+// InvariantChecker and its guarded clusters, which record how far each client has read.
 #include <algorithm>
 #include <charconv>
 #include <utility>
@@ -16,7 +16,7 @@ std::int64_t RevisionOf(std::string_view resource_version) {
   return revision;
 }
 
-// Forwards everything, and records how far the watch has got.
+// Forwards every event, and records the version up to which the watch has reported.
 template <class T>
 class NotingSink final : public WatchSink<T> {
  public:
@@ -33,7 +33,7 @@ class NotingSink final : public WatchSink<T> {
   bool OnBookmark(std::string_view version) override { return Note(version, next_.OnBookmark(version)); }
 
  private:
-  // A reader that stops the watch does not know this event.
+  // A reader that stops the watch at this event may not have processed it.
   bool Note(std::string_view version, bool taken) {
     if (taken) followed_ = std::max(followed_, RevisionOf(version));
     return taken;
@@ -74,7 +74,7 @@ void InvariantChecker::Impl::NotePath(const NodePlan& plan) {
   if (plan.path.empty()) return;
   std::deque<Path>& paths = paths_[plan.uid];
   paths.push_back({.resource_version = plan.resource_version, .from = plan.from, .path = plan.path});
-  // Late patches are judged as well, but no client has more than a few in flight.
+  // Late patches are judged as well, so a few paths are kept. No client has more patches in flight.
   if (paths.size() > 8) paths.pop_front();
 }
 
@@ -280,7 +280,7 @@ absl::Status InvariantChecker::GuardedCluster::WatchNodes(const CallContext& con
 
 absl::Status InvariantChecker::GuardedCluster::WatchPods(const CallContext& context, const WatchParams& params,
                                                          WatchSink<Pod>& sink) {
-  // The watch on the driver's own pods shows nothing about other pods.
+  // The watch on the driver's own pods reports no other pods.
   if (!params.label_selector.empty()) return ForwardingFacade::WatchPods(context, params, sink);
   NotingSink<Pod> noting(sink, writer_.pods_followed);
   return ForwardingFacade::WatchPods(context, params, noting);
@@ -346,7 +346,7 @@ absl::StatusOr<EvictionAnswer> InvariantChecker::GuardedCluster::EvictPod(const 
     checker_.CheckEviction(params);
     const std::optional<Pod> pod = checker_.cluster->pod(params.pod.ns, params.pod.name);
     auto answer = ForwardingFacade::EvictPod(context, params);
-    // The sender of a late eviction receives no response.
+    // The sender of a late eviction no longer receives the response.
     if (!writer_.late) NoteEvictionAnswer(params, answer.ok() ? std::optional(answer->refusal) : std::nullopt);
     const bool refused = answer.ok() && !answer->accepted();
     if (pod && !refused) checker_.NoteRemoval(*pod, answer.ok());

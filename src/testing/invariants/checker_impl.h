@@ -1,4 +1,4 @@
-// The state of an InvariantChecker: checker.cc keeps it, commits.cc and budgets.cc judge changes of nodes, and
+// The state of an InvariantChecker. checker.cc maintains it, commits.cc and budgets.cc judge changes of nodes, and
 // requests.cc judges requests.
 #ifndef DRIVERUPGRADE_SRC_TESTING_INVARIANTS_CHECKER_IMPL_H_
 #define DRIVERUPGRADE_SRC_TESTING_INVARIANTS_CHECKER_IMPL_H_
@@ -29,8 +29,8 @@ bool NeverLimits(const CountOrPercent& limit);
 // Returns the number of failed nodes at which no more nodes start. A percentage is rounded down, but to at least 1.
 int FailedLimit(const CountOrPercent& limit, int nodes);
 
-// How long a fault can have effects: on a slow clock, a broken watch restarts half a minute later, at the next check by
-// its replica.
+// Time for which a fault can have effects. With a slow clock, a broken watch restarts half a minute later, at the next
+// check by its replica.
 inline constexpr absl::Duration kAftermath = absl::Minutes(1);
 
 class InvariantChecker::Impl {
@@ -43,10 +43,10 @@ class InvariantChecker::Impl {
 
   // Commits.
   void OnChange(const Change& change);
-  // Records a revision of the driver. It shows whether a restart changes the driver.
+  // Records a revision of the driver, which shows whether a restart changes the driver.
   void NoteRevision(const ControllerRevision& revision);
 
-  // Requests, before they are applied. `writer` is their sender.
+  // Requests, checked before they are applied. `writer` is their sender.
   void CheckPatch(const PatchNodeParams& params);
   void CheckEviction(const EvictPodParams& params);
   void CheckDeletion(const DeletePodParams& params);
@@ -57,8 +57,8 @@ class InvariantChecker::Impl {
   void NoteEvictionAnswer(const std::string& sender, const std::string& pod_uid, std::optional<Refusal> refusal) {
     eviction_answers_[{sender, pod_uid}] = refusal;
   }
-  // Records an eviction or a deletion that was not refused, with the pod before it. `accepted`: the request is known to
-  // be accepted.
+  // Records an eviction or a deletion that was not refused. `pod`: its state before the request. `accepted`: true if
+  // the request is known to be accepted.
   void NoteRemoval(const Pod& pod, bool accepted);
   // Checks the plan of a replica that has read the current state of all objects.
   void CheckGates(const Writer& who, const Plan& plan);
@@ -155,7 +155,7 @@ class InvariantChecker::Impl {
   std::string WhyOverBudget(const UpgradePolicy& the_policy, const Node& before, const Node& after) const;
   // Returns the writer's first request for this version of the node, or nullptr.
   const Attempt* FirstAttempt(const Node& started) const;
-  // Returns the highest number that a reader may have counted after it has read up to `known` or further.
+  // Returns the highest number of nodes that a reader may have counted, if it has read at least up to `known`.
   int NodesWithDriver(std::int64_t known) const;
   void CountDriverNode(const std::string& node, std::int64_t revision);
   std::int64_t Known(const Node& started) const;
@@ -215,12 +215,13 @@ class InvariantChecker::Impl {
   using Uids = std::set<std::string>;
   Uids MayBeUnderWay(const Plan& plan) const;
   bool BudgetIsOut(const Writer& who, GateReason reason, const Uids& more) const;
-  // Returns `uids` and the other nodes of the group with which the node starts.
+  // Returns `uids`, and the other nodes of the group that starts together with the node.
   Uids WithItsGroup(const UpgradePolicy& the_policy, const Node& node, Uids uids) const;
   std::vector<Pod> DriverPodsOn(const Node& node) const;
   bool HasToGo(const Node& node, const Pod& driver_pod) const;
   bool RevisionIsUnknown(const Node& node) const;
-  // Requestor mode: returns true if the maintenance operator is involved with the node.
+  // Requestor mode: returns true if the node's marks or a NodeMaintenance show that the maintenance operator handles
+  // the node.
   bool IsMaintained(const Node& node) const;
   bool IsForeignCordon(const Node& node) const;
   bool IsTrue(const Writer& who, const Node& node, const Gate& gate, const Uids& more) const;
@@ -229,7 +230,7 @@ class InvariantChecker::Impl {
   std::set<std::string> with_driver_;
   std::deque<std::pair<std::int64_t, int>> driver_nodes_;
   std::unordered_map<std::string, int> driver_pods_;
-  // Numbers of nodes: with a slot; labelled and unavailable; failed; labelled and not done.
+  // Numbers of nodes: with a slot; labeled and unavailable; failed; labeled and not done.
   int slots_ = 0;
   int unavailable_ = 0;
   int failed_ = 0;
@@ -240,7 +241,7 @@ class InvariantChecker::Impl {
   void CountNode(const internal::NodeTruth& truth, int sign);
   std::int64_t revision_ = 0;
   std::int64_t maintenance_revision_ = 0;
-  // Lines that are in the ledger now.
+  // Current lines of the ledger.
   std::set<std::string> granted_;
   // Revision at which each line was first stored.
   std::map<std::string, std::int64_t> granted_ever_;
@@ -250,28 +251,28 @@ class InvariantChecker::Impl {
   absl::Time lease_written_ = absl::InfinitePast();
   // ControllerRevisions of the driver by hash, including deleted ones.
   std::map<std::string, ControllerRevision, std::less<>> revisions_;
-  // Hash, number and owner of the newest revision, and the number of templates so far.
+  // Hash, number and owner of the newest revision, and number of templates so far.
   std::string newest_hash_;
   std::int64_t newest_ = 0;
   std::string newest_owner_;
   int templates_ = 0;
-  // Revision at which a pod was bound, orphaned or relabelled, by its UID.
+  // Revision at which a pod was bound, orphaned or relabeled, by its UID.
   std::unordered_map<std::string, std::int64_t> bound_;
   // UIDs of pods whose labels have changed since they were bound.
   std::unordered_set<std::string> relabelled_;
-  // Last few paths by UID of the node.
+  // The most recent paths, by UID of the node.
   std::unordered_map<std::string, std::deque<Path>> paths_;
-  // First patch at the node's version, or the first patch that starts the node, by sender and UID.
+  // First patch at the node's version, or first patch that starts the node, by sender and UID.
   struct Attempt {
     std::string resource_version = {};
     bool starts = false;
     std::shared_ptr<const UpgradePolicy> policy = {};
-    // Revision of the nodes up to which the sender had read.
+    // Revision up to which the sender had read the nodes.
     std::int64_t nodes_read = 0;
     absl::Time time = absl::InfinitePast();
   };
   std::map<std::pair<std::string, std::string>, Attempt> attempts_;
-  // Last few records of the rollout in the ledger, and the time since which each was stored.
+  // The most recent records of the rollout in the ledger, and the time at which each was stored.
   std::deque<std::pair<absl::Time, driverupgrade::internal::RolloutRecord>> records_;
   // Under a policy with `rollout`: each node, and the time at which it was last seen done, failed or left out.
   struct RolloutMember {
@@ -297,7 +298,8 @@ class InvariantChecker::Impl {
     std::vector<Waiting> waiting = {};
   };
   std::deque<StartedGroup> started_groups_;
-  // Start times of nodes in progress that an engine started, by UID. Then the successful attempts, newest last.
+  // `tries_began_`: start times of nodes in progress that an engine started, by UID. `tries_`: successful attempts,
+  // newest last.
   struct Try {
     absl::Time began = absl::InfinitePast();
     absl::Time ended = absl::InfinitePast();
@@ -306,9 +308,9 @@ class InvariantChecker::Impl {
   };
   std::map<std::string, absl::Time> tries_began_;
   std::vector<Try> tries_;
-  // Client that stored the record last.
+  // Client that last stored the record.
   std::string stored_by_;
-  // Approvals on DaemonSets, and the time until which each was valid.
+  // Approvals on DaemonSets, and the time until which each is valid.
   std::map<std::string, absl::Time> approvals_;
   // NodeMaintenances that were patched, by sender and name. A patch of a node may rely on one.
   std::set<std::pair<std::string, std::string>> maintenance_attempts_;

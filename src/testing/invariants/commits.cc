@@ -1,4 +1,4 @@
-// Commits: the changes that a node may undergo (I3, I6-I8, I10, I13).
+// Judges commits: the changes that are allowed on a node (I3, I6-I8, I10, I13).
 #include <algorithm>
 #include <utility>
 
@@ -16,13 +16,13 @@ using internal::StateOf;
 
 namespace {
 
-// Allowance for timers that a replica with a slow clock wrote.
+// Tolerance for timers that were written by a replica with a slow clock.
 constexpr absl::Duration kTimerSkewMax = absl::Minutes(5);
 
-// Returns true if the name of some driver is on the node's cordon.
+// Returns true if the node's cordon has the name of a driver.
 bool IsShared(const Node& node) { return node.annotations.contains(std::string(kCordonedByAnnotation)); }
 
-// Returns all marks by which drivers of this library decide whose a cordon is, except for the set of names.
+// Returns all marks by which drivers of this library decide who owns a cordon, except for the set of names.
 StringMap MarksOf(const Node& node) {
   StringMap marks;
   for (const auto& [key, value] : node.labels) {
@@ -116,7 +116,7 @@ void InvariantChecker::Impl::OnOther(const Change& change) {
   if (hash != made->labels.end()) newest_hash_ = hash->second;
 }
 
-// If the grants are lost, clients that have not read a node no longer know of its slot.
+// After the grants are lost, clients that have not read a node do not know of its slot.
 void InvariantChecker::Impl::OnLedgerLost() {
   for (auto& [name, truth] : nodes) {
     truth.slot_by_engine = truth.unavailable_by_engine = false;
@@ -139,8 +139,7 @@ void InvariantChecker::Impl::OnGrants(const ConfigMap* ledger) {
   for (const std::string& line : granted_) granted_ever_.try_emplace(line, revision_);
 }
 
-// I9: a replica takes a Lease over only after it has expired since the last renewal. Clocks run up to a third slower or
-// faster.
+// I9: a replica takes over a Lease only after the Lease has expired. Clocks may run up to a third slower or faster.
 void InvariantChecker::Impl::OnLease(const Lease& before, const Lease& after) {
   if (after.ns != options.driver_ns) return;
   const absl::Time written = std::exchange(lease_written_, cluster->Now());
@@ -178,7 +177,7 @@ void InvariantChecker::Impl::OnNode(const Change& change) {
     in_hands_ -= truth.in_hand;
     CountNode(truth, -1);
     truth = {.uid = after->uid, .created = change.time};
-    // Requests for an earlier node with this name still exist.
+    // NodeMaintenances for an earlier node with this name still exist.
     if (claims_.contains(after->name)) truth.claimed_until = absl::InfiniteFuture();
     if (after->unschedulable) {
       truth.cordon = Maker::kAdministrator;
@@ -199,7 +198,7 @@ void InvariantChecker::Impl::OnNode(const Change& change) {
   if (before != nullptr && !before->ready && after->ready) truth.ready_at = change.revision;
   truth.selected = options.node_selector.Matches(after->labels);
   Node counted = *after;
-  // The label is meaningless on a node that does not belong to the operator.
+  // The label has no meaning on a node that the operator does not select.
   if (!truth.selected) {
     counted.labels.erase(keys.state);
     counted.annotations.clear();
@@ -212,7 +211,7 @@ void InvariantChecker::Impl::OnNode(const Change& change) {
   NoteMember(*after);
 }
 
-// Records whose cordon the node has now, as far as this can be known.
+// Records who owns the node's cordon now, as far as this can be known.
 void InvariantChecker::Impl::NoteCordon(const Node* before, const Node& after, Maker maker, NodeTruth& truth) {
   if (before == nullptr) return;
   const bool by_upgrade = maker == Maker::kEngine || maker == Maker::kPeer;
@@ -232,12 +231,12 @@ void InvariantChecker::Impl::NoteCordon(const Node* before, const Node& after, M
     }
   }
   if (!before->unschedulable && after.unschedulable) {
-    // The last of these drivers to finish lifts the cordon.
+    // Drivers of this library share the cordon; the last driver that finishes lifts it.
     truth.cordon = by_upgrade ? Maker::kEngine : maker;
-    // A client leaves no trace if it cordons a node whose marks still show an upgrade.
+    // If a client cordons a node whose marks still show an upgrade, nothing shows who set the cordon.
     const bool says_so = internal::IsBusy(StateOf(*before, keys)) || !internal::LiveName(after, keys).empty();
-    // The maintenance operator also cordons nodes in progress, which is visible. But if no driver on the node requested
-    // it, a driver that is about to cordon the node treats such a cordon as its own (ADR 0004).
+    // The maintenance operator also cordons nodes in progress, and its objects show that. But if no driver on the node
+    // requested the maintenance, a driver that is about to cordon the node treats such a cordon as its own (ADR 0004).
     const bool joins = options.requestor_id.empty() && StateOf(*before, keys) == UpgradeState::kCordonRequired &&
                        internal::WhoRelies(after, keys).empty();
     const bool claimed = internal::IsMarked(after, keys) || joins || (maker != Maker::kOperator && says_so);
@@ -246,8 +245,8 @@ void InvariantChecker::Impl::NoteCordon(const Node* before, const Node& after, M
     truth.cordon = Maker::kNobody;
   }
   const auto state = StateOf(after, keys);
-  // Release leaves the cordon to a driver that relies on it without a name. From then on it belongs to no upgrade of
-  // this library.
+  // Release leaves the cordon to a driver that relies on it without a name on it. From then on, the cordon belongs to
+  // no upgrade of this library.
   const bool released_now = maker == Maker::kEngine && writer != nullptr && writer->releases;
   if (released_now && after.unschedulable && internal::OtherDriverAtWork(after, keys) && !IsShared(after)) {
     truth.cordon = Maker::kRival;
@@ -273,12 +272,13 @@ void InvariantChecker::Impl::Judge(const Node& before, const Node& after, NodeTr
   }
 }
 
-// I7: the labels before and after are the ends of a path of transitions that some plan for this version announced.
+// I7: the labels before and after the patch are the ends of a path of transitions that a plan for this version
+// announced.
 void InvariantChecker::Impl::JudgePath(const Node& before, const Node& after) {
   const auto from = StateOf(before, keys);
   const auto to = StateOf(after, keys);
   if (from == to) return;
-  // Release takes a node out of any state. Otherwise the engine releases only nodes without a driver pod.
+  // Release removes the label in any state. Otherwise the engine removes it only from nodes without a driver pod.
   if (to == UpgradeState::kUnknown && writer != nullptr && (writer->releases || !driver_pods_.contains(after.name)))
     return;
   // The engine restores a label that another client removed. The state may then also depend on the driver pods.
@@ -288,8 +288,8 @@ void InvariantChecker::Impl::JudgePath(const Node& before, const Node& after) {
   };
   if (!to) return bad("the label is not a state");
   if (!from) return bad("the operator must not change a label that is not a state");
-  // An unchanged node may have been judged again under another policy. One of the plans must explain the label.
-  // An engine that has seen others remove the label passes several states at once.
+  // An unchanged node may have been judged again under another policy, so one of several plans must explain the label.
+  // An engine that restores a removed label may pass several states in one patch.
   const bool is_paced = has_label;
   const bool one_state = PolicyOf(writer).pacing == Pacing::kEveryState && *from != UpgradeState::kFailed && is_paced;
   const Path* announced = nullptr;
@@ -309,7 +309,7 @@ void InvariantChecker::Impl::JudgePath(const Node& before, const Node& after) {
   if (one_state && announced->path.size() > 1) bad("several states in one write, although the policy allows one");
 }
 
-// Judges the start of a node that was idle.
+// Judges the start of a node that was not in progress.
 void InvariantChecker::Impl::JudgeStart(const Node& before, const Node& after) {
   const UpgradePolicy& its_policy = PolicyOf(writer);
   const auto skip = before.labels.find(keys.skip);
@@ -323,8 +323,8 @@ void InvariantChecker::Impl::JudgeStart(const Node& before, const Node& after) {
   JudgeRollout(before);
 }
 
-// arch-A12: the exact version that is patched was granted. If an unclear patch may have started the node, the engine
-// requests no other grant.
+// arch-A12: the version that is patched must be the version that was granted. If an earlier patch with an unclear
+// result may have started the node, the engine requests no other grant.
 void InvariantChecker::Impl::JudgeGrant(const Node& before) {
   if (options.grants_max == 0 || !options.requestor_id.empty()) return;
   if (granted_ever_.contains(before.uid + " " + before.resource_version)) return;
@@ -350,9 +350,9 @@ bool InvariantChecker::Impl::Starts(const Node& before, const Node& after) const
   });
 }
 
-// I3, before the change is recorded. A patch is a compare-and-set: the marks on the node at that time decide, whichever
-// client wrote them. If no other client has touched the marks, the maker of the cordon also decides, whatever the marks
-// show.
+// I3, judged before the change is recorded. A patch is a compare-and-set, so the marks on the node at that time decide,
+// regardless of the client that wrote them. If no other client has touched the marks, the client that set the cordon
+// also decides, regardless of the marks.
 void InvariantChecker::Impl::JudgeCordon(const Node& before, const Node& after, const NodeTruth& truth) {
   if (!before.unschedulable || after.unschedulable) return;
   if (std::string why = internal::WhyCordonStays(before, keys, Starts(before, after)); !why.empty()) {
@@ -368,7 +368,7 @@ void InvariantChecker::Impl::JudgeCordon(const Node& before, const Node& after, 
   }
 }
 
-// Judges a node that has left its state: what a finished upgrade leaves behind (I3).
+// Judges the marks and the cordon that a finished upgrade leaves on a node (I3).
 void InvariantChecker::Impl::JudgeEnd(const Node& before, const Node& after, const NodeTruth& truth) {
   const auto from = StateOf(before, keys);
   const auto to = StateOf(after, keys);
@@ -376,8 +376,8 @@ void InvariantChecker::Impl::JudgeEnd(const Node& before, const Node& after, con
   if (to != UpgradeState::kDone && !gives_back) return;
   const bool ours_by_marks =
       before.unschedulable && internal::WhyCordonStays(before, keys, Starts(before, after)).empty();
-  // In requestor mode a cordon without our name is not ours to lift (dep-F13), whichever client made it. It now belongs
-  // to a driver without a name that will lift it (dep-F8).
+  // In requestor mode, we must not lift a cordon without our name (dep-F13), regardless of the client that set it. The
+  // cordon then belongs to a driver without a name on it, which will lift it (dep-F8).
   const bool is_left = before.annotations.contains(keys.requestor_mode) && !internal::IsMarked(before, keys) &&
                        internal::UnnamedDriverMadeCordon(before, keys);
   const bool ours =

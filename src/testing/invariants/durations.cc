@@ -1,4 +1,4 @@
-// The durations of nodes in the record of a rollout, compared with those that the checker has observed (I22).
+// Compares the upgrade durations in the record of a rollout with the durations that the checker has observed (I22).
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -18,14 +18,14 @@ namespace {
 
 // Time within which an engine stores its measurements.
 constexpr absl::Duration kStored = absl::Minutes(10);
-// Tolerance: an engine measures from one response to another.
+// Tolerance, because an engine measures the time between two responses.
 constexpr absl::Duration kAnswersTake = absl::Seconds(5);
 
 bool IsAtWork(const std::optional<UpgradeState>& state) { return IsBusy(state) && state != UpgradeState::kFailed; }
 
 }  // namespace
 
-// Records an attempt from its start to its end, both by the engine. Failed attempts do not count.
+// Records an attempt if the engine both started and finished it. Failed attempts do not count.
 void InvariantChecker::Impl::NoteTry(const Node& before, const Node& after) {
   const std::optional<UpgradeState> state = StateOf(after, keys);
   const absl::Time now = cluster->Now();
@@ -48,16 +48,16 @@ void InvariantChecker::Impl::ForgetTries() {
   std::erase_if(tries_, [now = cluster->Now()](const Try& one) { return one.known_until < now; });
 }
 
-// Measurements that were complete by then may be stored only after the server responds again.
+// During a fault, an engine may be unable to store its measurements until the server responds again.
 void InvariantChecker::Impl::NoteFault() {
   last_fault = cluster->Now();
   ForgetTries();
   for (Try& one : tries_) one.known_until = last_fault + kStored;
 }
 
-// Each new count in the sketch must belong to an attempt that took as long, or up to a fifth less. Does not judge
-// attempts that met a fault, because the engine then measures until it has recovered. Nor a new leader, which may store
-// measurements of its earlier term.
+// Each new count in the sketch must belong to an attempt with this duration, or with a duration up to a fifth shorter.
+// Does not judge attempts with faults, because the engine then measures until it has recovered. Does not judge a new
+// leader either, because it may store measurements of an earlier term.
 void InvariantChecker::Impl::JudgeDurations(const DurationSketch& before, const DurationSketch& after) {
   const std::string sender = writer == nullptr ? "" : writer->name;
   const bool leads_anew = std::exchange(stored_by_, sender) != sender;

@@ -1,5 +1,5 @@
-// The report of a replica about the nodes: each node that is not done has exactly one reason, which is true (L5), and
-// the totals are correct (L6).
+// Checks the gates and totals that a replica reports: each node that is not done has exactly one gate, which is correct
+// (L5), and the totals are correct (L6).
 #include <algorithm>
 #include <iterator>
 #include <set>
@@ -29,15 +29,16 @@ bool HasRules(const FakeCluster& cluster, const Node& node) {
   return std::any_of(rules.begin(), rules.end(), [&](const auto& rule) { return rule.node_name == node.name; });
 }
 
-// Returns true if a driver without a name on the cordon made it or relies on it. Each driver with a name on it lifts
-// the cordon for all.
+// Returns true if a driver without a name on the cordon has set it or relies on it. Drivers with a name on the cordon
+// do not block: any of them lifts the cordon for all.
 bool OtherDriverHolds(const Node& node, const internal::Keys& keys) {
   return node.unschedulable &&
          (internal::UnnamedDriverMadeCordon(node, keys) || internal::UnnamedDriverIsMaintained(node, keys) ||
           internal::FactsOf(node, keys).unnamed_driver_relies);
 }
 
-// Such a limit applies in addition to the limit of the policy, and reports the same gate.
+// Returns true if a stage has its own limit, which applies in addition to the limit of the policy and is reported by
+// the same gate.
 bool SomeStageHasALimit(const UpgradePolicy& policy) {
   const auto has_limit = [](const RolloutStage& stage) { return stage.max_parallel.has_value(); };
   return policy.rollout && std::any_of(policy.rollout->stages.begin(), policy.rollout->stages.end(), has_limit);
@@ -57,8 +58,9 @@ std::string LabelOf(const Node& node, const std::string& key) {
   return label == node.labels.end() ? "" : label->second;
 }
 
-// Returns true if the labels and names show that `first` must not precede `second` in the queue. The number of pods in
-// the way changes without a trace in the queue, so any order after such a criterion is ignored.
+// Returns true if the labels and names show that `first` must not precede `second` in the queue. The number of pods
+// that would be evicted can change without an effect on the queue, so all criteria from such a criterion on are
+// ignored.
 bool IsOutOfOrder(const Node& first, const Node& second, const std::vector<RolloutOrder>& order) {
   for (const RolloutOrder& by : order) {
     if (by.by == OrderBy::kIdle || by.by == OrderBy::kFewestPods) return false;
@@ -69,7 +71,7 @@ bool IsOutOfOrder(const Node& first, const Node& second, const std::vector<Rollo
     if (by.by == OrderBy::kTopology) return of_first.empty() || (!of_second.empty() && of_second < of_first);
     std::int64_t priority_of_first = 0;
     std::int64_t priority_of_second = 0;
-    // A text that is not a number counts as 0.
+    // A label that is not a number counts as 0.
     if (!absl::SimpleAtoi(of_first, &priority_of_first)) priority_of_first = 0;
     if (!absl::SimpleAtoi(of_second, &priority_of_second)) priority_of_second = 0;
     if (priority_of_first != priority_of_second) return priority_of_first < priority_of_second;
@@ -92,8 +94,8 @@ bool InvariantChecker::Impl::MayBeRefused(const Writer& who, const Pod& pod, boo
   return by_budget == (answer->second == Refusal::kDisruptionBudget || answer->second == Refusal::kSeveralBudgets);
 }
 
-// Returns nodes that may be in progress although their state does not show it yet: nodes that were granted a slot,
-// nodes that a plan is about to start, and nodes that had a slot and lack a grant.
+// Returns nodes that may be in progress although their state does not show it. These are nodes with a grant, nodes that
+// a plan is about to start, and nodes that had a slot and lack a grant.
 InvariantChecker::Impl::Uids InvariantChecker::Impl::MayBeUnderWay(const Plan& plan) const {
   Uids result;
   for (const std::string& line : granted_) result.insert(line.substr(0, line.find(' ')));
@@ -107,7 +109,8 @@ InvariantChecker::Impl::Uids InvariantChecker::Impl::MayBeUnderWay(const Plan& p
   return result;
 }
 
-// Returns true if a node cannot start because of the nodes that are or may be in progress. Each node counts once.
+// Returns true if nodes that are or may be in progress use up the budget, so that no node can start. Each node counts
+// once.
 bool InvariantChecker::Impl::BudgetIsOut(const Writer& who, GateReason reason, const Uids& more) const {
   const UpgradePolicy& its_policy = PolicyOf(&who);
   Uids taken = more;
@@ -125,7 +128,8 @@ bool InvariantChecker::Impl::BudgetIsOut(const Writer& who, GateReason reason, c
          UnavailableLimit(*its_policy.max_unavailable, static_cast<int>(with_driver_.size()));
 }
 
-// Nodes that start together are refused unless all of them have room, so all others of the group may block this one.
+// Nodes that start together start only if there is room for all of them, so every other node of the group may block
+// this node.
 InvariantChecker::Impl::Uids InvariantChecker::Impl::WithItsGroup(const UpgradePolicy& the_policy, const Node& node,
                                                                   Uids uids) const {
   if (!StartTogether(the_policy)) return uids;
@@ -184,22 +188,22 @@ bool InvariantChecker::Impl::IsMaintained(const Node& node) const {
          node.annotations.contains(keys.requestor_mode) || claims_.contains(node.name);
 }
 
-// Returns true if the cordon was made by neither us nor the maintenance operator. The node shows whose cordon it is
-// (dep-F7): after an administrator has removed our name, nothing shows that it was ours.
+// Returns true if neither we nor the maintenance operator set the cordon. The marks on the node decide (dep-F7): after
+// an administrator has removed our name, the cordon no longer counts as ours.
 bool InvariantChecker::Impl::IsForeignCordon(const Node& node) const {
   const internal::NodeTruth& truth = nodes.at(node.name);
   if (!node.unschedulable || truth.cordon == internal::Maker::kOperator) return false;
   return truth.cordon != internal::Maker::kEngine || (truth.uncertain && !internal::IsMarked(node, keys));
 }
 
-// Returns true if the gate is correct, as far as the objects on the server show it.
+// Returns true if the gate is correct, as far as the objects on the server show.
 bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const Gate& gate, const Uids& more) const {
   const UpgradePolicy& its_policy = PolicyOf(&who);
   const std::optional<UpgradeState> state = StateOf(node, keys);
   const auto label = node.labels.find(keys.skip);
   switch (gate.reason) {
     case GateReason::kMaxParallel: return BudgetIsOut(who, gate.reason, more) || SomeStageHasALimit(its_policy);
-    // The number of nodes that a gang needs together follows from its pods, which only the engine reads.
+    // The nodes that a gang needs together follow from its pods, which only the engine reads.
     case GateReason::kMaxUnavailable:
       return HasGangs(its_policy) || BudgetIsOut(who, gate.reason, WithItsGroup(its_policy, node, more));
     case GateReason::kMaxFailures: return FailuresAreOut(its_policy);
@@ -230,13 +234,14 @@ bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const G
     case GateReason::kUnhandledState:
       return state == UpgradeState::kPostMaintenanceRequired || (options.requestor_id.empty() && IsMaintained(node));
     case GateReason::kMaintenance: return !options.requestor_id.empty() && IsMaintained(node);
-    // The restart-only hook is called before a node starts, the uses-driver hook for its pods.
+    // Before a node starts, only the restart-only hook is called; afterwards, only the uses-driver hook.
     case GateReason::kHook:
       return (state == UpgradeState::kUpgradeRequired ? options.restart_only != nullptr
                                                       : options.uses_driver != nullptr);
     case GateReason::kSafeLoad: return node.annotations.contains(keys.safe_load);
     case GateReason::kFailed: return state == UpgradeState::kFailed;
-    // Before a node starts, only nodes that start together, or have gangs, wait until the pods of all of them are read.
+    // Before the start, only nodes that start together, or that have gangs, wait until the pods of all these nodes are
+    // read.
     case GateReason::kPodsUnknown:
       return internal::WillBeCordoned(state) ||
              ((StartTogether(its_policy) || HasGangs(its_policy)) && MayBegin(state));
@@ -262,7 +267,7 @@ bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const G
       return Any(cluster->pods_on(node.name), [&](const Pod& pod) {
         return !Stays(pod) && !IsFinished(pod) && !WhyNotToRemove(pod, its_policy, /*by_deletion=*/false).empty();
       });
-    // After a change of the policy, a node still keeps its rules and waits for their end.
+    // After a change of the policy, a node may still have DeviceTaintRules, and waits until they are removed.
     case GateReason::kDevicesTainted:
       return its_policy.isolation.scope != IsolationScope::kNode || HasRules(*cluster, node);
     case GateReason::kDevicesUnfit: return its_policy.isolation.scope != IsolationScope::kNode;
@@ -296,7 +301,7 @@ void InvariantChecker::Impl::CheckGates(const Writer& who, const Plan& plan) {
     const auto gate = gates.find(name);
     if (moving.contains(name) || (gate == gates.end() && IsDone(truth.state))) continue;
     if (gate == gates.end()) {
-      // A node without a label may not belong to the operator at all.
+      // The operator may not select a node without a label.
       if (truth.has_label) Fail("L5", fmt::format("node {} is not done, and no reason is reported", name));
       continue;
     }
@@ -308,7 +313,7 @@ void InvariantChecker::Impl::CheckGates(const Writer& who, const Plan& plan) {
     Fail("L5", fmt::format("node {} is reported to wait for {} ({}), but does not", name,
                            ToString(gate->second->gate.reason), gate->second->gate.detail));
   }
-  // The node on which the operator itself runs is the last.
+  // The node on which the operator itself runs comes last.
   const std::optional<Pod> own =
       options.own_pod ? cluster->pod(options.own_pod->ns, options.own_pod->name) : std::nullopt;
   if (own && !PolicyOf(&who).rollout && !queue.empty()) {

@@ -42,10 +42,10 @@ int InvariantChecker::Impl::HandsAllowed(const UpgradePolicy& the_policy, const 
   return *the_policy.max_parallel + std::max(0, failed - 1);
 }
 
-// Counts the node if an engine has taken it and nothing shows that its upgrade has succeeded.
+// Counts the node if an engine has started it and nothing shows that its upgrade has succeeded.
 void InvariantChecker::Impl::CountHand(NodeTruth& truth) {
   in_hands_ -= truth.in_hand;
-  // Without a label, a node that an administrator has uncordoned counts as processed only while no driver runs on it.
+  // An unlabeled node that an administrator has uncordoned counts only while no driver is ready on it.
   const bool is_interrupted = truth.unlabelled_mark && (truth.cordoned || truth.ready_drivers.empty());
   truth.in_hand = truth.hands_allowed && (truth.slot || truth.driver_taken || is_interrupted);
   in_hands_ += truth.in_hand;
@@ -59,7 +59,7 @@ void InvariantChecker::Impl::NoteHands(const Node& before, const Node& after, Ma
   const auto from = StateOf(before, keys);
   const auto to = StateOf(after, keys);
   if (maker != Maker::kEngine) {
-    // An administrator who sets another state, or edits our annotations, decides what happens to the node.
+    // If an administrator sets another state or edits our annotations, engines are no longer responsible for the node.
     const bool edits = maker != Maker::kPeer && ChangesOurAnnotations(before, after, keys);
     if (edits || SetsState(before, after, keys)) LetGo(truth);
     return;
@@ -67,17 +67,18 @@ void InvariantChecker::Impl::NoteHands(const Node& before, const Node& after, Ma
   if (writer != nullptr && writer->releases) return LetGo(truth);
   // A failed node that waits for another attempt has released its slot.
   if (from == UpgradeState::kFailed && to == UpgradeState::kUpgradeRequired) return LetGo(truth);
-  // The new driver works. In uncordon-required the node waits for another driver, without a slot (dep-F8).
+  // In both states, the new driver works. In uncordon-required the node waits for another driver, without a slot
+  // (dep-F8).
   const bool is_over = to == UpgradeState::kDone || to == UpgradeState::kUncordonRequired;
   if (is_over && !truth.driver_taken) return LetGo(truth);
   if (internal::IsBusy(from) || !internal::IsBusy(to)) return;
-  // Another client removed the label during an upgrade, and the engine writes it again. The engine also continues a
-  // node on which another client wrote our name, or a label that is not a state.
+  // If another client removed the label during an upgrade, the engine writes it again. The engine also continues a node
+  // if another client wrote our name, or a label that is not a state.
   const bool is_marked = internal::IsMarked(before, keys);
   if (is_marked && (truth.hands_allowed || !internal::HasLabel(before, keys))) return;
   if (truth.hands_allowed && truth.driver_taken) return;
   LetGo(truth);
-  // A node that an administrator had cordoned takes no slot (dep-F14).
+  // A node that an administrator had cordoned needs no slot (dep-F14).
   if (after.annotations.contains(keys.initial)) return;
   truth.hands_allowed = HandsAllowed(PolicyOf(writer), before);
   if (const Attempt* first = FirstAttempt(before)) {
@@ -113,7 +114,7 @@ void InvariantChecker::Impl::NoteDriverPod(const Change& change) {
   if (taken) JudgeHands(pod.node_name, *truth.hands_allowed);
 }
 
-// No node needs the driver any longer.
+// After the driver was removed, no node waits for a driver pod.
 void InvariantChecker::Impl::NoteDriverRemoved() {
   for (auto& [name, truth] : nodes) {
     truth.driver_taken = false;
@@ -121,8 +122,8 @@ void InvariantChecker::Impl::NoteDriverRemoved() {
   }
 }
 
-// `allowed` is the limit of the policy that started the node. The largest limit of all nodes in progress counts,
-// because a policy with a lower limit allows them to continue.
+// `allowed` is the limit of the policy under which the node was started. The largest limit of all nodes in progress
+// counts, because nodes continue when a new policy lowers the limit.
 void InvariantChecker::Impl::JudgeHands(const std::string& taken, int allowed) {
   if (in_hands_ <= allowed || !options.check_budget || !options.requestor_id.empty()) return;
   std::string names;

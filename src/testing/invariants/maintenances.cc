@@ -1,4 +1,5 @@
-// Requestor mode: a node continues once it is evacuated, and is done once its NodeMaintenance is released (dep-F13).
+// Checks of requestor mode: a node continues once it is evacuated, and is done once its NodeMaintenance is released
+// (dep-F13).
 #include <algorithm>
 
 #include "fmt/format.h"
@@ -52,8 +53,8 @@ void InvariantChecker::Impl::OnMaintenance(const Change& change) {
   if (claims.empty()) claims_.erase(object.node_name);
 }
 
-// The maintenance operator lifts its cordon before it releases the object. If another client has deleted the object,
-// the operator does not notice, and nothing on the node shows that the cordon was not an upgrade's.
+// The maintenance operator lifts its cordon before it releases the object. If another client deletes the object, the
+// operator does not notice, and nothing on the node shows that the cordon did not belong to an upgrade.
 void InvariantChecker::Impl::NoteMaintained(const NodeMaintenance& object, bool is_there) {
   auto& objects = maintained_[object.node_name];
   if (is_there) {
@@ -67,7 +68,7 @@ void InvariantChecker::Impl::NoteMaintained(const NodeMaintenance& object, bool 
   if (node != nodes.end() && node->second.cordon == internal::Maker::kOperator) node->second.uncertain = true;
 }
 
-// T35 and T50, according to the data that the writer may have read: later claims do not count.
+// T35 and T50, judged by the data that the writer may have read: later claims do not count.
 void InvariantChecker::Impl::JudgeMaintenance(const Node& before, const Node& after, NodeTruth& truth) {
   const auto from = StateOf(before, keys);
   const auto to = StateOf(after, keys);
@@ -82,7 +83,7 @@ void InvariantChecker::Impl::JudgeMaintenance(const Node& before, const Node& af
   const bool starts = !internal::IsBusy(from) && !internal::MayGoOn(before, keys) &&
                       after.annotations.contains(options.identity.RequestorModeAnnotation());
   if (from != UpgradeState::kNodeMaintenanceRequired && !starts) return;
-  // Without a label, a node on which the driver runs does not need an evacuation.
+  // A node without a label on which the driver runs does not need an evacuation.
   const bool is_proved = !internal::HasLabel(before, keys) && !truth.ready_drivers.empty();
   if (to == UpgradeState::kPodRestartRequired && !truth.evacuated && !is_proved) {
     Fail("I2", fmt::format("node {} continued before the maintenance operator was ready", after.name));

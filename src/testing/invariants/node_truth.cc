@@ -13,7 +13,7 @@ constexpr std::string_view kStateSuffix = "-driver-upgrade-state";
 constexpr std::string_view kMarkInfix = "-driver-upgrade";
 constexpr std::string_view kRequestorSuffix = "-driver-upgrade-requestor-mode";
 constexpr std::string_view kInitialSuffix = "-driver-upgrade.node-initial-state.unschedulable";
-// Number of entries kept for one node. A sender's data is seldom older than a few changes.
+// Number of history entries kept for one node. The data of a sender is seldom older than a few changes.
 constexpr std::size_t kHistoryMax = 16;
 
 // Returns the names in a comma-separated set.
@@ -35,7 +35,8 @@ std::vector<std::string_view> CordonNames(const Node& node, const Keys& keys) {
   return found == node.annotations.end() ? std::vector<std::string_view>{} : Names(found->second);
 }
 
-// Returns true if another driver is past its cordon and keeps no name on it. `counts(name, state)` can exclude drivers.
+// Returns true if another driver is past its cordon-required state, and has no name on the cordon. `counts(name,
+// state)` can exclude drivers.
 template <class F>
 bool AnyUnnamedDriver(const Node& node, const Keys& keys, F counts) {
   const std::vector<std::string_view> names = CordonNames(node, keys);
@@ -49,8 +50,8 @@ bool AnyUnnamedDriver(const Node& node, const Keys& keys, F counts) {
   });
 }
 
-// Returns true if another driver that keeps no name on the cordon relies on it, or the maintenance operator does so for
-// it.
+// Returns true if another driver without a name on the cordon relies on the cordon, or if the maintenance operator
+// needs it on behalf of such a driver.
 bool UnnamedDriverNeedsCordon(const Node& node, const Keys& keys) {
   return AnyUnnamedDriver(node, keys, [&](const std::string& driver, UpgradeState state) {
     return node.annotations.contains(driver + std::string(kRequestorSuffix)) ||
@@ -58,7 +59,7 @@ bool UnnamedDriverNeedsCordon(const Node& node, const Keys& keys) {
   });
 }
 
-// Returns the state in the driver's timer, if it is a state with a timer.
+// Returns the state in the driver's timer annotation, if that state has a timer.
 std::optional<UpgradeState> StateOfTimer(const Node& node, std::string_view driver) {
   const auto found = node.annotations.find(std::string(driver) + std::string(kMarkInfix) + ".stage");
   if (found == node.annotations.end()) return std::nullopt;
@@ -74,7 +75,7 @@ std::optional<UpgradeState> StateOfTimer(const Node& node, std::string_view driv
   return is_timed ? state : std::nullopt;
 }
 
-// Returns true if marks other than its name show that an upgrade of the driver was admitted.
+// Returns true if marks other than the driver's name show that an upgrade of the driver was admitted.
 bool WasAdmitted(const Node& node, std::string_view driver) {
   const auto has = [&](std::string_view suffix) {
     return node.annotations.contains(std::string(driver) + std::string(kMarkInfix) + std::string(suffix));
@@ -156,7 +157,7 @@ std::optional<UpgradeState> StateOf(const Node& node, const Keys& keys) {
   if (HasLabel(node, keys)) return ParseUpgradeState(node.labels.at(keys.state));
   const bool is_marked = IsMarked(node, keys);
   const bool waits = is_marked && StateOfTimer(node, keys.name) == UpgradeState::kUpgradeRequired;
-  // Another client has removed the cordon, too: a node whose driver runs is checked again (MayGoOn).
+  // If another client has removed the cordon as well, the node is checked again if its driver runs (MayGoOn).
   if (waits && !node.unschedulable) return UpgradeState::kUnknown;
   if (waits) return UpgradeState::kUpgradeRequired;
   if (node.annotations.contains(keys.failed_revision)) return UpgradeState::kFailed;
@@ -175,7 +176,7 @@ bool IsBusy(const std::optional<UpgradeState>& state) {
 }
 
 bool IsEvacuating(const std::optional<UpgradeState>& state) {
-  // In the last two states, newly arrived pods must go before the driver is touched.
+  // In the last two states, pods that arrived in the meantime must leave before the driver pod is deleted.
   return state == UpgradeState::kPodDeletionRequired || state == UpgradeState::kDrainRequired ||
          state == UpgradeState::kPodRestartRequired || state == UpgradeState::kValidationRequired;
 }
@@ -217,10 +218,10 @@ NodeFacts FactsOf(const Node& node, const Keys& keys) {
 bool HoldsSlot(const NodeFacts& node, const UpgradePolicy& policy) {
   if (!IsBusy(node.state)) return false;
   if (node.state == UpgradeState::kFailed && (policy.failure_policy || node.given_back)) return false;
-  // dep-F14: a node that an administrator cordoned does not count while that cordon is on it.
+  // dep-F14: a node that an administrator had cordoned does not count while it has this cordon.
   const bool outside = policy.cordoned_nodes == CordonedNodes::kProceed && node.noted;
   if (outside && (node.unschedulable || !WillBeCordoned(node.state))) return false;
-  // dep-F8: only a cordoned node keeps another driver's cordon in place.
+  // dep-F8: the node only keeps the cordon for another driver, as long as it is cordoned.
   const bool keeps_cordon = node.state == UpgradeState::kUncordonRequired && node.unschedulable;
   return !keeps_cordon || !node.unnamed_driver_relies;
 }
@@ -306,17 +307,18 @@ std::string WhyCordonStays(const Node& node, const Keys& keys, bool starts) {
   if (node.annotations.contains(keys.isolated_devices)) return "only the devices of the node are isolated";
   const std::optional<UpgradeState> state = StateOf(node, keys);
   if (node.annotations.contains(keys.requestor_mode)) {
-    // The note from the start was removed when the state became uncordon-required, so another client has written it
-    // since. If another client erased or mistyped the state, the upgrade ends without a step that could remove the note.
+    // The annotation of the administrator's cordon is removed when the state becomes uncordon-required, so another
+    // client must have written it since. If another client erased or mistyped the state, no step removes the
+    // annotation.
     const bool noted_since = node.annotations.contains(keys.initial) &&
                              (!state || state == UpgradeState::kUncordonRequired || state == UpgradeState::kUnknown);
     if (noted_since) return "it is noted as an administrator's";
     return IsMarked(node, keys) ? "" : "it is the maintenance operator's";
   }
-  // The patch that leaves upgrade-required notes again whose cordon it is (dep-F7).
+  // The patch that leaves upgrade-required determines the owner of the cordon again (dep-F7).
   const bool noted = node.annotations.contains(keys.initial) && !starts;
   if (noted) return "it is an administrator's";
-  // After a failed attempt, nothing shows whose cordon the next attempt finds.
+  // After a failed attempt, nothing shows who owns the cordon that the next attempt finds.
   if (state && IsBusy(state) && !starts && (HasLabel(node, keys) || IsMarked(node, keys))) return "";
   if (UnnamedDriverMadeCordon(node, keys)) return "a driver whose name is not on it set it";
   return AnUpgradesNameIsOn(node, keys) ? "" : "it is an administrator's";
@@ -324,7 +326,7 @@ std::string WhyCordonStays(const Node& node, const Keys& keys, bool starts) {
 
 namespace {
 
-// Returns the taints that are not ours, in their order.
+// Returns the taints that are not ours, in their original order.
 std::vector<Taint> ForeignTaints(const Node& node, const Keys& keys) {
   std::vector<Taint> taints = node.taints;
   std::erase_if(taints, [&](const Taint& taint) { return IsSteering(taint, keys); });

@@ -1,5 +1,5 @@
-// The checker's record of a node, and how it reads nodes. Implemented again from docs/state-machine.md, independently
-// of the library, so that it does not share the library's mistakes.
+// The checker's record of a node, and functions that interpret nodes. They implement docs/state-machine.md again,
+// independently of the library, so that they do not share its mistakes.
 #ifndef DRIVERUPGRADE_SRC_TESTING_INVARIANTS_NODE_TRUTH_H_
 #define DRIVERUPGRADE_SRC_TESTING_INVARIANTS_NODE_TRUTH_H_
 
@@ -36,41 +36,41 @@ struct Keys {
   std::string failed_revision;
   std::string isolated_devices;
   std::string taint;
-  // Annotations that the engine may write, and those that it may only remove.
+  // Annotations that the engine may write, and annotations that it may only remove.
   std::vector<std::string> written;
   std::vector<std::string> removed;
 };
 
-// Returns the state in the label. Without a label, returns the state that the marks on a cordoned node show. nullopt if
-// the label has another value.
+// Returns the state in the label. Without a label, returns the state that the marks on the node show. Returns nullopt
+// if the label is not a state.
 std::optional<UpgradeState> StateOf(const Node& node, const Keys& keys);
 bool HasLabel(const Node& node, const Keys& keys);
 // Returns true if the node has the taint by which we steer gangs to other nodes.
 bool Steers(const Node& node, const Keys& keys);
-// Returns true if the node has no label, so that other objects also decide whether the upgrade continues. These are its
-// driver pods if it has our name and is no longer cordoned, and NodeMaintenances in requestor mode.
+// Returns true if the node has no label, and other objects therefore also decide whether the upgrade continues. These
+// objects are driver pods, if the node has our name and is no longer cordoned, and NodeMaintenances in requestor mode.
 bool MayGoOn(const Node& node, const Keys& keys);
 bool IsBusy(const std::optional<UpgradeState>& state);
-// The facts that decide whether a node holds a slot and whether pods may be removed from it, and the revision since
-// which they hold.
+// The properties of a node that decide whether it holds a slot and whether pods may be removed from it, and the
+// revision since which they apply.
 struct NodeFacts {
   std::int64_t since = 0;
   std::optional<UpgradeState> state = UpgradeState::kUnknown;
   bool unschedulable = false;
-  // The node's devices are isolated instead of the node.
+  // True if the node's devices are isolated instead of the whole node.
   bool isolated = false;
-  // An administrator's cordon was noted when the upgrade started.
+  // True if an annotation records that an administrator had cordoned the node before the upgrade.
   bool noted = false;
-  // Another driver relies on the cordon, and keeps no name on it.
+  // True if another driver without a name on the cordon relies on the cordon.
   bool unnamed_driver_relies = false;
-  // Start of its current state, according to its timer.
+  // Start of the current state, according to the node's timer.
   std::optional<absl::Time> stage_began = std::nullopt;
-  // Class of its failure, according to its annotation; nullopt if it has not failed.
+  // Class of the failure, according to the node's annotation; nullopt if the node has not failed.
   std::optional<FailureClass> failure_class = std::nullopt;
-  // The node failed because it could not be evacuated, and returned to service with its old driver
+  // True if the node failed because it could not be evacuated, and returned to service with its old driver
   // (OnFailure::kGiveBack).
   bool given_back = false;
-  // Another client has removed the label; the marks show the state.
+  // True if another client has removed the label, and the state follows from the marks.
   bool unlabelled = false;
 
   bool operator==(const NodeFacts&) const = default;
@@ -81,25 +81,25 @@ NodeFacts FactsOf(const Node& node, const Keys& keys);
 bool HoldsSlot(const NodeFacts& node, const UpgradePolicy& policy);
 // Returns true if workloads may be evicted from a node in that state.
 bool IsEvacuating(const std::optional<UpgradeState>& state);
-// Returns true if our upgrade will certainly cordon a node in that state.
+// Returns true if our upgrade will definitely cordon a node in that state.
 bool WillBeCordoned(const std::optional<UpgradeState>& state);
 // Returns true if our name is on the node's cordon.
 bool IsMarked(const Node& node, const Keys& keys);
-// Returns true if an upgrade of ours has taken the node, or only its devices, out of service.
+// Returns true if our upgrade has taken the node, or only its devices, out of service.
 bool IsOutOfService(const Node& node, const Keys& keys);
 // Returns true if another driver is named on the cordon, or is active without a name on it.
 bool OtherDriverAtWork(const Node& node, const Keys& keys);
 // Returns another driver whose name on the cordon is live, or an empty string.
 std::string LiveName(const Node& node, const Keys& keys);
-// Returns all such drivers.
+// Returns all other drivers whose names on the cordon are live.
 std::set<std::string> OthersLiveNames(const Node& node, const Keys& keys);
-// Returns another driver that relies on the cordon: its name on it is live, or it is active without a name. Empty if no
-// driver does.
+// Returns another driver that relies on the cordon: its name on the cordon is live, or it is active without a name on
+// it. Empty if no driver does.
 std::string WhoRelies(const Node& node, const Keys& keys);
 // Returns true if another driver without a name on the cordon started before the node was cordoned, and will lift the
 // cordon (dep-F8).
 bool UnnamedDriverMadeCordon(const Node& node, const Keys& keys);
-// Returns true if the maintenance operator has the node for another driver, which has no name on the cordon.
+// Returns true if the maintenance operator maintains the node for another driver, which has no name on the cordon.
 bool UnnamedDriverIsMaintained(const Node& node, const Keys& keys);
 // Returns true if the cordon names a driver whose upgrade has not ended. An interrupted upgrade leaves its name there.
 bool AnUpgradesNameIsOn(const Node& node, const Keys& keys);
@@ -109,8 +109,8 @@ bool AnUpgradesNameIsOn(const Node& node, const Keys& keys);
 std::string WhyCordonStays(const Node& node, const Keys& keys, bool starts);
 // Returns the first difference that we are not allowed to make, or an empty string.
 std::string ForeignChange(const Node& before, const Node& after, const Keys& keys);
-// Returns the start of the stage in the annotation. PresentStageBegan returns it only for the stage of the node's
-// state.
+// Returns the start of the phase in the timer annotation. PresentStageBegan returns it only if the annotation is for
+// the node's current state.
 std::optional<absl::Time> StageBegan(const Node& node, const Keys& keys);
 std::optional<absl::Time> PresentStageBegan(const Node& node, const Keys& keys);
 
@@ -122,57 +122,57 @@ struct NodeTruth {
   absl::Time created = absl::UnixEpoch();
   std::int64_t revision = 0;
   bool changed_by_engine = false;
-  // The operator selects the node.
+  // True if the operator selects the node.
   bool selected = true;
   Maker cordon = Maker::kNobody;
   // Revision at which the node was last cordoned.
   std::int64_t cordoned_at = 0;
-  // Revision at which it last became ready.
+  // Revision at which the node last became ready.
   std::int64_t ready_at = 0;
-  // Another client has touched our marks, or has cordoned a node that carried them, so the owner of the cordon is
-  // unknown.
+  // True if another client has changed our marks, or has cordoned a node that had such marks. The owner of the cordon
+  // is then unknown.
   bool uncertain = false;
-  // The node belongs to the driver, by its label or by our name on its cordon.
+  // True if the node belongs to the driver because of its label, or because of our name on its cordon.
   bool has_label = false;
-  // Other objects also decide whether its upgrade continues (see MayGoOn).
+  // True if other objects also decide whether the upgrade continues (see MayGoOn).
   bool may_go_on = false;
   bool unavailable = false;
-  // We made the node unavailable, so it counts whatever a reader knows.
+  // True if an engine made the node unavailable, so that it counts regardless of the data that a reader has.
   bool unavailable_by_engine = false;
   std::int64_t unavailable_since = 0;
   bool slot = false;
-  // An engine requested the slot, so it counts whatever a reader knows.
+  // True if an engine requested the slot, so that it counts regardless of the data that a reader has.
   bool slot_by_engine = false;
   std::int64_t slot_since = 0;
-  // Last few facts, newest last. Never empty once the node has been seen.
+  // The most recent facts, newest last. Never empty once the node has been seen.
   std::vector<NodeFacts> history = {};
   // Whether an upgrade is in progress, and the start of the last one.
   bool busy = false;
   absl::Time busy_since = absl::UnixEpoch();
   std::optional<UpgradeState> state = UpgradeState::kUnknown;
-  // Time until which a NodeMaintenance existed that we claim and have not released.
+  // End of the time in which a NodeMaintenance existed that we claimed and had not released.
   absl::Time claimed_until = absl::InfinitePast();
-  // A NodeMaintenance that we claim has been ready since the node last left node-maintenance-required.
+  // True if a NodeMaintenance that we claim has been ready since the node last left node-maintenance-required.
   bool evacuated = false;
-  // During the current attempt, or since the last one: patches, deletions and evictions sent to the server; pods
-  // removed as a consequence; changes by others; and the time of the first request.
+  // Counts of the current attempt, or since the last attempt: requests (patches, deletions and evictions), pods removed
+  // by them, and changes by other clients. `first_write`: time of the first request.
   int writes = 0;
   int pods_gone = 0;
   int meddled = 0;
   absl::Time first_write = absl::InfinitePast();
   // Number of templates at the start of the attempt.
   int templates = 0;
-  // I19: number of nodes that the policy allowed in the hands of engines when one of them last started this node;
-  // nullopt if the node is not in an engine's hands.
+  // I19: number of nodes that engines were allowed to process at the same time when an engine last started this node;
+  // nullopt if no engine processes the node.
   std::optional<int> hands_allowed = std::nullopt;
-  // An engine has deleted a driver pod, and none has been Ready on the node since.
+  // True if an engine has deleted a driver pod, and no driver pod has been Ready on the node since then.
   bool driver_taken = false;
   // UIDs of the driver pods on the node that are Ready and not terminating.
   std::set<std::string> ready_drivers = {};
-  // Another client has removed the label of a node that has our name.
+  // True if another client has removed the label of the node, which has our name.
   bool unlabelled_mark = false;
   bool cordoned = false;
-  // The node counts among the nodes that engines are processing.
+  // True if the node counts among the nodes that engines are processing.
   bool in_hand = false;
 };
 
@@ -180,7 +180,7 @@ struct NodeTruth {
 void Remember(NodeFacts facts, std::int64_t revision, std::vector<NodeFacts>& history);
 // Returns the index of the last entry that is not newer than `revision`, or of the first entry if all are newer.
 std::size_t IndexAt(const std::vector<NodeFacts>& history, std::int64_t revision);
-// Returns the revision since which the node has held a slot without a break under this policy; nullopt if it holds no
+// Returns the revision since which the node has held a slot continuously under this policy; nullopt if it holds no
 // slot.
 std::optional<std::int64_t> SlotSince(const std::vector<NodeFacts>& history, const UpgradePolicy& policy);
 

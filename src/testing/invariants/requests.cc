@@ -1,5 +1,5 @@
-// Requests, judged before they are applied: preconditions (I5), what is removed and how (I2, I4), and a policy that
-// forbids the request (I8).
+// Judges requests before they are applied: preconditions (I5), the removal of pods (I2, I4), and policies that forbid a
+// request (I8).
 #include <algorithm>
 
 #include "fmt/format.h"
@@ -14,15 +14,16 @@ namespace {
 
 // Minimum time between equal requests of one sender for one pod, on clocks at half or double rate.
 constexpr absl::Duration kPodRequestsApart = absl::Seconds(2);
-// Factor for the requests of an upgrade that met faults.
+// Factor for the number of requests of an upgrade if faults happen.
 constexpr int kWithFaults = 3;
-// Factor for clocks that are apart, because the next leader may ignore a timer of the last one.
+// Factor if clocks are apart, because the next leader may ignore a timer of the previous leader.
 constexpr int kWithClocksApart = 2;
 // Number of additional requests for a new template during an upgrade: another driver pod is deleted, and another timer
 // is written.
 constexpr int kForTemplate = 2;
 
-// dep-F11: a pod is lost one second after its grace period, which Kubernetes reports in whole seconds.
+// dep-F11: on a node that is not ready, a pod is lost one second after its grace period, because Kubernetes reports
+// whole seconds.
 bool IsLost(const Pod& pod, bool node_ready, absl::Time now) {
   if (!pod.deletion_timestamp || node_ready) return false;
   return absl::FromUnixSeconds(absl::ToUnixSeconds(*pod.deletion_timestamp)) + absl::Seconds(1) <= now;
@@ -42,11 +43,12 @@ void InvariantChecker::Impl::JudgePolicy(const std::string& object) {
   if (!PolicyOf(writer).auto_upgrade) Fail("I8", fmt::format("{}: a write although autoUpgrade is off", object));
 }
 
-// I13. Other clients cause work: pods that must go, and changes of the node. After faults, requests are retried.
+// I13. The limit grows with the work that other clients cause, namely pods that must leave and changes of the node, and
+// with faults, after which requests are retried.
 void InvariantChecker::Impl::CountRequest(const std::string& node) {
   const auto found = nodes.find(node);
   if (found == nodes.end() || options.writes_per_upgrade_max <= 0) return;
-  // The sender has given up a late request, and has retried it.
+  // A late request does not count, because its sender has given it up and retried it.
   if (writer != nullptr && writer->late) return;
   NodeTruth& truth = found->second;
   if (truth.writes == 0) {
@@ -67,7 +69,7 @@ void InvariantChecker::Impl::CountRequest(const std::string& node) {
                           truth.writes, allowed));
 }
 
-// An upgrade always deletes the driver pod; the number of other pods does not depend on it.
+// Driver pods do not raise the limit, because every upgrade deletes them.
 void InvariantChecker::Impl::NoteRemoval(const Pod& pod, bool accepted) {
   const bool goes = accepted && !pod.deletion_timestamp && !IsDriverPod(pod);
   if (const auto found = nodes.find(pod.node_name); found != nodes.end()) found->second.pods_gone += goes;
@@ -128,8 +130,8 @@ std::int64_t InvariantChecker::Impl::PodsRead(const std::string& node) const {
 }
 
 // Returns true if the writer must know that the pod is on its node. Pods are read after the node was cordoned
-// (arch-A11), so a pod that was there by then is known. A request sent before the last cordon relies on an earlier
-// cordon.
+// (arch-A11), so a pod that was on the node by then is known. A request sent before the last cordon relies on an
+// earlier cordon.
 bool InvariantChecker::Impl::IsKnown(const Pod& pod) const {
   const auto bound = bound_.find(pod.ref.uid);
   if (bound == bound_.end() || writer == nullptr) return true;
@@ -138,7 +140,7 @@ bool InvariantChecker::Impl::IsKnown(const Pod& pod) const {
   return bound->second <= std::max(PodsRead(pod.node_name), cordoned);
 }
 
-// Returns the revision of the cordon that the writer knows; 0 if it knows of no cordon.
+// Returns the revision of the last cordon that the writer has read; 0 if it has read no cordon.
 std::int64_t InvariantChecker::Impl::CordonRead(const std::string& node) const {
   const auto truth = nodes.find(node);
   if (truth == nodes.end()) return 0;
@@ -152,7 +154,7 @@ std::int64_t InvariantChecker::Impl::CordonRead(const std::string& node) const {
 }
 
 // Returns true if the writer may still use labels that the pod no longer has, because it need not have read the pod
-// since.
+// again.
 bool InvariantChecker::Impl::MayGoByOldLabels(const Pod& pod) const {
   if (!relabelled_.contains(pod.ref.uid) || writer == nullptr) return false;
   const std::int64_t cordoned = writer->late ? 0 : CordonRead(pod.node_name);
@@ -189,8 +191,8 @@ bool InvariantChecker::Impl::Uses(const Pod& pod, const UpgradePolicy& the_polic
   return deletion && !deletion->pod_selector.empty() && deletion->pod_selector.Matches(pod.labels);
 }
 
-// Returns why the pod must stay, or an empty string if a section of the policy allows the removal. `by_deletion`:
-// without the eviction API, after a section's deadline.
+// Returns why the pod must stay, or an empty string if a section of the policy allows the removal. `by_deletion`: the
+// pod is deleted without the Eviction API, after the deadline of the section.
 std::string InvariantChecker::Impl::WhyNotToRemove(const Pod& pod, const UpgradePolicy& the_policy,
                                                    bool by_deletion) const {
   if (Stays(pod)) return "it belongs to a DaemonSet, to the node or to the operator";
@@ -230,7 +232,7 @@ bool InvariantChecker::Impl::DeletesPods(const UpgradePolicy& the_policy) const 
          (the_policy.pod_deletion && !the_policy.pod_deletion->pod_selector.empty());
 }
 
-// Returns how long pods are evicted before they may be deleted.
+// Returns the time for which pods must be evicted before they may be deleted.
 absl::Duration InvariantChecker::Impl::EvictionTime(const std::optional<UpgradeState>& state,
                                                     const UpgradePolicy& the_policy) const {
   const absl::Duration drain = the_policy.drain ? the_policy.drain->timeout : absl::InfiniteDuration();
@@ -239,16 +241,16 @@ absl::Duration InvariantChecker::Impl::EvictionTime(const std::optional<UpgradeS
 }
 
 // Returns the revision up to which the writer has read the node: in a list, in a watch, or in the response to a patch.
-// A facade's lists must be consistent (docs/the-parts.md): a client that receives an old list uses it, regardless of
-// earlier responses.
+// A facade's lists must be consistent (docs/the-parts.md), because a client that receives an old list uses it
+// regardless of earlier responses.
 std::int64_t InvariantChecker::Impl::NodeRead(const std::string& node) const {
   const auto answered = writer->nodes_answered.find(node);
   return answered == writer->nodes_answered.end() ? writer->nodes_read : std::max(writer->nodes_read, answered->second);
 }
 
-// Pods go from a node that was read as cordoned (arch-A11: earlier pods are then known). When it was read or since
-// then, it was in a state that allows this. If a node was created again since it was read, the checker does not know
-// what was read.
+// Pods are removed only from a node that was cordoned when it was read (arch-A11: earlier pods are then known). The
+// node must have been in a state that allows removals at that time or later. If the node was created again since it was
+// read, the checker cannot judge the removal.
 std::string InvariantChecker::Impl::WhyNotNow(const Pod& pod, const UpgradePolicy& the_policy, bool by_deletion) const {
   const auto node = nodes.find(pod.node_name);
   if (node == nodes.end() || writer == nullptr) return "";
@@ -260,7 +262,7 @@ std::string InvariantChecker::Impl::WhyNotNow(const Pod& pod, const UpgradePolic
     return fmt::format("its node was not cordoned when it was read, at {}", known);
   }
   const auto evacuates = [](const internal::NodeFacts& facts) {
-    // Only a state with a timer leaves a mark. In any other state, an unlabelled node repeats the earlier states.
+    // Only a state with a timer leaves a mark. An unlabeled node in any other state repeats earlier states.
     return internal::IsEvacuating(facts.state) || (facts.unlabelled && internal::IsBusy(facts.state));
   };
   if (std::none_of(read, history.end(), evacuates)) return "its node is not in a state that allows it";
@@ -283,8 +285,8 @@ bool InvariantChecker::Impl::EndsWait(const Node& node, const PatchNodeParams& p
   });
 }
 
-// The wait for jobs ends when no job that the writer must know of is active, or when its time has expired. From then
-// on, jobs are treated like other pods.
+// The wait for jobs may end when no job that the writer must know of is active, or when the time for the wait has
+// expired. From then on, jobs are treated like other pods.
 void InvariantChecker::Impl::JudgeEndOfWait(const PatchNodeParams& params) {
   const auto& jobs = PolicyOf(writer).wait_for_completion;
   if (!jobs || jobs->pod_selector.empty()) return;
@@ -330,8 +332,9 @@ void InvariantChecker::Impl::CheckDeletion(const DeletePodParams& params) {
   JudgeRemoval(*pod, /*by_deletion=*/true, "deleted");
 }
 
-// Returns the pods that must be gone before the driver is touched: its users. If a drain takes over, or is the only
-// step, these are all pods that the drain selects. A node whose devices are isolated is not drained.
+// Returns the pods that must have left before the driver pod is deleted: the users of the driver. If a drain takes
+// over, or is the only step, these are all pods that the drain selects. A node whose devices are isolated is not
+// drained.
 std::vector<const Pod*> InvariantChecker::Impl::Protected(const std::vector<Pod>& pods, bool isolated,
                                                           const UpgradePolicy& the_policy) const {
   const PodDeletionPolicy deletion = the_policy.pod_deletion.value_or(PodDeletionPolicy{});
@@ -359,7 +362,7 @@ bool InvariantChecker::Impl::MayOnlyRestart(const Pod& driver_pod, std::string_v
   return answer.ok() && *answer;
 }
 
-// I2.
+// I2: no pod that uses the driver is on the node when the driver pod is deleted.
 void InvariantChecker::Impl::CheckRestart(const Pod& driver_pod) {
   const UpgradePolicy& its_policy = PolicyOf(writer);
   const std::optional<Node> node = cluster->node(driver_pod.node_name);
@@ -368,11 +371,11 @@ void InvariantChecker::Impl::CheckRestart(const Pod& driver_pod) {
     const std::string target = only->second.substr(only->second.rfind('@') + 1);
     if (!options.restart_only || MayOnlyRestart(driver_pod, target)) return;
   }
-  // The pods that the writer knows also decide whether a drain must take over.
+  // A drain replaces pod deletion if one of the pods that the writer knows blocks pod deletion.
   std::vector<Pod> pods = cluster->pods_on(driver_pod.node_name);
-  // With its old labels, a pod may have blocked pod deletion, so that the drain took over.
+  // With its old labels, a pod may have blocked pod deletion, so that a drain replaced it.
   const PodDeletionPolicy deletion = its_policy.pod_deletion.value_or(PodDeletionPolicy{});
-  // A pod may also have blocked it before another client deleted the pod.
+  // A pod that another client has deleted may have blocked pod deletion before.
   const auto may_block = [&](const Pod& pod) {
     return (MayGoByOldLabels(pod) || pod.deletion_timestamp) && BlocksDeletion(pod, deletion);
   };

@@ -1,4 +1,4 @@
-// Rollouts: the record reaches the next stage only when the previous one is done, soaked and approved (I14). A node
+// Rollouts: the record reaches the next stage only when the previous stage is done, soaked and approved (I14). A node
 // starts only if the record and the windows (I20), the limit of its stage and the rules for its group (I21) allow it.
 #include <algorithm>
 #include <set>
@@ -19,12 +19,12 @@ using internal::StateOf;
 
 namespace {
 
-// Facts count as known for this long: a pass takes at most two minutes, by a clock that may run at half rate, and its
-// data was read earlier.
+// Time within which every client learns of a change. A pass takes at most two minutes, by a clock that may run at half
+// rate, and uses data that was read earlier.
 constexpr absl::Duration kKnown = absl::Minutes(5);
 constexpr std::size_t kRecordsKept = 64;
 
-// Returns the number of the stage with that name. An empty name is the first stage.
+// Returns the index of the stage with that name. An empty name stands for the first stage.
 std::size_t StageNamed(const RolloutPolicy& rollout, std::string_view name) {
   if (name.empty()) return 0;
   const auto found = std::find_if(rollout.stages.begin(), rollout.stages.end(),
@@ -32,7 +32,7 @@ std::size_t StageNamed(const RolloutPolicy& rollout, std::string_view name) {
   return static_cast<std::size_t>(found - rollout.stages.begin());
 }
 
-// Considers only stages by selectors.
+// Returns true if the stage has a selector that selects the node.
 bool IsIn(const RolloutStage& stage, const Node& node) {
   const LabelSelector* selector = std::get_if<LabelSelector>(&stage.nodes);
   return selector != nullptr && selector->Matches(node.labels);
@@ -68,11 +68,11 @@ bool InvariantChecker::Impl::IsLeftOut(const Node& node) const {
 }
 
 // A node also counts as ended if an administrator has excluded it from the rollout. Must not query the cluster, because
-// this runs during its commit.
+// it runs during a commit of the cluster.
 void InvariantChecker::Impl::NoteMember(const Node& after) {
   if (!policy->rollout) return;
   const std::optional<UpgradeState> state = StateOf(after, keys);
-  // A node without a label may be found done when it receives one.
+  // A node without a label may turn out to be done when it receives a label.
   const bool ended = state == UpgradeState::kDone || state == UpgradeState::kFailed ||
                      state == UpgradeState::kUnknown || (IsLeftOut(after) && !internal::IsBusy(state));
   RolloutMember& member = members_[after.name];
@@ -112,8 +112,8 @@ void InvariantChecker::Impl::OnLedger(const ConfigMap* ledger) {
   if (records_.size() > kRecordsKept) records_.pop_front();
 }
 
-// For stages by selectors: the number of nodes. FailedForLong counts those that failed at the revision so long ago that
-// every client knows.
+// For stages with selectors: returns the number of nodes. FailedForLong counts the nodes that failed at the revision so
+// long ago that every client knows it.
 int InvariantChecker::Impl::SizeOf(const RolloutStage& stage) const {
   return static_cast<int>(std::count_if(members_.begin(), members_.end(), [&](const auto& member) {
     const bool may_be_in = IsIn(stage, member.second.node) || HasJustMoved(member.second);
@@ -131,7 +131,7 @@ int InvariantChecker::Impl::FailedForLong(const RolloutStage& stage, const std::
   }));
 }
 
-// Returns true if no window is open, as far as the clocks of all clients show it.
+// Returns true if no window is open by the clock of some client, or if this cannot be excluded.
 bool InvariantChecker::Impl::MayBeClosed(const RolloutPolicy& rollout) const {
   if (rollout.finish_by || options.clock_skew_max > absl::ZeroDuration() || !options.check_pacing) return true;
   const absl::Time now = cluster->Now();
@@ -174,7 +174,7 @@ void InvariantChecker::Impl::JudgeAdvance(const RolloutRecord& before, const Rol
     Fail("I14", fmt::format("stage {} started after {} although the rollout is halted: {}", after.stage,
                             before.stage.empty() ? "none" : before.stage, after.halt->reason));
   }
-  // Stages by number are judged only by conditions that do not depend on their members.
+  // Stages that are defined by a number are judged only by conditions that do not depend on their members.
   for (std::size_t i = from; i < to; ++i) {
     const std::string why =
         WhyNotPast(rollout->stages[i], same && i == from ? before : RolloutRecord(), after.revision);
@@ -187,7 +187,8 @@ bool InvariantChecker::Impl::HasJustMoved(const RolloutMember& member) const {
   return member.moved >= cluster->Now() - kKnown;
 }
 
-// A moved node may have been in any group, and the group is in the first stage that contains one of its nodes.
+// Returns false if a node has just moved: it may have been in any group, and a group is in the first stage that
+// contains one of its nodes.
 bool InvariantChecker::Impl::CanTellStages(const RolloutPolicy& rollout) const {
   if (!IsBySelectors(rollout)) return false;
   return !StartsTogether(rollout) || std::none_of(members_.begin(), members_.end(),
@@ -238,9 +239,9 @@ std::string InvariantChecker::Impl::WhyNotStarted(const RolloutPolicy& rollout, 
   return why;
 }
 
-// Returns the nodes that the writer had to count, because they were in progress when it decided on this start (see
+// Returns the nodes that the writer had to count because they were in progress when it decided on this start (see
 // JudgeBudget). Nodes started since then had a grant, which every client reads before it starts a node. A failed node
-// has ended, even if it holds a slot.
+// is not in progress here, even if it holds a slot.
 std::vector<const Node*> InvariantChecker::Impl::UnderWay(const UpgradePolicy& the_policy, const Node& started) const {
   // A node counts as in progress once its grant is stored, so later actions of other clients do not matter.
   const auto grant = granted_ever_.find(started.uid + " " + started.resource_version);
@@ -296,7 +297,8 @@ std::string InvariantChecker::Impl::WhyNotBeside(const NodeGroups& groups, const
   return fmt::format("{} of the {} nodes of its group are in progress", of_it, size);
 }
 
-// Called for the first node of a group that starts together. Requests must soon follow for the nodes that wait with it.
+// Called for the first node of a group that starts together. Requests for the other waiting nodes of the group must
+// soon follow.
 void InvariantChecker::Impl::ExpectWholeGroup(const UpgradePolicy& the_policy, const Node& started) {
   const NodeGroups& groups = *the_policy.rollout->groups;
   const std::string group = GroupOf(started, groups);
@@ -316,7 +318,8 @@ void InvariantChecker::Impl::ExpectWholeGroup(const UpgradePolicy& the_policy, c
   if (!expected.waiting.empty()) started_groups_.push_back(std::move(expected));
 }
 
-// The rest of the group may wait after a fault, a halt, a change of the policy, or the end of a window.
+// Returns true if the rest of the group may wait because of a fault, a halt, a change of the policy, or the end of a
+// window.
 bool InvariantChecker::Impl::IsHindered(const StartedGroup& group) const {
   if (group.policy != policy || last_fault >= group.time - kKnown) return true;
   const absl::Duration takes = LongestSince(*policy->rollout, group.time);
@@ -359,7 +362,7 @@ void InvariantChecker::Impl::JudgeRollout(const Node& before) {
     return Fail("I20", fmt::format("node {} was started, but {}", before.name, why));
   }
   if (!options.check_budget) return;
-  // A node that holds a slot of the maintenance operator is in progress: others may wait for that slot.
+  // A node that holds a slot of the maintenance operator is already in progress, because others may wait for that slot.
   const bool is_under_way = KeepsMaintenance(before, asked);
   const std::vector<const Node*> under_way = is_under_way ? std::vector<const Node*>() : UnderWay(its_policy, before);
   std::string why = WhyBeyondStage(rollout, before, under_way);

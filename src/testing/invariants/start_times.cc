@@ -56,7 +56,7 @@ absl::Duration LongestOf(int step) {
   return *DurationSketch::FromCounts({{step, DurationSketch::kSamplesMin}}).Quantile(100);
 }
 
-// Fewer attempts are not meaningful.
+// Returns nullopt for fewer than five attempts, because they are not meaningful.
 std::optional<absl::Duration> MostTake(const DurationSketch& durations) {
   int tries = 0;
   for (const auto& [step, count] : durations.counts()) tries += count;

@@ -1,5 +1,5 @@
-// The times at which nodes of a rollout may start: windows, closed days, and the duration of a node (I20). Implemented
-// again from docs/policy.md.
+// The times at which nodes of a rollout may start: windows, closed days, and the duration of a node (I20). Implements
+// docs/policy.md again, independently of the library.
 #ifndef DRIVERUPGRADE_SRC_TESTING_INVARIANTS_START_TIMES_H_
 #define DRIVERUPGRADE_SRC_TESTING_INVARIANTS_START_TIMES_H_
 
@@ -12,7 +12,7 @@
 
 namespace driverupgrade::testing {
 
-// Returns the duration that readers of the record assume for a step of its sketch.
+// Returns the duration that readers of the record assume for a step of the record's sketch.
 absl::Duration LongestOf(int step);
 
 // Returns the duration that 95 of 100 nodes have not exceeded, according to a rollout's record; nullopt if too few were
@@ -33,7 +33,7 @@ bool MayStart(const RolloutPolicy& rollout, absl::Duration takes, absl::Time fir
 template <class F>
 void ForEachWindow(const RolloutPolicy& rollout, absl::Time first, absl::Time last, F visit) {
   for (const RolloutWindow& window : rollout.windows) {
-    // A window can be a week long.
+    // Starts a week early, because a window can be a week long.
     const absl::CivilDay end = window.time_zone.DayAt(last);
     for (absl::CivilDay day = window.time_zone.DayAt(first) - 8; day <= end; ++day) {
       if (!window.days.empty() && !window.days.contains(absl::GetWeekday(day))) continue;

@@ -8,7 +8,7 @@
 namespace driverupgrade::testing::internal {
 namespace {
 
-// The annotation is `<count>@<unix seconds>`. Returns 0 for any other text.
+// Returns the count in the annotation `<count>@<unix seconds>`; 0 for any other text.
 int FailuresOf(const Node& node, const std::string& key) {
   const auto found = node.annotations.find(key);
   int count = 0;
@@ -18,8 +18,8 @@ int FailuresOf(const Node& node, const std::string& key) {
 
 }  // namespace
 
-// An administrator can also put a failed node back for another attempt. Only the engine ends an upgrade, or queues a
-// node again at the end because a new template has made its driver out of date.
+// An administrator can also return a failed node to upgrade-required. Only the engine ends an upgrade, or queues a node
+// again because a new template has made its driver out of date.
 bool BeginsAnotherTry(const TryChange& change, const Keys& keys, const DriverIdentity& identity) {
   const std::string& failures = identity.FailuresAnnotation();
   // An attempt that starts and fails in one patch does not change the state.

@@ -1,4 +1,4 @@
-// Detects where one attempt of a node's upgrade ends and another starts (I13).
+// Detects when one attempt to upgrade a node ends and another starts (I13).
 #ifndef DRIVERUPGRADE_SRC_TESTING_INVARIANTS_TRIES_H_
 #define DRIVERUPGRADE_SRC_TESTING_INVARIANTS_TRIES_H_
 
@@ -12,7 +12,7 @@ struct TryChange {
   const Node& before;
   const Node& after;
   bool by_engine = false;
-  // A new template has appeared since the attempt started.
+  // True if a new template has appeared since the attempt started.
   bool is_new_template = false;
 };
 bool BeginsAnotherTry(const TryChange& change, const Keys& keys, const DriverIdentity& identity);

@@ -20,7 +20,7 @@ using driverupgrade::NodePlan;
 using driverupgrade::UpgradeEngine;
 using driverupgrade::UpgradePolicy;
 
-// Each Tick advances the fleet's time by a second. Refused evictions are retried later, by this clock.
+// The clock of the fleet, which Tick advances by a second. It also determines when refused evictions are retried.
 class FleetClock final : public driverupgrade::Clock {
  public:
   absl::Time Now() const override { return absl::FromUnixSeconds(seconds_); }

@@ -15,9 +15,9 @@
 
 namespace custom_facade {
 
-/// Implements the operations that an engine needs without a cache, a ledger and a maintenance operator, and operations
-/// to inspect the fleet. It is also the fleet itself: its owner adds objects, and Tick acts as the controllers and
-/// kubelets. Thread-safe.
+/// Implements the operations of an engine without a cache, a ledger and a maintenance operator, and operations to
+/// inspect the fleet. A StoreCluster is also the fleet itself: its owner adds objects, and Tick acts as the controllers
+/// and kubelets. Thread-safe.
 class StoreCluster final : public driverupgrade::ClusterFacade {
  public:
   /// `clock` must not be null.
@@ -28,15 +28,15 @@ class StoreCluster final : public driverupgrade::ClusterFacade {
 
   driverupgrade::Node PutNode(driverupgrade::Node node);
   driverupgrade::Pod PutPod(driverupgrade::Pod pod);
-  /// Only `desired_healthy` counts: the number of its pods that must be ready.
+  /// Uses only `desired_healthy`, the number of the budget's pods that must be ready.
   void PutBudget(driverupgrade::PodDisruptionBudget budget);
-  /// Creates a DaemonSet with a pod on each node. From the next Tick on, new pods have the label `app=<name>` and have
-  /// the revision `hash`. Pods of other revisions stay until they are deleted (OnDelete).
+  /// Creates a DaemonSet with a pod on each node. From the next Tick on, new pods have the label `app=<name>` and the
+  /// revision `hash`. Pods of other revisions stay until they are deleted (OnDelete).
   void PutDriver(const std::string& ns, const std::string& name, const std::string& hash);
   bool RemoveNode(const std::string& name);
 
-  /// Removes deleted pods. Recreates pods of a ReplicaSet on the least busy schedulable node, and drivers on nodes
-  /// without one.
+  /// Removes deleted pods. Recreates pods of a ReplicaSet on the schedulable node with the fewest pods, and driver pods
+  /// on nodes without a driver pod.
   void Tick();
 
   std::vector<driverupgrade::RecordEventParams> events() const;
@@ -86,7 +86,7 @@ class StoreCluster final : public driverupgrade::ClusterFacade {
   std::map<std::string, driverupgrade::Node> nodes_;
   std::map<Key, driverupgrade::Pod> pods_;
   std::map<Key, driverupgrade::DaemonSet> daemon_sets_;
-  std::vector<driverupgrade::ControllerRevision> revisions_;  // the last one of each DaemonSet is its newest
+  std::vector<driverupgrade::ControllerRevision> revisions_;  // the last revision of a DaemonSet is its newest
   std::map<Key, driverupgrade::PodDisruptionBudget> budgets_;
   std::vector<driverupgrade::RecordEventParams> events_;
 };

@@ -1,4 +1,4 @@
-// The output of the demo, in the form of `upgradectl status` and `upgradectl timeline`.
+// Prints the output of the demo in the form of `upgradectl status` and `upgradectl timeline`.
 #ifndef DRIVERUPGRADE_EXAMPLES_DEMO_PICTURE_H_
 #define DRIVERUPGRADE_EXAMPLES_DEMO_PICTURE_H_
 

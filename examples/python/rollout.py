@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A whole rollout through the C interface: the engine returns the next requests, and this program sends them.
+"""Runs a whole rollout through the C interface: the engine returns the next requests, and this program sends them.
 
     rollout.py --library libdriverupgrade_c.so.1
 
@@ -15,7 +15,7 @@ import urllib.parse
 
 from whatif import Buf, Str
 
-NODES, DRIVER_PODS, DAEMON_SETS, CONTROLLER_REVISIONS = range(4)  # DU_NODES and those after it
+NODES, DRIVER_PODS, DAEMON_SETS, CONTROLLER_REVISIONS = range(4)  # DU_NODES and the kinds after it
 NAMESPACE = "gpu-operator"
 OPTIONS = {"identity": {"domain": "nvidia.com", "driver": "gpu"}, "namespace": NAMESPACE, "driverLabels": "app=driver"}
 POLICY = {"autoUpgrade": True, "maxParallelUpgrades": 1, "maxUnavailable": "50%", "drain": {"enable": True}}
@@ -112,7 +112,7 @@ class Cluster:
         if pod and request["verb"] == ("POST" if pod[2] else "DELETE") and pod[1] in self.pods:
             gone = self.pods.pop(pod[1])
             if gone["metadata"]["ownerReferences"] == self.owner:
-                self._start_driver(gone["spec"]["nodeName"], "new")  # done by the DaemonSet controller
+                self._start_driver(gone["spec"]["nodeName"], "new")  # in a real cluster, the DaemonSet controller does this
             return 200, {"kind": "Status", "status": "Success"} if pod[2] else gone
         return 404, {"kind": "Status", "reason": "NotFound", "code": 404}
 
@@ -133,7 +133,7 @@ class Cluster:
 
 
 def one_pass(engine, cluster, now):
-    """Puts all objects and sends the resulting requests. Returns whether there were any."""
+    """Puts all objects and sends the resulting requests. Returns true if there were any."""
     ms = ctypes.c_int64(now)
     for kind, objects in ((NODES, cluster.list("Node", cluster.nodes.values())),
                           (DRIVER_PODS, cluster.list("Pod", cluster.driver_pods())),

@@ -68,7 +68,7 @@ void PolicyFile::Take(const std::string& text) {
           .fields = {{"error", std::string(policy.status().message())}}});
     return;
   }
-  // The drain does not evict pods labelled example.com/fpga-driver-upgrade-drain.skip=true.
+  // The drain does not evict pods labeled example.com/fpga-driver-upgrade-drain.skip=true.
   if (policy->drain) policy->drain->pod_selector = policy->drain->pod_selector.And(DrainablePods(identity_));
   spec.policy = *std::move(policy);
   wanted_ = std::vector{std::move(spec)};

@@ -26,7 +26,7 @@ namespace driver_manager {
 
 class Evacuation {
  public:
-  /// All arguments must outlive it.
+  /// All arguments must outlive the object.
   Evacuation(const Settings& settings, const Parts& parts, NodeClient& node)
       : settings_(settings), parts_(parts), node_(node) {}
 
@@ -49,7 +49,7 @@ class Evacuation {
   using Select = std::function<absl::StatusOr<driverupgrade::PodSelection>(driverupgrade::NodeView&)>;
   absl::Status Evacuate(std::string_view what, const Select& select);
   absl::StatusOr<driverupgrade::NodeView> Read(const driverupgrade::NodeAttempts& attempts);
-  // Checks the node, and returns which pods are left and why; empty if none is left.
+  // Checks the node, and returns which pods are left and why; empty if no pod is left.
   absl::StatusOr<std::string> Look(const Select& select, driverupgrade::NodeAttempts& attempts);
   void Request(const driverupgrade::PodRef& pod, driverupgrade::NodeAttempts& attempts);
   absl::StatusOr<bool> HoldsGpuClaim(const driverupgrade::Pod& pod);

@@ -1,4 +1,4 @@
-/// The driver on a Linux node, as an init container of the driver's pod sees it.
+/// Accesses the driver on a Linux node from an init container of the driver pod.
 ///
 /// Defines LinuxHostOptions and LinuxHost.
 ///

@@ -1,4 +1,4 @@
-/// ResourceClaims and node selectors of DaemonSets, read from the API server as JSON.
+/// Reads ResourceClaims and node selectors of DaemonSets from the API server, as JSON.
 ///
 /// Defines MakeLookups.
 ///

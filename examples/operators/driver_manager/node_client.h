@@ -53,7 +53,7 @@ using NodeChange = std::function<driverupgrade::PatchNodeParams(const driverupgr
 
 class NodeClient {
  public:
-  /// `parts` must outlive it.
+  /// `parts` must outlive the client.
   NodeClient(const Parts& parts, std::string name, std::stop_token stop)
       : parts_(parts), name_(std::move(name)), stop_(std::move(stop)) {}
 

@@ -24,8 +24,8 @@ inline constexpr char kClientLabel[] = "nvidia.com/gpu.deploy.client";
 inline constexpr char kKubeletPluginLabel[] = "nvidia.com/gpu.deploy.dra-driver";
 inline constexpr char kKubeletPluginApp[] = "nvidia-dra-driver-kubelet-plugin";
 
-/// Keeps empty values, `false`, and values that are already paused. `true` becomes the marker; any other value gets the
-/// marker as a suffix.
+/// Returns the paused form of a value. `true` becomes the marker, and any other value gets the marker as a suffix.
+/// Empty values, `false`, and values that are already paused stay unchanged.
 std::string Pause(std::string_view value);
 /// Returns the value without the marker; `true` for the marker alone.
 std::string Resume(std::string_view value);
@@ -33,7 +33,7 @@ std::string Resume(std::string_view value);
 /// Pauses all operands except the DRA kubelet plugin. `custom_label` may be empty. Returns an empty patch if nothing is
 /// left to pause.
 driverupgrade::PatchNodeParams PauseOperands(const driverupgrade::Node& node, const std::string& custom_label);
-/// The kubelet plugin must outlive the pods with claims, which cannot terminate without it.
+/// Pauses the DRA kubelet plugin. It must be paused last, because pods with claims cannot terminate without it.
 driverupgrade::PatchNodeParams PauseKubeletPlugin(const driverupgrade::Node& node);
 /// Resumes everything that the functions above have paused.
 driverupgrade::PatchNodeParams ResumeAll(const driverupgrade::Node& node, const std::string& custom_label);

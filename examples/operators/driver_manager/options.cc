@@ -14,7 +14,7 @@
 namespace driver_manager {
 namespace {
 
-// NODE_NAME is --node-name.
+// Returns the flag for a variable: --node-name for NODE_NAME.
 std::string FlagOf(std::string variable) {
   std::transform(variable.begin(), variable.end(), variable.begin(),
                  [](char c) { return c == '_' ? '-' : absl::ascii_tolower(static_cast<unsigned char>(c)); });
@@ -26,7 +26,7 @@ bool IsSwitch(const Variable& variable) {
   return value == "true" || value == "false";
 }
 
-// A flag without a value counts as on.
+// Adds a flag for each variable. A flag without a value counts as on.
 void AddVariables(CLI::App& app, std::map<std::string, std::string>& values) {
   for (const Variable& variable : Variables()) {
     std::string& value = values[variable.name];

@@ -41,7 +41,7 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  // Returns its exit code; nullopt if it has not exited by `until`.
+  // Returns the exit code of the child; nullopt if it has not exited by `until`.
   std::optional<int> Wait(absl::Time until) {
     while (true) {
       int status = 0;
@@ -70,7 +70,7 @@ absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& command, int output)
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t none;
-  sigemptyset(&none);  // our signals are blocked, for the thread that waits for them
+  sigemptyset(&none);  // for the child: our threads block the signals that one of them waits for
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
@@ -83,7 +83,7 @@ absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& command, int output)
   return pid;
 }
 
-// Returns true if the output has ended by `until`.
+// Reads the output. Returns true if it has ended by `until`.
 bool ReadAll(int fd, absl::Time until, std::string& output) {
   std::array<char, 4096> block;
   while (true) {

@@ -71,7 +71,8 @@ class Flow {
     return absl::FailedPreconditionError("the host has its own driver: no driver is installed in a container");
   }
 
-  // For nodes without a loaded driver, for example after a reboot: no pod can use the driver, so nothing is evicted.
+  // Prepares a node without a loaded driver, for example after a reboot. No pod can use the driver, so nothing is
+  // evicted.
   absl::Status PrepareFreshNode() {
     Say("no driver is loaded");
     if (absl::Status status = StopKubeletPlugin(); !status.ok()) return status;
@@ -121,7 +122,8 @@ class Flow {
            host_.InstalledDigest() == settings_.config_digest;
   }
 
-  // The workloads keep running. The remains of the former container still block the new one.
+  // Keeps the loaded driver and the workloads, but removes the remains of the former container, which would block the
+  // new container.
   absl::Status KeepDriver() {
     Say("the loaded driver has the target version, and stays", {{"digest", settings_.config_digest}});
     if (absl::Status status = StopKubeletPlugin(); !status.ok()) return status;
@@ -139,8 +141,8 @@ class Flow {
     return Evacuation(settings_, parts_, node_).CheckNoClaimHolders(/*with_pending=*/true);
   }
 
-  // A pod may have started between the check above and the end of the plugin, and would lose its driver while it is
-  // running. The clean-up restarts the plugin, because the pod cannot terminate without it.
+  // Fails if a pod has started between the first check and the end of the plugin, because it would lose its driver
+  // while it is running. The clean-up then restarts the plugin, because the pod cannot terminate without it.
   absl::Status CheckArrivals() {
     if (!HasKubeletPlugin()) return absl::OkStatus();
     return Evacuation(settings_, parts_, node_).CheckNoClaimHolders(/*with_pending=*/false);
@@ -188,7 +190,7 @@ class Flow {
     return GiveBack(node_);
   }
 
-  // Waits without a limit, because RDMA cannot use the GPU driver earlier.
+  // Waits for the network driver, without a time limit, because RDMA cannot use the GPU driver earlier.
   absl::Status AwaitNetworkDriver() {
     if (!settings_.gpu_direct_rdma || !host_.HasPciDevice(kMellanoxVendor)) return absl::OkStatus();
     while (settings_.use_host_mofed ? !host_.UseCount(kMlx5Module) : !host_.IsNetworkDriverReady()) {

@@ -15,8 +15,8 @@ using driverupgrade::ApiObject;
 using driverupgrade::PolicyDefaults;
 using driverupgrade::UpgradePolicy;
 
-// According to NVIDIA's documents, autoUpgrade is on if the section does not set it. If the section is missing,
-// upgrades were not requested.
+// Returns the defaults of the section. According to NVIDIA's documentation, autoUpgrade is on if the section does not
+// set it. If the section is missing, upgrades were not requested.
 PolicyDefaults ClusterPolicyDefaults(const rapidjson::Value& json) {
   PolicyDefaults defaults = PolicyDefaults::GpuOperator();
   const rapidjson::Value* section = examples::Find(json, {"spec", "driver", "upgradePolicy"});
@@ -27,7 +27,7 @@ PolicyDefaults ClusterPolicyDefaults(const rapidjson::Value& json) {
 // Unsupported fields of both kinds, relative to the section with the version.
 constexpr const char* kRefused[] = {
     "usePrecompiled", "kernelModuleConfig", "repoConfig", "certConfig",
-    // NVIDIA's chart always writes the section with nlsEnabled, which has no effect alone.
+    // NVIDIA's chart always writes the section with nlsEnabled, which has no effect on its own.
     "licensingConfig.secretName", "licensingConfig.configMapName", "virtualTopology", "virtualTopologyConfig",
     "secretEnv", "rdma.enabled"};
 
@@ -59,7 +59,8 @@ examples::DriverPodsPaths NvidiaDriverPaths() {
   return paths;
 }
 
-// Reads the images and the pods. An error there prevents only the DaemonSet, but not the upgrades.
+// Reads the fields of the images and the pods. An error in these fields prevents only the creation of the DaemonSet,
+// not the upgrades.
 template <typename Resource>
 void ReadImages(const rapidjson::Value& json, examples::JsonPath driver, examples::JsonPath manager,
                 const examples::DriverPodsPaths& pods_paths, Resource& resource) {
@@ -102,7 +103,7 @@ absl::StatusOr<ClusterPolicy> ReadClusterPolicy(const ApiObject& object) {
   const rapidjson::Value* enabled = examples::Find(*json, {"spec", "driver", "enabled"});
   policy.has_driver = enabled == nullptr || !enabled->IsFalse();
   if (!policy.has_driver) policy.driver.reset();
-  // Nothing depends on the upgrade policy if it has no engines.
+  // Without an engine, the upgrade policy has no effect, so its errors do not matter.
   if (policy.use_nvidia_drivers || policy.sandbox || !policy.has_driver) return policy;
   absl::StatusOr<UpgradePolicy> upgrade =
       examples::ReadUpgradePolicy(*json, {"spec", "driver", "upgradePolicy"}, ClusterPolicyDefaults(*json));

@@ -24,7 +24,7 @@ inline const driverupgrade::ObjectKind kNvidiaDrivers{
 
 struct ClusterPolicy {
   std::string name = {};
-  /// False if no version of it was ever valid; all members except the name then have defaults.
+  /// False if no version of the object was ever valid; all members except the name then have defaults.
   bool understood = true;
   absl::Time created = absl::UnixEpoch();
   /// spec.driver.useNvidiaDriverCRD
@@ -40,7 +40,7 @@ struct ClusterPolicy {
   std::optional<examples::DriverImage> manager = std::nullopt;
   examples::DriverPods pods = {};
   /// spec.driver.upgradePolicy. autoUpgrade is off if the section is missing, and on if the section does not set it.
-  /// Not read if NVIDIADrivers apply instead, in the sandbox, or without a driver.
+  /// The section is not read if NVIDIADrivers apply instead, in the sandbox, or without a driver.
   driverupgrade::UpgradePolicy upgrade = {};
   friend bool operator==(const ClusterPolicy&, const ClusterPolicy&) = default;
 };

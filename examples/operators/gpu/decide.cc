@@ -69,7 +69,7 @@ namespace {
 
 Decision DecideEngines(const ClusterPolicy* active, const std::vector<NvidiaDriver>& drivers,
                        const DriverLabels& labels) {
-  // Takes precedence over the sandbox, as in the Go operator since 26.7.
+  // `use_nvidia_drivers` takes precedence over the sandbox, as in the Go operator since 26.7.
   if (active == nullptr || active->use_nvidia_drivers) return ByDrivers(drivers, labels);
   Decision decision{.reason = fmt::format("ClusterPolicy {}", active->name)};
   for (const NvidiaDriver& driver : drivers) {

@@ -26,8 +26,8 @@ struct Decision {
   /// If empty, the operator does nothing, and nodes stay in their state.
   std::vector<driverupgrade::EngineSpec> engines = {};
   /// Engines that release nodes from an owner that no longer exists. If NVIDIADrivers apply and all of them could be
-  /// parsed, these are the nodes without an NVIDIADriver, once each node has the label of its owner. All nodes, if the
-  /// active ClusterPolicy has no driver.
+  /// parsed, these are the nodes without an NVIDIADriver, once each node has the label of its owner. If the active
+  /// ClusterPolicy has no driver, these are all nodes.
   std::vector<driverupgrade::EngineSpec> gone = {};
   /// Name of the active ClusterPolicy; empty if none is active.
   std::string active = {};

@@ -1,4 +1,4 @@
-// Keeps the marks correct that show which client upgrades the driver of a node.
+// Maintains the marks on nodes that show which client upgrades the driver.
 //
 // Defines NodeKeeper.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_NODE_KEEPER_H_
@@ -61,8 +61,8 @@ class NodeKeeper {
   const std::shared_ptr<driverupgrade::Clock> clock_;
   NodeWishes wishes_;
   driverupgrade::WatchCache* cache_ = nullptr;
-  bool listed_ = false;   // with these wishes, without a cache
-  bool settled_ = false;  // with these wishes
+  bool listed_ = false;   // the nodes, for the current wishes, without a cache
+  bool settled_ = false;  // for the current wishes
   int written_ = 0;       // during the current Keep
   std::set<std::string> names_;
   std::set<std::string> due_;

@@ -47,7 +47,7 @@ struct Options {
   /// True if the cluster is OpenShift: the DaemonSets of the Driver Toolkit are the driver's, unless the ClusterPolicy
   /// switches it off.
   bool openshift = false;
-  /// Limit for all owners together.
+  /// Maximum number of nodes in progress over all owners; nullopt: no such limit.
   std::optional<int> parallel_total = std::nullopt;
   examples::RequestorArguments requestor = {};
 };

@@ -141,7 +141,7 @@ std::vector<ResourceVerdict> ClusterPolicyDirector::Verdicts() const {
   return verdicts;
 }
 
-// Covers all engines, including those of NVIDIADrivers.
+// Returns the state over all engines, including the engines of NVIDIADrivers.
 std::string ClusterPolicyDirector::StateOfActive() const {
   if (!nodes_.Conflicts().empty()) return examples::kNotReady;
   std::vector<std::optional<examples::UpgradeStanding>> standings;
@@ -151,7 +151,7 @@ std::string ClusterPolicyDirector::StateOfActive() const {
   return StateOf(standings);
 }
 
-// A valid policy may still not be in effect, or `engine` cannot be created from it.
+// Amends the verdict on a valid policy that is not in effect, or from which `engine` cannot be created.
 void ClusterPolicyDirector::Amend(const std::map<std::string, std::string>& idle, const std::string& engine,
                                   ResourceVerdict& verdict) const {
   if (!verdict.error.ok()) return;
@@ -164,7 +164,8 @@ void ClusterPolicyDirector::Amend(const std::map<std::string, std::string>& idle
   }
 }
 
-// If nodes lack the driver that the policy requests, it is not ready, regardless of the upgrade of the other nodes.
+// If nodes lack the driver that the policy requests, the policy is not ready, regardless of the upgrade of the other
+// nodes.
 void ClusterPolicyDirector::AmendByMaker(ResourceVerdict& verdict) const {
   const absl::Status failure = maker_.Failure(verdict.object.name);
   if (failure.ok() || !verdict.error.ok()) return;

@@ -1,4 +1,4 @@
-// The source of gpu_operator's policies.
+// The directors of gpu_operator, which provide its policies.
 //
 // Defines FileDirector, for a single policy that was read at the start, and ClusterPolicyDirector, which follows the
 // custom resources of the cluster and reports the result on them.
@@ -100,7 +100,7 @@ class ClusterPolicyDirector final : public driverupgrade::Director {
   std::optional<Decision> decision_;
   std::map<std::string, absl::Status> refused_;
   std::map<std::string, driverupgrade::EngineProgress> progress_;
-  // Last, because their threads must end before the rest is destroyed.
+  // Last, because their threads must end before the other members are destroyed.
   examples::ResourceWatch policy_watch_;
   examples::ResourceWatch driver_watch_;
 };

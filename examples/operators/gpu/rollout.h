@@ -1,4 +1,4 @@
-// Turns a service of examples/operators/support into the operator of the NVIDIA driver.
+// Runs a service of examples/operators/support as the operator of the NVIDIA driver.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_ROLLOUT_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_ROLLOUT_H_
 

@@ -41,7 +41,7 @@ LabelSelector OfOwner(const LabelSelector& labels, const std::string& owner) {
   return Selector(std::move(requirements));
 }
 
-// Returns true if a node could have all labels of both.
+// Returns true if a node could have all labels of both maps.
 bool MayMeet(const StringMap& a, const StringMap& b) {
   return std::none_of(a.begin(), a.end(), [&](const auto& label) {
     const auto other = b.find(label.first);
@@ -49,9 +49,9 @@ bool MayMeet(const StringMap& a, const StringMap& b) {
   });
 }
 
-// Returns selectors of the nodes that none of `nodes` selects: for each policy, such a node lacks a label. There is a
-// selector for each choice of labels; they overlap. Beyond kChoicesMax, only the first label of each further policy is
-// considered, so that no owned node is selected.
+// Returns selectors of the nodes that none of `nodes` selects. For each policy, such a node lacks at least one label,
+// so there is a selector for each choice of labels. The selectors may overlap. Beyond kChoicesMax, only the first label
+// of each further policy is considered, so that no owned node is selected.
 std::vector<LabelSelector> OfNobody(const std::vector<NicNodePolicy>& nodes) {
   std::vector<Requirements> choices = {{}};
   for (const NicNodePolicy& node : nodes) {

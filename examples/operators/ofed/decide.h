@@ -47,7 +47,7 @@ void AddDeparted(const NicClusterPolicy& cluster, const std::vector<NicNodePolic
                  const driverupgrade::LabelSelector& driver_labels, std::vector<NicNodePolicy>& seen,
                  Decision& decision);
 
-/// Returns the labels without requirements about the owner, or unchanged if nothing else would be left.
+/// Returns the selector without its requirements on the owner; unchanged if no other requirement would be left.
 driverupgrade::LabelSelector OfAnyOwner(const driverupgrade::LabelSelector& driver_labels);
 
 }  // namespace ofed_operator

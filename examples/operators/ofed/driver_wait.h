@@ -22,7 +22,7 @@ inline constexpr char kDriverContainer[] = "mofed-container";
 /// pods do not count. nullopt if the node has no driver pod at all: the state is then unknown, and the label stays.
 std::optional<bool> WaitsForDriver(const std::vector<driverupgrade::Pod>& driver_pods);
 
-/// Node label of node feature discovery: the node has a NIC from NVIDIA.
+/// Node label of Node Feature Discovery: the node has a NIC from NVIDIA.
 inline constexpr char kNicLabel[] = "feature.node.kubernetes.io/pci-15b3.present";
 
 /// Returns the patch that corrects the label; nullopt if the label is correct. Without a driver pod on the node:

@@ -1,4 +1,5 @@
-// The configuration of the driver pod's init container: whether it must wait until its node is evacuated (§2.5, §2.7).
+// The configuration of the driver pod's init container: whether it must wait until its node is evacuated
+// (upstream-behaviour.md §2.5, §2.7).
 //
 // Defines InitConfig and InitConfigKeeper.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_INIT_CONFIG_H_

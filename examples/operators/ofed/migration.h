@@ -1,4 +1,5 @@
-// Prepares a cluster with earlier versions of the Network Operator for the first upgrade (§2.3 step 1, §2.6).
+// Prepares a cluster with earlier versions of the Network Operator for the first upgrade (upstream-behaviour.md §2.3
+// step 1, §2.6).
 //
 // Defines Migration and its planning functions, which are pure.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_MIGRATION_H_
@@ -24,16 +25,17 @@ inline constexpr char kFormatLabel[] = "mofed-ds-format-version";
 /// Label on DaemonSets and pods: their owner.
 inline constexpr char kOwnerLabel[] = "ds-owner";
 inline constexpr char kOwner[] = "NicClusterPolicy";
-/// Node annotation with the state, from earlier versions, which did not use labels for states.
+/// Node annotation in which earlier versions stored the state, because they did not use labels.
 inline constexpr char kLegacyStateAnnotation[] = "nvidia.com/ofed-upgrade-state";
 
-/// Removes the legacy annotation from each node that has it.
+/// Returns the patches that remove the legacy annotation from each node that has it.
 std::vector<driverupgrade::PatchNodeParams> LegacyAnnotationPatches(const std::vector<driverupgrade::Node>& nodes);
 
 /// Returns the DaemonSets that were not created by a current version.
 std::vector<driverupgrade::DaemonSet> OldDaemonSets(const std::vector<driverupgrade::DaemonSet>& daemon_sets);
 
-/// Requests an upgrade of each node that runs a pod of `daemon_set`, unless one is already requested.
+/// Returns the patches that request an upgrade of each node with a pod of `daemon_set`, unless an upgrade is already
+/// requested.
 std::vector<driverupgrade::PatchNodeParams> RequestPatches(const std::vector<driverupgrade::Node>& nodes,
                                                            const std::vector<driverupgrade::Pod>& pods,
                                                            const driverupgrade::DaemonSet& daemon_set,

@@ -18,7 +18,7 @@ bool HasDriver(const rapidjson::Value& object) {
   return driver != nullptr && driver->IsObject();
 }
 
-// An item of containerResources without its name.
+// Returns an item of containerResources as JSON, without its name.
 std::string ResourcesOf(const rapidjson::Value& item) {
   rapidjson::Document resources(rapidjson::kObjectType);
   for (const char* key : {"requests", "limits"}) {
@@ -35,7 +35,8 @@ absl::StatusOr<driverupgrade::UpgradePolicy> ReadUpgrade(const rapidjson::Value&
                                      driverupgrade::PolicyDefaults::NetworkOperator());
 }
 
-// Reads the driver and its pods. An error there prevents only the DaemonSet, but not the upgrades.
+// Reads the fields of the driver and its pods. An error in these fields prevents only the creation of the DaemonSet,
+// not the upgrades.
 template <typename Resource>
 void ReadDriver(const rapidjson::Value& object, Resource& resource) {
   resource.has_driver = HasDriver(object);

@@ -29,7 +29,7 @@ void NodeKeeper::Wish(NodeWishes wishes) {
 }
 
 absl::Time NodeKeeper::Keep(const CallContext& context, WatchCache& cache, std::size_t scope) {
-  // Until then, a node without pods may be a node whose pods have not been read yet.
+  // Until the cache is synced, a node without pods may be a node whose pods have not been read yet.
   if (!cache.Synced()) return absl::InfiniteFuture();
   const std::set<std::string> changed = cache.Take(scope).nodes;
   names_.insert(changed.begin(), changed.end());

@@ -1,4 +1,4 @@
-// Keeps the nodes' labels about their driver correct, and finds nodes whose driver is not upgraded by any policy.
+// Maintains the labels of nodes that depend on the driver, and finds nodes whose driver is not upgraded by any policy.
 //
 // Defines NodeWishes and NodeKeeper.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_NODE_KEEPER_H_
@@ -40,8 +40,8 @@ class NodeKeeper {
 
   void Wish(NodeWishes wishes);
 
-  /// `scope` is a scope of the cache for the keeper alone, with the driver pods of all owners. Each call may use
-  /// another cache. Returns the time of the next call even if nothing changes, namely after a failed write.
+  /// `scope` is a scope of the cache that only the keeper uses, with the driver pods of all owners. Each call may use
+  /// another cache. Returns the time of the next call even if nothing changes, for example after a failed write.
   absl::Time Keep(const driverupgrade::CallContext& context, driverupgrade::WatchCache& cache, std::size_t scope);
   /// Names of all nodes in the cache, as of the last Keep.
   const std::set<std::string>& names() const { return names_; }

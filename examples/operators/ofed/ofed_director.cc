@@ -109,7 +109,7 @@ std::vector<ResourceVerdict> OfedDirector::Verdicts() const {
     if (const auto refused = refused_.find(""); verdict.error.ok() && refused != refused_.end()) {
       verdict.error = refused->second;
     }
-    // Without a driver, the progress belongs to the NicNodePolicies.
+    // If the NicClusterPolicy has no driver, the progress belongs to the NicNodePolicies.
     if (policy_ && policy_->has_driver) verdict.standing = examples::StandingOf(progress_, decision_.engines, "");
     if (options_.write_state) verdict.state = examples::StateOf({verdict.standing});
     if (policy_ && policy_->has_driver) AmendByMaker(verdict);

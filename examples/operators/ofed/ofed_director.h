@@ -98,14 +98,14 @@ class OfedDirector final : public driverupgrade::Director {
   examples::ResourceWatch::Objects ignored_;  // NicClusterPolicies with other names
   std::optional<NicClusterPolicy> policy_;
   Decision decision_;
-  std::vector<NicNodePolicy> seen_;  // all that ever had an engine, in their last version
+  std::vector<NicNodePolicy> seen_;  // all policies that ever had an engine, in their last version
   std::map<std::string, absl::Status> refused_;
   std::map<std::string, driverupgrade::EngineProgress> progress_;
   std::set<std::string> claimants_;             // policies that may own NodeMaintenances
   driverupgrade::WatchCache* cache_ = nullptr;  // reports its changes to the node keeper
   absl::Status nodes_told_ = absl::OkStatus();
   absl::Status config_told_ = absl::OkStatus();
-  // Last, because their threads must end before the rest is destroyed.
+  // Last, because their threads must end before the other members are destroyed.
   examples::ResourceWatch policy_watch_;
   examples::ResourceWatch node_watch_;
 };

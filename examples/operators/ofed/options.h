@@ -31,11 +31,11 @@ struct Options {
   std::string init_image = {};
   /// True to report the progress in status.state of the policies; nullopt: true.
   std::optional<bool> write_state = std::nullopt;
-  /// True to keep the traces of earlier versions.
+  /// True to skip the migration from earlier versions (migration.h).
   bool disable_migration = false;
   /// True if nodes of a deleted policy are released.
   bool release_deleted = true;
-  /// Limit for all NicNodePolicies together.
+  /// Maximum number of nodes in progress over all NicNodePolicies; nullopt: no such limit.
   std::optional<int> parallel_total = std::nullopt;
   examples::RequestorArguments requestor = {};
 };

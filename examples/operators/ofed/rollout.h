@@ -1,4 +1,4 @@
-// Turns a service of examples/operators/support into the operator of the OFED driver.
+// Runs a service of examples/operators/support as the operator of the OFED driver.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_ROLLOUT_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_ROLLOUT_H_
 

@@ -18,7 +18,7 @@ using driverupgrade::RequestorOptions;
 
 constexpr char kOfPolicy[] = "-nnp-";
 
-// Same as the engine of the policy, which shortens an id that is too long.
+// Returns the id of the policy's requestor, as its engine computes it: an id that is too long is shortened.
 std::string IdOf(const std::string& id, const std::string& policy) {
   driverupgrade::EngineOptions options;
   options.state_machine.requestor = RequestorOptions{.id = id};

@@ -1,5 +1,5 @@
-// NodeMaintenances of NicNodePolicies that were deleted while no operator was running: their requestors no longer
-// exist.
+// Releases NodeMaintenances of NicNodePolicies that were deleted while no operator was running, because their
+// requestors no longer exist.
 //
 // Defines StrayRequestors, which is pure, and GiveBackStrayClaims.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_STRAY_CLAIMS_H_
@@ -25,8 +25,8 @@ std::string RequestorSuffix(const std::string& policy);
 std::set<std::string> StrayRequestors(const std::vector<driverupgrade::NodeMaintenance>& objects, const std::string& id,
                                       const std::set<std::string>& policies);
 
-/// Deletes the objects of these requestors, and removes them from the objects of others. Returns the error of the first
-/// failed call; the call may be repeated. Returns OK if the cluster does not serve NodeMaintenances.
+/// Deletes the objects of these requestors, and removes the requestors from the objects of others. Returns the error of
+/// the first failed call; the call may be repeated. Returns OK if the cluster does not serve NodeMaintenances.
 absl::Status GiveBackStrayClaims(const driverupgrade::CallContext& context, driverupgrade::ClusterFacade& cluster,
                                  const driverupgrade::RequestorOptions& requestor,
                                  const std::set<std::string>& policies, absl::Time now,

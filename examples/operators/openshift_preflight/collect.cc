@@ -37,7 +37,7 @@ constexpr char kToolkitContainer[] = "openshift-driver-toolkit-ctr";
 constexpr char kDriverContainer[] = "nvidia-driver-ctr";
 // Time between the start of a pod and the start of its containers.
 constexpr absl::Duration kStartPatience = absl::Minutes(1);
-// The messages appear early, and logs can be long.
+// Limit for a log: the messages appear early, and logs can be long.
 constexpr char kLogBytesMax[] = "1048576";
 // Each of these labels shows that the node has a GPU: the operator's own label, and the label of Node Feature
 // Discovery.
@@ -76,7 +76,7 @@ class Collector {
     return facts;
   }
 
-  // Reads nothing after the first failure.
+  // Returns nullopt if the object does not exist. After the first failure, reads nothing.
   std::optional<Document> Get(const ObjectKind& kind, const ObjectName& name) {
     if (!failed_.ok()) return std::nullopt;
     const absl::StatusOr<ApiObject> object = objects_.Get(context_, kind, name);
@@ -172,7 +172,7 @@ class Collector {
     return false;
   }
 
-  // Returns all nodes if none is labelled yet.
+  // Returns the nodes with a GPU, or all nodes if no node has a GPU label yet.
   std::vector<GpuNode> Nodes(bool& has_nfd) {
     std::vector<GpuNode> all;
     std::vector<GpuNode> with_gpu;
@@ -224,8 +224,8 @@ class Collector {
     return since;
   }
 
-  // A new pod waits for ContainerCreating or PodInitializing. A pod whose volumes cannot be mounted, because the secret of
-  // the image registry is missing, waits indefinitely.
+  // Returns why the pod makes no progress. The reasons ContainerCreating and PodInitializing are normal for a new pod.
+  // But if the secret of the image registry is missing, volumes cannot be mounted, and the pod waits indefinitely.
   std::string Stalled(const rapidjson::Value& pod) const {
     const bool is_new = options_.now - InitializedAt(pod) < kStartPatience;
     for (const char* list : {"initContainerStatuses", "containerStatuses"}) {

@@ -86,7 +86,7 @@ struct Facts {
   /// nullopt if the cluster does not serve this kind, so it is not OpenShift. All other facts are then ignored.
   std::optional<ClusterVersion> version = {};
   std::optional<ToolkitStream> toolkit = {};
-  /// Active ClusterPolicy (upstream-behaviour.md §1.3); nullopt if no policy exists.
+  /// The active ClusterPolicy (upstream-behaviour.md §1.3); nullopt if no ClusterPolicy exists.
   std::optional<ClusterPolicy> policy = {};
   std::optional<Registry> registry = {};
   /// True if the ServiceAccount `builder` in the operator's namespace has its secret for the registry.
@@ -94,7 +94,7 @@ struct Facts {
   /// Namespace of the operator.
   std::string ns = "nvidia-gpu-operator";
   std::vector<GpuNode> nodes = {};
-  /// True if a node has a label of node feature discovery.
+  /// True if a node has a label of Node Feature Discovery.
   bool has_nfd = true;
   std::vector<MachineConfigPool> pools = {};
   std::vector<DriverPod> pods = {};

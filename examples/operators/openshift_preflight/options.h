@@ -14,7 +14,7 @@ namespace openshift_preflight {
 inline constexpr int kExitGood = 0;      // no finding above info
 inline constexpr int kExitFindings = 1;  // warnings or errors
 inline constexpr int kExitUsage = 2;     // usage or configuration
-inline constexpr int kExitRefused = 3;   // the cluster refused, or cannot be reached
+inline constexpr int kExitRefused = 3;   // the cluster refused a request, or cannot be reached
 
 struct Options {
   examples::ClusterArguments cluster = {};

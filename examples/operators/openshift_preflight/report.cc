@@ -20,7 +20,7 @@ const char* Name(Severity severity) {
   return "error";
 }
 
-// Text from the cluster must neither start a new line nor move the terminal's cursor.
+// Replaces control characters: text from the cluster must neither start a new line nor move the terminal's cursor.
 std::string OneLine(std::string_view text) {
   std::string line(text);
   std::replace_if(

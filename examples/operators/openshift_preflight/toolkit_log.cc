@@ -15,7 +15,7 @@ std::string ValueOf(std::string_view line, std::string_view label) {
   return std::string(line.substr(0, line.find_first_of(" \t\r")));
 }
 
-// The two containers write the name in different cases.
+// Returns the text in lower case, because the two containers capitalize the name differently.
 std::string Lower(std::string_view text) {
   std::string lower(text);
   std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });

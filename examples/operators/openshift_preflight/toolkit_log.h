@@ -1,4 +1,4 @@
-/// The messages about the driver toolkit in the logs of a driver pod on OpenShift.
+/// Reads the messages about the driver toolkit from the logs of a driver pod on OpenShift.
 ///
 /// Defines ToolkitMessages and ReadToolkitLog. Pure.
 ///

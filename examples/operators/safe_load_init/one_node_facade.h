@@ -1,4 +1,4 @@
-/// A cluster in which only one node is watched.
+/// A facade that watches only one node.
 ///
 /// Defines OneNodeFacade.
 ///
@@ -17,8 +17,8 @@
 
 namespace safe_load_init {
 
-/// WatchNodes of other facades selects by labels, so every waiting node would receive the heartbeats of all nodes.
-/// Here, the server selects the node by name. Forwards all other calls.
+/// Watches one node, which the server selects by name. Other facades select by labels, so every waiting pod would
+/// receive the heartbeats of all nodes. All other calls are forwarded.
 class OneNodeFacade final : public driverupgrade::ForwardingFacade {
  public:
   /// `next` and `transport` must be for the same cluster, and must not be null.

@@ -38,7 +38,7 @@ bool IsFinal(const absl::Status& status) {
   }
 }
 
-// The result of the wait, according to the node; nullopt while the wait continues.
+// Derives the result of the wait from the node; nullopt while the wait continues.
 class Judge {
  public:
   Judge(const Node& asked, std::string annotation)
@@ -62,7 +62,7 @@ class Judge {
   std::string annotation_;
 };
 
-// Ends the watch with the judge's result.
+// Ends the watch once the judge has a result.
 class VerdictSink final : public WatchSink<Node> {
  public:
   explicit VerdictSink(const Judge& judge) : judge_(judge) {}
@@ -135,7 +135,7 @@ class SafeLoad {
     return absl::InvalidArgumentError(fmt::format("{}: {}: {}", place, options_.configmap_key, Text(config.status())));
   }
 
-  // Returns the node as it was once the annotation was set.
+  // Sets the annotation, and returns the node with it.
   absl::StatusOr<Node> AskForIt(const std::string& annotation) {
     return UntilAnswered([&](const CallContext& context) -> absl::StatusOr<Node> {
       const absl::StatusOr<Node> node = cluster_.GetNode(context, {.name = options_.node_name});
@@ -176,7 +176,7 @@ class SafeLoad {
     while (true) {
       if (absl::Status ended = Ended(); !ended.ok()) return ended;
       auto answer = ask(Context(kCallTimeout));
-      if (IsFinal(answer.status())) return answer;  // reported by the caller
+      if (IsFinal(answer.status())) return answer;  // the caller reports it
       Note(answer.status());
       if (answer.ok()) return answer;
       Pause(pause);

@@ -29,8 +29,8 @@ namespace safe_load_init {
 /// the container.
 inline constexpr int kExitLoad = 0;
 inline constexpr int kExitNotReleased = 1;  // stopped, or the timeout expired
-inline constexpr int kExitUsage = 2;        // the command line, or the config map
-inline constexpr int kExitRefused = 3;      // the cluster refused
+inline constexpr int kExitUsage = 2;        // error in the command line or the ConfigMap
+inline constexpr int kExitRefused = 3;      // the cluster refused a request
 inline constexpr int kExitNodeGone = 4;     // the node was deleted, or another node has its name
 
 /// `safeDriverLoad` of the init container's configuration.
@@ -56,14 +56,14 @@ struct SafeLoadOptions {
   absl::Duration recheck = absl::Seconds(5);
 };
 
-/// Reads the config map. If safe loading is on, sets the node's annotation to `true`, regardless of its value, and
-/// waits until it is missing or empty. Waits for an unavailable API server without a limit.
+/// Reads the ConfigMap. If safe loading is on, sets the node's annotation to `true`, regardless of its value, and waits
+/// until it is missing or empty. Waits for an unavailable API server without a limit.
 ///
 /// Returns OK if the driver may be loaded. Errors:
-///  - InvalidArgument: the config map is missing or invalid, or the server rejects the annotation's name;
+///  - InvalidArgument: the ConfigMap is missing or invalid, or the server rejects the annotation's name;
 ///  - NotFound: the node does not exist, or another node has its name;
 ///  - PermissionDenied, Unauthenticated, Unimplemented: the server refused before the wait started. During the wait,
-/// refused requests are retried;
+///    refused requests are retried;
 ///  - Cancelled: `stop`. DeadlineExceeded: `timeout`. The annotation stays.
 absl::Status AwaitSafeLoad(const SafeLoadOptions& options, driverupgrade::ClusterFacade& cluster,
                            driverupgrade::Clock& clock, const driverupgrade::LogSink& log, std::stop_token stop);

@@ -3,8 +3,8 @@
 ///
 /// Defines AwaitServer.
 ///
-///     const absl::Status seen = AwaitServer({.deadline = deadline, .stop = stop}, *clock, log, [&] { return Look();
-/// });
+///     const absl::Status seen =
+///         AwaitServer({.deadline = deadline, .stop = stop}, *clock, log, [&] { return Look(); });
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_AWAIT_SERVER_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_AWAIT_SERVER_H_
 

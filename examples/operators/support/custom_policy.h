@@ -21,7 +21,7 @@ namespace examples {
 /// Returns false if the field is missing or null. Errors: InvalidArgument if it is not a boolean.
 absl::StatusOr<bool> ReadFlag(const rapidjson::Value& object, JsonPath path);
 
-/// A missing section counts as an empty one with all defaults, but autoUpgrade is on only if the defaults set it.
+/// A missing section counts as an empty section with all defaults, but autoUpgrade is on only if the defaults set it.
 /// Errors: InvalidArgument with `path` and the error of ParseUpgradePolicy.
 absl::StatusOr<driverupgrade::UpgradePolicy> ReadUpgradePolicy(const rapidjson::Value& object, JsonPath path,
                                                                const driverupgrade::PolicyDefaults& defaults);

@@ -98,7 +98,7 @@ void PutProbe(Writer& writer, const DriverProbe& probe, const DriverPods& pods) 
   writer.EndObject();
 }
 
-// Writes the members that both containers have. The object stays open.
+// Writes the members that both containers have. Does not close the JSON object.
 void PutContainer(Writer& writer, const std::string& name, const DriverImage& image,
                   const std::vector<std::string>& command, const std::vector<std::string>& args,
                   const std::string& digest, const std::vector<std::string>& host_paths) {

@@ -6,7 +6,7 @@
 ///     DriverPods pods = ReadDriverPods(object, {.section = "spec.driver"});
 ///     std::optional<DriverImage> image = ReadDriverImage(object, {"spec", "driver"}, pods);
 ///
-/// Everything here is pure.
+/// All functions are pure.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_DRIVER_DAEMON_SET_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_DRIVER_DAEMON_SET_H_
 
@@ -80,11 +80,11 @@ struct DriverPodsPaths {
   /// as not set.
   std::vector<std::string> refused = {};
 };
-/// A field with a wrong type sets the refusal, because an upgrade policy does not depend on it.
+/// A field with the wrong type only sets the refusal, because an upgrade policy does not depend on these fields.
 DriverPods ReadDriverPods(const rapidjson::Value& object, const DriverPodsPaths& paths);
 
-/// Returns nullopt if the section has no version, and therefore requests no DaemonSet. Errors: InvalidArgument with the path
-/// of a field that is missing or has a wrong type.
+/// Returns nullopt if the section has no version, and therefore requests no DaemonSet. Errors: InvalidArgument with the
+/// path of a field that is missing or has the wrong type.
 absl::StatusOr<std::optional<DriverImage>> ReadDriverImage(const rapidjson::Value& object, JsonPath path);
 
 /// Same, except that an error becomes the refusal of `pods`, with an image without a reference.

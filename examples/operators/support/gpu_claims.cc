@@ -10,7 +10,7 @@ namespace {
 using driverupgrade::ApiObject;
 
 constexpr char kGpuDriver[] = "gpu.nvidia.com";
-// Newest first. The fields read here are the same in all of them.
+// Versions of the API, newest first. The fields read here are the same in all versions.
 constexpr const char* kVersions[] = {"resource.k8s.io/v1", "resource.k8s.io/v1beta2", "resource.k8s.io/v1beta1"};
 
 }  // namespace
@@ -25,7 +25,7 @@ absl::StatusOr<bool> HoldsGpu(std::string_view claim_json, AdminAccess admin_acc
   });
 }
 
-// NotFound means that the claim does not exist, or that the server does not have this version.
+// NotFound means that the claim does not exist, or that the server does not serve this version.
 absl::StatusOr<ApiObject> ReadClaim(const driverupgrade::CallContext& context,
                                     const driverupgrade::ObjectClient& objects, const driverupgrade::ObjectName& name) {
   absl::StatusOr<ApiObject> claim = absl::NotFoundError("");

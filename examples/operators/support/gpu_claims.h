@@ -1,4 +1,4 @@
-/// GPUs that pods hold through ResourceClaims (dynamic resource allocation).
+/// Finds GPUs that pods hold through ResourceClaims (Dynamic Resource Allocation).
 ///
 /// Defines AdminAccess, HoldsGpu and ReadClaim.
 ///
@@ -25,7 +25,7 @@ enum class AdminAccess : std::uint8_t { kIgnored, kCounts };
 /// error if the text is not JSON.
 absl::StatusOr<bool> HoldsGpu(std::string_view claim_json, AdminAccess admin_access);
 
-/// Reads the claim in the newest version of the API that the server has. Returns the errors of the client; NotFound
+/// Reads the claim in the newest version of the API that the server serves. Returns the errors of the client; NotFound
 /// also if the server does not serve claims.
 absl::StatusOr<driverupgrade::ApiObject> ReadClaim(const driverupgrade::CallContext& context,
                                                    const driverupgrade::ObjectClient& objects,

@@ -5,7 +5,7 @@
 ///     const auto systems = SystemsOf(cache, nodes, {{"nvidia.com/gpu.deploy.driver", "true"}});
 ///
 /// NVIDIA's operators append the operating system to `driver.version`: 550.54.15 becomes 550.54.15-ubuntu22.04. All
-/// functions but SystemsOf are pure.
+/// functions except SystemsOf are pure.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_NODE_SYSTEM_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_NODE_SYSTEM_H_
 
@@ -37,7 +37,7 @@ struct NodeSystem {
   friend auto operator<=>(const NodeSystem&, const NodeSystem&) = default;
 };
 
-/// Returns the operating system of a node with these labels, or nullopt if Node Feature Discovery has not labelled it.
+/// Returns the operating system of a node with these labels, or nullopt if Node Feature Discovery has not labeled it.
 std::optional<NodeSystem> SystemOf(const driverupgrade::StringMap& labels);
 
 /// Returns the operating systems of those `nodes` that have all of `labels`. Ignores nodes whose system is unknown.

@@ -26,7 +26,7 @@
 
 namespace examples {
 
-/// Returns `{"time":"...","logger":"...","level":"info","msg":"node moved","node":"gpu-7"}`. All values are texts, in
+/// Returns `{"time":"...","logger":"...","level":"info","msg":"node moved","node":"gpu-7"}`. All values are strings, in
 /// which `?` replaces characters that are not ASCII. Pure.
 std::string FormatJson(const driverupgrade::LogRecord& record, const std::string& logger, absl::Time time);
 
@@ -36,8 +36,8 @@ driverupgrade::LogSink StderrLog(std::string logger, bool json = false);
 /// Returns the message of `status`, for a field of a log line.
 std::string Words(const absl::Status& status);
 
-/// One thread receives SIGINT and SIGTERM, without a signal handler, so that stopping is an ordinary call. These
-/// signals can still kill threads that were started before it.
+/// One thread receives SIGINT and SIGTERM, without a signal handler, so that stopping is an ordinary call. Create it
+/// before any thread: in earlier threads, these signals are not blocked and still end the process.
 class StopOnSignal {
  public:
   StopOnSignal();
@@ -52,7 +52,7 @@ class StopOnSignal {
   std::thread thread_;
 };
 
-/// One transport with two uses: the engines use it through the facade, and the operator for its own objects.
+/// One transport with two uses: the engines use it through the facade, and the operator uses it for its own objects.
 struct Connection {
   std::shared_ptr<driverupgrade::ClusterFacade> cluster = nullptr;
   /// Same without retries, so that a refusal by the server is known immediately. Null: use `cluster`.

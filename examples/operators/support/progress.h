@@ -1,10 +1,11 @@
-/// The progress of a rollout, for occasional lines in the log.
+/// Follows the progress of a rollout, for occasional lines in the log.
 ///
 /// Defines Progress.
 ///
 ///     Progress progress;
-///     if (const auto fields = progress.Note(service.totals(), clock->Now())) log({.message = "rollout", .fields =
-/// *fields});
+///     if (const auto fields = progress.Note(service.totals(), clock->Now())) {
+///       log({.message = "rollout", .fields = *fields});
+///     }
 ///
 /// Not thread-safe.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_PROGRESS_H_

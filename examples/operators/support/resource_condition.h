@@ -1,4 +1,4 @@
-/// Reports the result on a custom resource: in conditions of its status, and in an Event.
+/// Reports on a custom resource whether its policy is used: in conditions of its status, and in an Event.
 ///
 /// Defines UpgradeStanding, StandingOf, StateOf, ResourceVerdict, ConditionPatch, IsSaid, WarningEvent and ResourceReporter.
 ///
@@ -28,9 +28,9 @@ namespace examples {
 
 /// Type of the condition about the policy. True: the operator uses the current policy. False with one of these reasons:
 /// - InvalidPolicy: the policy is invalid, and its last valid version stays in use, or it cannot be used at all.
-/// - NotInEffect: it is valid, but another policy is used.
-/// - DriverNotMade: its upgrade policy is in effect, but the driver's DaemonSet that it names cannot be created, or
-///   another operator has not created it.
+/// - NotInEffect: the policy is valid, but another policy is used.
+/// - DriverNotMade: the upgrade policy is in effect, but the DaemonSet for its driver cannot be created, or another
+///   operator has not created it.
 inline constexpr char kPolicyValid[] = "UpgradePolicyValid";
 
 /// Type of the condition about the progress of the upgrade. True: every node has the newest driver, or was excluded by
@@ -41,8 +41,8 @@ struct UpgradeStanding {
   bool done = false;
   /// Done, UnderWay, Failed, Halted or Frozen.
   std::string reason = {};
-  /// "3 of 10 nodes done, 1 failed, 2 in progress, 4 pending". Once all others are done, it also contains the number of
-  /// pending nodes that are left out.
+  /// "3 of 10 nodes done, 1 failed, 2 in progress, 4 pending". Once all other nodes are done, it also contains the
+  /// number of pending nodes that are left out.
   std::string message = {};
   friend bool operator==(const UpgradeStanding&, const UpgradeStanding&) = default;
 };
@@ -61,10 +61,10 @@ std::string StateOf(const std::vector<std::optional<UpgradeStanding>>& standings
 struct ResourceVerdict {
   driverupgrade::ObjectKind kind = {};
   driverupgrade::ApiObject object = {};
-  /// Reason why its policy is not used; OK if it is used. FailedPrecondition: the policy is valid but not in effect.
-  /// Unavailable: the policy is in effect, but the driver's DaemonSet that it requests is missing.
+  /// Reason why the policy of the object is not used; OK if it is used. FailedPrecondition: the policy is valid but not
+  /// in effect. Unavailable: the policy is in effect, but the driver's DaemonSet that it requests is missing.
   absl::Status error = absl::OkStatus();
-  /// Fields of a policy in effect that have no effect (policy_warnings.h): the condition lists them.
+  /// Warnings about fields of a policy in effect that have no effect (policy_codec.h): the condition lists them.
   std::vector<std::string> warnings = {};
   /// Target value of status.state; empty if another client writes it.
   std::string state = {};
@@ -77,8 +77,8 @@ struct ResourceVerdict {
 };
 
 /// Returns the merge patch of the status subresource that reports `error`, for the version that was read; nullopt if
-/// the object already reports it. Keeps the conditions of other clients. A resource that was always valid gets its
-/// condition as well. `state`, `standing` and `warnings`: same as in ResourceVerdict.
+/// the object already reports it. Keeps the conditions of other clients. A resource that was always valid also gets the
+/// condition. `state`, `standing` and `warnings`: same as in ResourceVerdict.
 std::optional<std::string> ConditionPatch(const driverupgrade::ApiObject& object, const absl::Status& error,
                                           absl::Time now, const std::string& state = {},
                                           const std::optional<UpgradeStanding>& standing = std::nullopt,
@@ -100,8 +100,8 @@ class ResourceReporter {
 
   /// Writes verdicts that the objects do not show yet. Writes at most every ten seconds if another client also writes
   /// the state, or if only the counts of the standing have changed. The counts must have differed for two seconds. A
-  /// reason that alternates with another one is written less and less often, at most once in two minutes. Returns the
-  /// time of the next call, for a refused write or for delayed counts; InfiniteFuture if there is neither. After a
+  /// reason that alternates with another reason is written less and less often, at most once in two minutes. Returns
+  /// the time of the next call if a write was refused or counts are delayed, otherwise InfiniteFuture. After a
   /// conflict, it writes to the next version of the object.
   absl::Time Report(const driverupgrade::CallContext& context, const std::vector<ResourceVerdict>& verdicts);
 
@@ -127,8 +127,8 @@ class ResourceReporter {
     std::optional<absl::Time> differs_since = std::nullopt;
   };
   static void Follow(const Said& before, Said& said);
-  // Returns true if only the standing or the object has changed since, and that too recently. Sets `again` to the time
-  // at which it may be written.
+  // Returns true if only the standing or the object has changed since, and the change is too recent to be written. Sets
+  // `again` to the time at which it may be written.
   static bool MayWait(Said& before, const ResourceVerdict& verdict, absl::Time now, absl::Time& again);
   std::map<std::string, Said> written_;  // verdicts that are completely written, by UID
   std::set<std::string> owed_;           // objects whose Event must still be written, by UID

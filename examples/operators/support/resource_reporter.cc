@@ -79,7 +79,7 @@ void ResourceReporter::Follow(const Said& before, Said& said) {
   said.earlier_reason = ReasonOf(before.standing);
 }
 
-// A policy can take effect, or lose its effect, without being changed.
+// Changes of the error never wait, because a policy can take effect, or lose its effect, without being changed.
 bool ResourceReporter::MayWait(Said& before, const ResourceVerdict& verdict, absl::Time now, absl::Time& again) {
   if (before.error != verdict.error) return false;
   const std::string_view reason = ReasonOf(verdict.standing);
@@ -103,13 +103,13 @@ bool ResourceReporter::MayWait(Said& before, const ResourceVerdict& verdict, abs
   return true;
 }
 
-// Reports each change of the error or the object once, but not of the progress. Another writer may remove the
-// condition.
+// Returns true once for each change of the error or the object, but not for changes of the progress. Does not rely on
+// the condition, because another writer may remove it.
 bool ResourceReporter::IsNews(const ApiObject& object, const absl::Status& error) {
   const absl::StatusOr<rapidjson::Document> parsed = ParseJson(object.json);
   const Known now{.error = error, .generation = parsed.ok() ? Integer(*parsed, {"metadata", "generation"}) : 0};
   const auto [known, is_first] = known_.try_emplace(object.uid, now);
-  // After a restart the condition shows that the Event was written.
+  // After a restart, only the condition shows that the Event was written.
   if (is_first) return !IsSaid(object, error);
   return std::exchange(known->second, now) != now;
 }

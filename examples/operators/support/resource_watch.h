@@ -88,12 +88,12 @@ class ResourceWatch {
   const std::shared_ptr<driverupgrade::Clock> clock_;
   std::string version_;  // version to resume from; empty to start with a list
   int failures_ = 0;
-  bool moved_ = false;  // the current watch has delivered something
+  bool moved_ = false;  // the current watch has delivered an event
 
   mutable std::mutex mutex_;
   std::optional<std::map<Key, driverupgrade::ApiObject>> known_;
   absl::Status status_ = absl::OkStatus();
-  std::jthread thread_;  // last: joined before the rest is destroyed
+  std::jthread thread_;  // last: joined before other members are destroyed
 };
 
 }  // namespace examples

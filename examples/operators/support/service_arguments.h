@@ -30,9 +30,9 @@ namespace examples {
 
 /// Exit codes of the programs.
 inline constexpr int kExitDone = 0;
-inline constexpr int kExitNotDone = 1;  // a node failed or is left, or the timeout expired
+inline constexpr int kExitNotDone = 1;  // a node failed or is not done, or the timeout expired
 inline constexpr int kExitUsage = 2;    // usage or configuration
-inline constexpr int kExitRefused = 3;  // the cluster refused, or cannot be reached
+inline constexpr int kExitRefused = 3;  // the cluster refused a request, or cannot be reached
 
 struct ServiceArguments {
   ClusterArguments cluster = {};
@@ -44,7 +44,7 @@ struct ServiceArguments {
   bool transition_events = true;
   /// Whether to write Events about the reasons why nodes do not move.
   bool finding_events = true;
-  /// Write each log line as a JSON object.
+  /// Whether to write each log line as a JSON object.
   bool json_log = false;
   bool leader_elect = false;
   /// Namespace of the Lease; empty: `ns`.
@@ -64,8 +64,8 @@ struct ServiceArguments {
   std::string driver = {};
   /// Name of this replica among the candidates.
   std::string identity = {};
-  /// The pod of this process. The name is empty if it does not run in a pod, or does not know it. The pod is not
-  /// evicted, and its node is upgraded last (dep-F19). An empty namespace means `ns`.
+  /// The pod of this process. The name is empty if the process does not run in a pod, or does not know its pod. The pod
+  /// is not evicted, and its node is upgraded last (dep-F19). An empty namespace means `ns`.
   std::string pod_name = {};
   std::string pod_namespace = {};
   std::string pod_uid = {};
@@ -102,7 +102,7 @@ CLI::Option* AddOnDelete(CLI::App& app, bool& release_deleted);
 /// after it has printed its help, its version, or an error.
 std::optional<int> ParseServiceArguments(CLI::App& app, int argc, char** argv, ServiceArguments& arguments);
 
-/// Sets the pod and its node for the engine; neither if the pod's name is unknown.
+/// Sets the engine's own pod and node; sets neither if the pod's name is unknown.
 void SetOwnPod(const ServiceArguments& arguments, driverupgrade::StateMachineOptions& options);
 
 /// Returns nullopt if the variable is not set, or empty.

@@ -1,4 +1,4 @@
-// The drain selector that every operator uses (drain-D68).
+// Sets the drain selector that every operator uses (drain-D68).
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_SPARE_SKIPPED_PODS_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_SPARE_SKIPPED_PODS_H_
 

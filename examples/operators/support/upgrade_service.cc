@@ -213,7 +213,8 @@ class Service {
     return kExitRefused;
   }
 
-  // A service that is stopped has ended normally; an incomplete rollout is not a normal end.
+  // Returns the exit code after a stop or a timeout. A service that is stopped has ended normally; an incomplete
+  // rollout has not.
   int RanOut(const Tally& totals) {
     const bool service = !arguments_.until_done && stop_.stop_requested();
     Log(service ? Severity::kInfo : Severity::kError,

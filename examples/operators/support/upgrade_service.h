@@ -1,5 +1,5 @@
-/// The main part of an operator's program. Runs the service according to the command line: indefinitely, until a
-/// rollout has ended, or for one pass.
+/// Runs the service of an operator's program according to the command line: indefinitely, until a rollout has ended, or
+/// for one pass.
 ///
 /// Defines OperatorOptions, RunService and Misconfigured.
 ///

@@ -250,7 +250,7 @@ struct Plan {
 /// The outcome of one NodePlan.
 struct NodeOutcome {
   std::string node = {};
-  /// The first failure, after which the rest of the plan was cancelled. A refused eviction is not a failure.
+  /// The first failure, after which the rest of the plan was canceled. A refused eviction is not a failure.
   absl::Status status = absl::OkStatus();
   /// True if the patch was acknowledged.
   bool patched = false;

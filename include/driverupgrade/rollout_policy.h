@@ -111,7 +111,7 @@ struct NodeGangs {
   TooBig too_big = TooBig::kWait;
   Steer steer = Steer::kPrefer;
   /// Time for a gang to finish, or save its work, once nothing else keeps its nodes from starting. Zero with kTogether:
-  /// no time. The nodes start earlier if all its pods there have ended, or have the annotation
+  /// no time. The nodes start earlier if all pods of the gang on them have ended, or have the annotation
   /// `driverupgrade/may-stop: "true"`.
   absl::Duration wait = absl::ZeroDuration();
   friend bool operator==(const NodeGangs&, const NodeGangs&) = default;

@@ -56,9 +56,9 @@ struct WorkloadRecord {
   std::vector<std::string> shared_claims = {};
   /// Pod names of a StatefulSet.
   std::set<std::string> identities = {};
-  /// Number of its pods that count towards the replicas.
+  /// Number of the workload's pods that count towards the replicas.
   int active = 0;
-  /// Number of its pods by node, and the nodes among them that can take more pods, ordered by this number.
+  /// Number of the workload's pods by node, and the nodes among them that can take more pods, ordered by this number.
   std::map<std::string, int> pods_on_node = {};
   std::set<std::pair<int, std::string>> nodes_by_load = {};
   /// Start of the search for a free node: every open node with a smaller name that fits already has a pod of the

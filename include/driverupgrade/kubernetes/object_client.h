@@ -94,8 +94,8 @@ class ObjectClient {
   [[nodiscard]] absl::Status Delete(const CallContext& context, const ObjectKind& kind, const ObjectName& name,
                                     std::string options_json = {}) const;
 
-  /// Returns the response of a subresource unchanged: the text of `pods/log` with {{"container", "c"}, {"tailLines",
-  /// "100"}}.
+  /// Returns the response of a subresource unchanged, for example the text of `pods/log` with {{"container", "c"},
+  /// {"tailLines", "100"}}.
   [[nodiscard]] absl::StatusOr<std::string> GetText(
       const CallContext& context, const ObjectKind& kind, const ObjectName& name, std::string_view subresource,
       const std::vector<std::pair<std::string, std::string>>& query = {}) const;

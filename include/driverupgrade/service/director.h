@@ -69,7 +69,7 @@ struct EngineProgress {
   friend bool operator==(const EngineProgress&, const EngineProgress&) = default;
 };
 
-/// Returns the options of one engine: the common ones, completed by its spec. A requestor's id of more than 63
+/// Returns the options of one engine: the common options, supplemented by its spec. A requestor's id of more than 63
 /// characters is shortened, and ends with a hash of the whole id. The service calls this function; call it to create
 /// such an engine without a service. Pure.
 EngineOptions EngineOptionsOf(EngineOptions common, const EngineSpec& spec);

@@ -12,13 +12,13 @@
 ///     return (*service)->Run({.stop = stop});  // until a stop is requested
 ///
 /// One cache follows the cluster for all engines, one election covers all of them, and one thread steps them. Each
-/// engine has its own policy, its own ledger entry, and its share of a limit over all engines. A complete program:
-/// examples/service. An explanation of each step: docs/write-your-operator.md.
+/// engine has its own policy, its own ledger entry, and its share of a limit over all engines. Complete program:
+/// examples/service. Explanation of each step: docs/write-your-operator.md.
 ///
 /// Run is a loop around Step, which never waits; a program with its own loop calls Step, Wait and Stop. Run, Step,
-/// Wait, Stop and End must be called by one thread; the rest by any. Between the first Step and Stop the service owns
-/// the threads of a WatchCache, and from Create until its destruction the threads of its web servers. It does not
-/// handle signals, print, or end the process.
+/// Wait, Stop and End must be called by one thread; all other functions may be called by any thread. Between the first
+/// Step and Stop the service owns the threads of a WatchCache, and from Create until its destruction the threads of its
+/// web servers. The service does not handle signals, print, or end the process.
 #ifndef DRIVERUPGRADE_SERVICE_UPGRADE_SERVICE_H_
 #define DRIVERUPGRADE_SERVICE_UPGRADE_SERVICE_H_
 

@@ -59,8 +59,8 @@ std::string LabelOf(const Node& node, const std::string& key) {
 }
 
 // Returns true if the labels and names show that `first` must not precede `second` in the queue. The number of pods
-// that would be evicted can change without an effect on the queue, so all criteria from such a criterion on are
-// ignored.
+// that would be evicted may have changed since the queue was formed, so a criterion that uses it is ignored, and all
+// later criteria are too.
 bool IsOutOfOrder(const Node& first, const Node& second, const std::vector<RolloutOrder>& order) {
   for (const RolloutOrder& by : order) {
     if (by.by == OrderBy::kIdle || by.by == OrderBy::kFewestPods) return false;
@@ -230,7 +230,7 @@ bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const G
     case GateReason::kUnsettled: return HasSent(who, node);
     case GateReason::kUnknownState: return !state;
     case GateReason::kUnreadable: return !node.unreadable.empty();
-    // Only an operator that is a requestor can handle the other states of maintenance.
+    // An operator that is not a requestor cannot handle a node under maintenance.
     case GateReason::kUnhandledState:
       return state == UpgradeState::kPostMaintenanceRequired || (options.requestor_id.empty() && IsMaintained(node));
     case GateReason::kMaintenance: return !options.requestor_id.empty() && IsMaintained(node);

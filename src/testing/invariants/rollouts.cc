@@ -351,7 +351,8 @@ void InvariantChecker::Impl::JudgeStartedGroups() {
   }
 }
 
-// Uses the policy of the first request for this version of the node, and allows any time since that request.
+// Judges the start by the policy of the first request for this version of the node. The start must have been allowed at
+// some time since that request.
 void InvariantChecker::Impl::JudgeRollout(const Node& before) {
   const Attempt* first = FirstAttempt(before);
   const UpgradePolicy& its_policy = first != nullptr ? *first->policy : PolicyOf(writer);

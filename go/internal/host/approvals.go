@@ -22,10 +22,11 @@ func approvalsOn(set *appsv1.DaemonSet, key string) []string {
 	return strings.FieldsFunc(set.Annotations[key], func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-// Approve adds the approval of a stage to the driver's DaemonSets. owner: the owner of the part with the rollout; nil:
-// any part that waits. Errors: no rollout waits for this approval, or several owners' rollouts do. A DaemonSet has
-// changed since it was read, or the server refuses the patch. The approval existed before the rollout was halted, so it
-// does not lift the halt; it is then removed.
+// Approve sets the approval of a stage on a DaemonSet of the driver. If owner is nil, the rollout of any part may wait
+// for the approval; otherwise only the rollout of this owner's part. Approve fails if no rollout waits for this
+// approval, or if the rollouts of several owners do. It also fails if a DaemonSet has changed since it was read, or if
+// the server refuses the patch. An approval that was set before the rollout was halted does not lift the halt: Approve
+// removes it, and returns an error.
 func (h *Host) Approve(ctx context.Context, owner *string, stage string) error {
 	if err := h.begins(); err != nil {
 		return err
@@ -42,7 +43,7 @@ func (h *Host) Approve(ctx context.Context, owner *string, stage string) error {
 	}
 	given := slices.ContainsFunc(sets, func(set *appsv1.DaemonSet) bool { return slices.Contains(approvalsOn(set, key), approval) })
 	if given && !halted {
-		return nil // it counts once the stage has soaked
+		return nil // the approval takes effect once the stage has soaked
 	}
 	for i, set := range sets {
 		approvals := slices.DeleteFunc(approvalsOn(set, key), func(one string) bool { return one == approval })
@@ -59,7 +60,8 @@ func (h *Host) Approve(ctx context.Context, owner *string, stage string) error {
 	return nil
 }
 
-// awaited returns the approval of the stage that a rollout waits for.
+// awaited returns the approval of the stage for which a rollout waits, and whether this rollout is halted. A nil owner
+// matches every rollout.
 func (h *Host) awaited(owner *string, stage string) (approval string, halted bool, err error) {
 	found, err := h.engine.Everything()
 	if err != nil {
@@ -90,7 +92,8 @@ func (h *Host) awaited(owner *string, stage string) (approval string, halted boo
 	return "", false, fmt.Errorf("the rollouts of several owners wait for it (%s): approve each with ApprovePart", strings.Join(owners, ", "))
 }
 
-// annotate does nothing if the annotation already has this value. An empty value removes it.
+// annotate sets an annotation, or removes it if the value is empty. It sends nothing if the annotation already has this
+// value.
 func (h *Host) annotate(ctx context.Context, set *appsv1.DaemonSet, key, value string) error {
 	if set.Annotations[key] == value {
 		return nil
@@ -109,8 +112,8 @@ func (h *Host) annotate(ctx context.Context, set *appsv1.DaemonSet, key, value s
 	return h.connection.send(ctx, ctx, request, true, func() {}).refusal("DaemonSet " + set.Namespace + "/" + set.Name)
 }
 
-// Hold prevents further nodes from starting, including those of later orders, until it is called without a reason.
-// Orders that exist during the hold stay held until the next ApplyState. Nodes in progress continue.
+// Hold keeps further nodes from starting, including nodes of later orders, until it is called with an empty reason.
+// Orders that exist during the hold stay held until the next ApplyState replaces them. Nodes in progress continue.
 func (h *Host) Hold(reason string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

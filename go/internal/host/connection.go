@@ -1,5 +1,5 @@
-// Package host runs an engine in an operator: it passes the objects of watches to the engine, sends its requests, and
-// applies orders repeatedly until they are carried out.
+// Package host runs an engine inside an operator. It passes watched objects to the engine, sends the engine's requests,
+// and applies each order again whenever something changes.
 package host
 
 import (
@@ -33,26 +33,26 @@ import (
 const (
 	requestTimeout = 10 * time.Second
 	parallelMax    = 32      // concurrent requests
-	bodyMax        = 8 << 20 // bytes of a response; the engine rejects a longer one
+	bodyMax        = 8 << 20 // bytes of a response; the engine rejects longer responses
 )
 
-// Connection is a connection to an API server: the typed clients for watches, and the same HTTP client for the engine's requests. They share
-// one rate limit from the rest.Config.
+// Connection is a connection to an API server. The clients for watches and the engine's requests share one HTTP client,
+// and the rate limit of the rest.Config.
 type Connection struct {
 	core         kubernetes.Interface
 	maintenances rest.Interface
-	resources    rest.Interface // resource.k8s.io/v1, without types: rules are newer than the module's Kubernetes
+	resources    rest.Interface // resource.k8s.io/v1, untyped: DeviceTaintRule is newer than the module's Kubernetes libraries
 	parameters   runtime.ParameterCodec
 	client       *http.Client
 	base         *url.URL
 	queue        *queue
-	streams      atomic.Bool // whether the server may support watches that start with a list
+	streams      atomic.Bool // true until the server refuses a watch that starts with a list
 
 	mu   sync.Mutex
-	sent map[string]int64 // requests of the engine by verb
+	sent map[string]int64 // number of the engine's requests by verb
 }
 
-// Connect sends nothing. scheme must know NodeMaintenance.
+// Connect creates the clients, and sends no request. scheme must contain NodeMaintenance.
 func Connect(config *rest.Config, scheme *runtime.Scheme) (*Connection, error) {
 	if config == nil {
 		return nil, errors.New("the rest.Config is nil")
@@ -98,7 +98,7 @@ func Connect(config *rest.Config, scheme *runtime.Scheme) (*Connection, error) {
 	return made, nil
 }
 
-// limiterOf returns the limiter that client-go creates for the same configuration.
+// limiterOf returns the limiter that client-go would create for the same configuration.
 func limiterOf(config *rest.Config) flowcontrol.RateLimiter {
 	if config.RateLimiter != nil {
 		return config.RateLimiter
@@ -116,7 +116,7 @@ func limiterOf(config *rest.Config) flowcontrol.RateLimiter {
 	return flowcontrol.NewTokenBucketRateLimiter(qps, burst)
 }
 
-// Sent counts the engine's requests by verb.
+// Sent returns the number of requests sent for the engine, by verb.
 func (c *Connection) Sent() map[string]int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -127,19 +127,19 @@ func (c *Connection) Sent() map[string]int64 {
 	return counts
 }
 
-// Waiting counts the engine's requests that wait for their turn.
+// Waiting returns the number of the engine's requests that wait for their turn.
 func (c *Connection) Waiting() int { return c.queue.waiting() }
 
-// answer is the result of a request for the engine. status: the HTTP status, or engine.NoAnswer or NotSent.
+// answer is the result of a request of the engine. status is the HTTP status, engine.NoAnswer, or engine.NotSent.
 type answer struct {
 	status     int
 	retryAfter time.Duration
 	body       []byte
-	err        error // reason why there is no status
+	err        error // reason why there is no HTTP status
 }
 
-// send first waits for its turn. The request is not sent if one of its contexts has ended by then; after that, only ctx
-// matters. It calls sending just before it sends the request.
+// send waits for the request's turn in the queue, and then sends the request. If ctx or queued ends first, the request
+// is not sent. Afterwards only ctx can cancel it. send calls sending just before it sends the request.
 func (c *Connection) send(ctx, queued context.Context, request engine.Request, urgent bool, sending func()) answer {
 	queued, forget := context.WithCancel(queued)
 	defer forget()
@@ -180,7 +180,7 @@ func (c *Connection) request(ctx context.Context, request engine.Request) (*http
 	if err != nil {
 		return nil, fmt.Errorf("the target of a request: %w", err)
 	}
-	whole := *c.base // may have a path, such as the path of a gateway
+	whole := *c.base // may have a path, for example behind a gateway
 	whole.Path = strings.TrimSuffix(c.base.Path, "/") + target.Path
 	whole.RawPath = strings.TrimSuffix(c.base.EscapedPath(), "/") + target.EscapedPath()
 	whole.RawQuery = target.RawQuery
@@ -195,7 +195,8 @@ func (c *Connection) request(ctx context.Context, request engine.Request) (*http
 	return made, nil
 }
 
-// If no connection was established, nothing was sent. After any other error, this is unknown.
+// unanswered returns engine.NotSent if no connection was established. After any other error, the server may have
+// received the request.
 func unanswered(err error) int {
 	var failed *net.OpError
 	if errors.As(err, &failed) && failed.Op == "dial" {

@@ -10,8 +10,8 @@ import (
 	"driverupgrade.example/go/internal/engine"
 )
 
-// watchDevices passes the cluster's objects of Dynamic Resource Allocation to the engine, if the operator requests
-// this. No call waits for these lists: until they arrive, nodes wait, or start with a cordon.
+// watchDevices watches the objects of Dynamic Resource Allocation for the engine if the operator names DRA drivers. No
+// call waits for these lists: until they arrive, nodes wait, or start with a cordon of the whole node.
 func (h *Host) watchDevices() {
 	if len(h.options.DeviceDrivers) == 0 {
 		return
@@ -28,8 +28,8 @@ func (h *Host) watchKind(resource string, kind engine.Kind, reduce func(*unstruc
 	h.running.Go(func() { objects.follow(h.ctx, h.log, m, func(err error) { h.deviceListFailed(kind, err) }) })
 }
 
-// deviceListFailed notifies the engine if the cluster does not serve the kind. After other failures the engine waits
-// for the next list.
+// deviceListFailed notifies the engine if the cluster does not serve the kind. It ignores other errors, because the
+// next list may succeed.
 func (h *Host) deviceListFailed(kind engine.Kind, err error) {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
@@ -47,13 +47,13 @@ func (h *Host) deviceListFailed(kind engine.Kind, err error) {
 	h.ring()
 }
 
-// part returns a member of an object, at any depth; nil if it does not exist.
+// part returns the member at this path of an object, or nil if it does not exist.
 func part(of map[string]any, path ...string) any {
 	found, _, _ := unstructured.NestedFieldNoCopy(of, path...)
 	return found
 }
 
-// items returns a list of objects with only these members.
+// items returns the objects of a list, each with only these members.
 func items(list any, members ...string) []map[string]any {
 	all, _ := list.([]any)
 	reduced := make([]map[string]any, 0, len(all))

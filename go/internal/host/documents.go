@@ -11,8 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Objects in the form that the engine reads, without unused members ("Reduced objects" in docs/c-api.md). metadata comes first, and
-// withVersion adds its version. The rest is equal if nothing relevant has changed.
+// object is an object in the form that the engine reads, without unused members ("Reduced objects" in docs/c-api.md).
+// metadata comes first, so that withVersion can insert the resourceVersion. The text without the version is the same as
+// before unless something relevant has changed.
 type object struct {
 	Metadata metadata `json:"metadata"`
 	Kind     string   `json:"kind"`
@@ -77,8 +78,8 @@ func reduceNode(node *corev1.Node) object {
 	return object{Metadata: metadataOf(node), Kind: "Node", Spec: spec, Status: nodeStatus{extendedResources(node), conditions}}
 }
 
-// extendedResources contains the names of the resources that the node offers. The amounts do not matter for the
-// upgrade.
+// extendedResources returns the extended resources that the node offers. Their quantities do not matter for the
+// upgrade, so each is "1".
 func extendedResources(node *corev1.Node) map[string]string {
 	var offered map[string]string
 	for name, quantity := range node.Status.Allocatable {
@@ -157,7 +158,7 @@ func reduceStatuses(statuses []corev1.ContainerStatus) []containerStatus {
 		one := containerStatus{Name: s.Name, Ready: s.Ready, RestartCount: s.RestartCount, Started: s.Started}
 		if s.State.Waiting != nil {
 			one.State.Waiting = &waiting{s.State.Waiting.Reason}
-			one.Image = s.Image // read only of a container that cannot start
+			one.Image = s.Image // the engine reads it only if the container cannot start
 		}
 		reduced = append(reduced, one)
 	}
@@ -243,7 +244,7 @@ func reduceMaintenance(maintenance *maintenancev1alpha1.NodeMaintenance) object 
 
 const beforeVersion = `{"metadata":{`
 
-// withVersion adds the version to `text`, an object. It allocates space only for the version.
+// withVersion returns the text of an object with the resourceVersion inserted. It allocates memory only once.
 func withVersion(text []byte, version string) []byte {
 	whole := make([]byte, 0, len(text)+len(version)+24)
 	whole = append(whole, beforeVersion+`"resourceVersion":`...)
@@ -252,7 +253,7 @@ func withVersion(text []byte, version string) []byte {
 	return append(whole, text[len(beforeVersion):]...)
 }
 
-// list returns the response of an API server with these objects.
+// list returns a list of these objects, as an API server would send it.
 func list(kind string, items [][]byte, version string) []byte {
 	whole := append([]byte(`{"kind":"`+kind+`List","metadata":{"resourceVersion":`), strconv.AppendQuote(nil, version)...)
 	whole = append(whole, `},"items":[`...)
@@ -273,7 +274,7 @@ func watchLine(kind string, text []byte) []byte {
 func marshal(reduced object) []byte {
 	text, err := json.Marshal(reduced)
 	if err != nil {
-		panic("an object of the API cannot be written as JSON: " + err.Error()) // its types can
+		panic("an object of the API cannot be written as JSON: " + err.Error()) // cannot happen with the types of its members
 	}
 	return text
 }

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Members of lists, of watch events and of a Status, which the reader also accepts.
+// Members that the reader accepts only in lists, watch events, or a Status, and not in objects.
 var notOfObjects = map[string]bool{"apiVersion": true, "resourceVersion": true, "code": true, "details": true, "continue": true, "items": true, "object": true}
 
 func ptr[T any](value T) *T { return &value }
@@ -89,8 +89,8 @@ func TestDevicesAreReducedToWhatTheEngineReads(t *testing.T) {
 	}
 }
 
-// The engine's decisions depend on everything that it reads: taints, the scheduler's message, the time since which a
-// node is not Ready.
+// The engine's decisions depend on all members that it reads, such as taints, the scheduler's message, and the time of
+// the last change of a node's Ready condition.
 func TestTheEngineGetsAllMembersThatItReads(t *testing.T) {
 	source, err := os.ReadFile("../../../src/wire/wanted_members.cc")
 	if os.IsNotExist(err) {
@@ -107,7 +107,7 @@ func TestTheEngineGetsAllMembersThatItReads(t *testing.T) {
 		}
 		reduced += string(text)
 	}
-	// Only the kind of a volume matters here, and only another program reads its host path.
+	// The host passes on only the kind of a volume; its host path is read only by another program.
 	notOfObjects["path"] = true
 	for _, name := range regexp.MustCompile(`(?:\{|Of\()"(\w+)"`).FindAllStringSubmatch(string(source), -1) {
 		if !notOfObjects[name[1]] && !strings.Contains(reduced, `"`+name[1]+`":`) {

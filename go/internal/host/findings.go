@@ -6,23 +6,24 @@ import (
 	"driverupgrade.example/go/internal/engine"
 )
 
-// Time for which a temporary finding must last before it is logged.
+// Time for which a momentary finding must last before it is logged.
 const momentMax = 5 * time.Second
 
-// isMomentary reports whether the finding is normal for a short time. Right after each change of a DaemonSet, its
-// controller has not observed the change yet, and the engine's questions are answered after the pass that asks them.
+// isMomentary reports whether the finding is normal for a short time. Right after a change of a DaemonSet, its
+// controller has not observed the change yet. Questions of the engine are answered only after the pass that raises
+// them.
 func isMomentary(finding engine.Finding) bool {
 	return finding.Code == "RevisionUnknown" || finding.Code == "HookFailed"
 }
 
-// noted is a finding that every pass has reported since a certain time.
+// noted describes a finding that every pass has reported since a certain time.
 type noted struct {
 	since  time.Time
 	logged bool
 }
 
-// logPass logs each finding once while every pass reports it. It returns the time of another pass that is needed
-// because a finding may then be due; zero if no finding may be due.
+// logPass logs each finding once while every pass reports it. It returns the time at which another pass is needed
+// because a momentary finding may then be due for logging. Zero means that no such pass is needed.
 func (h *Host) logPass(o *order, found engine.Pass, now time.Time) (due time.Time) {
 	for _, gate := range found.Gates {
 		h.log.V(1).Info("Node waits", "node", gate.Node, "state", gate.State, "reason", gate.Reason, "detail", gate.Detail)

@@ -9,7 +9,7 @@ import (
 	"driverupgrade.example/go/internal/timezones"
 )
 
-// guarded is an engine whose defects are detected in every call.
+// guarded wraps an engine, and calls defect whenever a call fails because of a defect of the engine.
 type guarded struct {
 	engine.Engine
 	defect func(error)

@@ -8,10 +8,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// unmarked is called after another client removed the node's state label. Operators whose upgrades are switched off
-// remove the labels from one node at a time, and make no call. Therefore no further node of the order starts before the
-// next call. A node in progress continues, because it would otherwise stay cordoned. Any other node is not changed
-// until a call names it.
+// unmarked is called when a watch shows that the node's state label was removed. If another client removed it, no
+// further node of the order starts before the next call. The reason is that operators whose upgrades are switched off
+// remove the labels one node at a time, and make no call. If the node is in progress, it continues, because it would
+// otherwise stay cordoned. Otherwise it is not changed until a call names it.
 func (h *Host) unmarked(node *corev1.Node) {
 	started := h.options.Identity.hasStarted(node)
 	h.mu.Lock()
@@ -41,20 +41,20 @@ func (h *Host) unmarked(node *corev1.Node) {
 	}
 }
 
-// isHeld reports whether no further node of the task's order may start. The order may have been replaced in the
-// meantime.
+// isHeld reports whether a hold keeps the task's node from starting. The order of the task may have been replaced in
+// the meantime, so isHeld also checks other orders that contain the node.
 func (h *Host) isHeld(t *task) bool {
 	return slices.ContainsFunc(h.orders, func(o *order) bool { return o.held != "" && (o == t.order || o.nodes[t.node]) })
 }
 
-// policyNow returns the policy to apply; nil releases the nodes.
+// policyNow returns the policy to apply, which is paused while the order is held. Nil releases the nodes.
 func (o *order) policyNow() []byte {
 	if o.held == "" || o.policy == nil {
 		return o.policy
 	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(o.policy, &members); err != nil {
-		return o.policy // the engine refuses it
+		return o.policy // the engine rejects it
 	}
 	members["paused"] = json.RawMessage("true")
 	text, _ := json.Marshal(members)

@@ -32,17 +32,17 @@ type Options struct {
 	Ledger             *engine.Ledger // nil: policies with a rollout are refused
 	DeviceDrivers      []string       // DRA drivers whose devices a policy may isolate; empty: no DRA objects are watched
 	OwnPod, OwnNode    string
-	// An order ends after three intervals without a call.
+	// Expected time between two calls of the operator. An order ends after three intervals without a call.
 	Interval time.Duration
 	Clock    clock.Clock
 	Log      logr.Logger
 	Recorder record.EventRecorder // nil: no Events
 	Engine   func(engine.Options) (engine.Engine, error)
-	Ended    func(*Host) // may be nil
+	Ended    func(*Host) // called when the host has ended; may be nil
 }
 
-// Host manages one driver in one cluster: an engine, the watches that provide its objects, and the orders that are
-// carried out. Any number of goroutines may call it.
+// Host manages one driver in one cluster. It consists of an engine, the watches that provide the engine's objects, and
+// the orders of the operator. Any number of goroutines may call it.
 type Host struct {
 	options    Options
 	log        logr.Logger
@@ -52,8 +52,8 @@ type Host struct {
 	ctx     context.Context // context of the watches, and of all work between calls
 	stop    context.CancelFunc
 	running sync.WaitGroup
-	bell    chan struct{} // something has changed
-	ordered chan struct{} // an operator has called
+	bell    chan struct{} // signals that something has changed
+	ordered chan struct{} // signals that the operator has made a call
 
 	nodes        *mirror[*corev1.Node]
 	pods         *mirror[*corev1.Pod]
@@ -64,25 +64,25 @@ type Host struct {
 	mu       sync.Mutex
 	orders   []*order
 	underWay map[*task]bool
-	passing  *order // order whose pass the engine currently makes
+	passing  *order // order whose pass is in progress; nil between passes
 	hold     string // reason why no node starts, regardless of the orders; empty if nodes may start
-	// Nodes whose state label the engine removes, until the watch shows it.
+	// Nodes whose state label the engine is removing, until the watch shows the removal.
 	unmarking map[string]bool
 	calledAt  time.Time
-	reading   int // number of calls that read: the host does not end during them
+	reading   int // number of read calls in progress: the host does not end on its own during them
 
-	lateHolders, podsKept atomic.Int64 // sums of engine.Outcome
+	lateHolders, podsKept atomic.Int64 // sums over all engine.Outcomes
 
 	followers map[string]*podFollower // by node; used by the goroutine that runs the rounds
-	zones     map[string]time.Time    // end of the engine's offsets, by time zone; used by the same goroutine
-	events    chan engine.Event       // for the recorder
+	zones     map[string]time.Time    // by time zone: end of the offsets that the engine has; used by the same goroutine
+	events    chan engine.Event       // Events for the recorder
 	broken    sync.Once
 }
 
 const eventsMax = 1000 // maximum number of Events that wait for the recorder
 
-// New starts the watches. They run, independently of the contexts of calls, until the host ends: through Close, or on its own three
-// intervals after the last call.
+// New creates a host, and starts its watches. The watches do not depend on the contexts of calls. They run until the
+// host ends, either through Close or on its own three intervals after the last call.
 func New(connection *Connection, options Options) (*Host, error) {
 	made, err := options.Engine(engine.Options{
 		Identity:           engine.Identity(options.Identity),
@@ -143,7 +143,7 @@ func (h *Host) watch() {
 	h.maintenances = start(h, maintenances, engine.NodeMaintenances, reduceMaintenance)
 }
 
-// source returns the source of the driver's objects of a kind.
+// source returns the source of the driver's objects of this resource.
 func (h *Host) source(client rest.Interface, resource string) source {
 	return source{client: client, parameters: h.connection.parameters, namespace: h.options.Namespace, resource: resource,
 		labels: labels.SelectorFromSet(h.options.DriverLabels).String(), streams: &h.connection.streams}
@@ -163,7 +163,7 @@ func newMirrorOf[T kubernetesObject](h *Host, kind engine.Kind, reduce func(T) o
 // ring triggers another round soon.
 func (h *Host) ring() { alert(h.bell) }
 
-// alert leaves one token in the channel, however often it is called.
+// alert leaves a single token in the channel, no matter how often it is called.
 func alert(channel chan struct{}) {
 	select {
 	case channel <- struct{}{}:
@@ -171,14 +171,14 @@ func alert(channel chan struct{}) {
 	}
 }
 
-// end handles a defect of the engine, which can no longer be used. The host ends. The operator's next call gets a new host, which continues
-// from the state on the nodes.
+// end ends the host after a defect of the engine, because the engine can no longer be used. The operator's next call
+// creates a new host, which continues from the state on the nodes.
 func (h *Host) end(defect error) {
 	h.broken.Do(func() { h.log.Error(defect, "the upgrade engine failed; it starts again with the next call") })
 	h.stop()
 }
 
-// Close ends the watches and the orders. Requests in progress get no response.
+// Close ends the watches and the orders, and cancels requests in progress.
 func (h *Host) Close() { h.stop() }
 
 // Closed reports whether the host has ended.
@@ -203,7 +203,7 @@ func (h *Host) ends() {
 	h.reading--
 }
 
-// Explain returns nil if the node does not wait, or is not known.
+// Explain returns the gate of a node; nil if the node does not wait, or is not known.
 func (h *Host) Explain(node string) (*engine.Gate, error) {
 	explanation, err := h.engine.Explain(node)
 	if explanation.Gate != nil && explanation.Gate.Reason == "Paused" {
@@ -223,19 +223,20 @@ func (h *Host) Selection() string {
 	return SelectionOf(h.options.Identity, h.options.Namespace, h.options.DriverLabels)
 }
 
-// SelectionOf see Selection.
+// SelectionOf returns the Selection of a host with these options.
 func SelectionOf(driver Identity, namespace string, driverLabels map[string]string) string {
 	return driver.String() + "\n" + namespace + "\n" + labels.SelectorFromSet(driverLabels).String()
 }
 
-// Driver returns the driver whose keys the nodes have.
+// Driver returns the identity of the driver, from which the keys on nodes are derived.
 func (h *Host) Driver() Identity { return h.options.Identity }
 
-// PodCounts returns two numbers of pods. The late holders were evicted because they were given a device after it had been
-// tainted. The kept pods stayed while the driver of their node was replaced.
+// PodCounts returns two numbers of pods. Late holders were evicted because they were given a device after it had been
+// tainted. Kept pods stayed on their node while its driver was replaced.
 func (h *Host) PodCounts() (lateHolders, kept int64) { return h.lateHolders.Load(), h.podsKept.Load() }
 
-// States counts the nodes with a pod or a state label of the driver by the label's value, according to the watches.
+// States returns the number of nodes by the value of their state label, according to the watches. It counts the nodes
+// with a driver pod or a state label of the driver.
 func (h *Host) States() map[string]int {
 	driven := map[string]bool{}
 	for _, pod := range h.pods.all() {
@@ -253,7 +254,7 @@ func (h *Host) States() map[string]int {
 // Everything returns the results of the last passes.
 func (h *Host) Everything() (engine.Pass, error) { return h.engine.Everything() }
 
-// Rollout returns the document of docs/rollout.schema.json.
+// Rollout returns the document that docs/rollout.schema.json describes.
 func (h *Host) Rollout(facts engine.RolloutFacts) (json.RawMessage, error) {
 	return h.engine.Rollout(facts, h.options.Clock.Now())
 }

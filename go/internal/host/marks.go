@@ -18,11 +18,11 @@ import (
 type Mark struct {
 	Kind  string // labels or annotations
 	Key   string
-	Value *string // nil: it is removed
+	Value *string // nil: the mark is removed
 }
 
-// Node returns a node with a driver pod or a state label of the driver, as new as the module's own writes; nil if no
-// such node has this name. The caller must not change the object.
+// Node returns the node with this name if it has a driver pod or a state label of the driver; otherwise nil. Node first
+// waits until the watches have shown the module's own writes. The caller must not change the object.
 func (h *Host) Node(ctx context.Context, name string) (*corev1.Node, error) {
 	if err := h.begins(); err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (h *Host) Node(ctx context.Context, name string) (*corev1.Node, error) {
 	return node, nil
 }
 
-// SetMark writes a mark. Errors: the node has changed since it was read, or the server refuses the patch.
+// SetMark writes a mark. It fails if the node has changed since it was read, or if the server refuses the patch.
 func (h *Host) SetMark(ctx context.Context, node *corev1.Node, mark Mark) error {
 	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": node.UID, "resourceVersion": node.ResourceVersion,
 		mark.Kind: map[string]*string{mark.Key: mark.Value}}})
@@ -57,7 +57,7 @@ func (h *Host) SetMark(ctx context.Context, node *corev1.Node, mark Mark) error 
 	return told.refusal("node " + node.Name)
 }
 
-// refusal returns why a patch of the object was not applied; nil if it was applied.
+// refusal returns the reason why a patch of the object was not applied; nil if it was applied.
 func (a answer) refusal(object string) error {
 	switch {
 	case a.err != nil:

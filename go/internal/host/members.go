@@ -30,7 +30,7 @@ type Podless struct {
 	Labels map[string]string
 }
 
-// Members returns the driver pods with their nodes, after catchUp. It sends no other request.
+// Members returns the driver pods with their nodes after it has waited in catchUp. It sends no requests.
 func (h *Host) Members(ctx context.Context) (members []Member, podless []Podless, err error) {
 	if err := h.begins(); err != nil {
 		return nil, nil, err
@@ -70,7 +70,7 @@ func (h *Host) waitForLists(ctx context.Context) error {
 	defer forget()
 	for _, wait := range waits {
 		if err := wait(waiting, patience); err != nil {
-			if ctx.Err() == nil && h.ctx.Err() != nil { // the caller has not cancelled
+			if ctx.Err() == nil && h.ctx.Err() != nil { // the host has ended, and the caller has not canceled the call
 				return ErrClosed
 			}
 			return err
@@ -79,7 +79,7 @@ func (h *Host) waitForLists(ctx context.Context) error {
 	return nil
 }
 
-// read answers the engine's questions until it has no more questions.
+// read reads the driver's nodes, and answers the engine's questions until none is left.
 func (h *Host) read() (engine.Reading, error) {
 	for {
 		reading, err := h.engine.Read(h.options.Clock.Now())
@@ -96,9 +96,9 @@ func (h *Host) read() (engine.Reading, error) {
 	}
 }
 
-// restartOnly calls the predicate to compare the two revisions in the question. The DaemonSet is not considered:
-// DaemonSets and ControllerRevisions arrive on two watches, so the DaemonSet may still have the template that is
-// running.
+// restartOnly calls the predicate with the templates of the two revisions in the question. It does not use the template
+// of the DaemonSet, which arrives through a different watch than the ControllerRevisions: the DaemonSet may still have
+// the template that is running.
 func (h *Host) restartOnly(question engine.Question) engine.Answer {
 	answer := engine.Answer{ID: question.ID}
 	running, err := h.templateOf(question.Running)
@@ -116,7 +116,7 @@ func (h *Host) restartOnly(question engine.Question) engine.Answer {
 	return answer
 }
 
-// templateOf returns the pod template in a ControllerRevision of the driver's namespace. The caller owns it.
+// templateOf returns the pod template in a ControllerRevision of the driver's namespace. The caller owns the result.
 func (h *Host) templateOf(revision string) (*corev1.PodSpec, error) {
 	found, known := h.revisions.find(h.options.Namespace + "/" + revision)
 	if !known {
@@ -178,8 +178,8 @@ func (h *Host) join(reading engine.Reading) (members []Member, podless []Podless
 	return members, podless
 }
 
-// maintenanceOf returns the NodeMaintenance with the name for this node, created by any requestor; nil if it does not
-// exist.
+// maintenanceOf returns the NodeMaintenance that is named after this node, no matter which requestor created it; nil if
+// it does not exist.
 func (h *Host) maintenanceOf(node string) *maintenancev1alpha1.NodeMaintenance {
 	if h.maintenances == nil {
 		return nil

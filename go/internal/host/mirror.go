@@ -17,23 +17,23 @@ type kubernetesObject interface {
 	metav1.Object
 }
 
-// mirror keeps the server's objects of one kind, and reports them in their reduced form. It is the store of a reflector, which calls it from
-// one goroutine.
+// mirror keeps the server's objects of one kind, and passes them on in their reduced form. It is the store of a
+// reflector, which calls it from one goroutine.
 type mirror[T kubernetesObject] struct {
 	kind   string
 	reduce func(T) object
-	// Each returns an error for objects that the engine does not accept.
+	// put and line pass objects to the engine. They fail if the engine does not accept the objects.
 	put  func(list []byte) error
 	line func(line []byte) error
 	// changed is called after a relevant change, but not if only versions changed.
 	changed func()
-	// replaced, if set, is called with an object before and after a change.
+	// replaced, if set, is called with the old and the new state of a changed object.
 	replaced func(before, after T)
 	own      *ownWrites
 
 	mu      sync.Mutex
 	objects map[string]T
-	texts   map[string][]byte // reduced, without versions
+	texts   map[string][]byte // reduced objects, without versions
 	ready   chan struct{}     // closed after the first list
 	failure error             // error of the last list
 	failed  chan struct{}     // closed when failure is set, and then replaced
@@ -67,7 +67,7 @@ func (m *mirror[T]) Replace(objects []any, version string) error {
 	m.mu.Lock()
 	before := m.objects
 	m.mu.Unlock()
-	if m.replaced != nil { // a list contains what the previous watch has missed
+	if m.replaced != nil { // a list shows changes that the previous watch has missed
 		for key, was := range before {
 			if is, known := found[key]; known {
 				m.replaced(was, is)
@@ -92,8 +92,8 @@ func (m *mirror[T]) Replace(objects []any, version string) error {
 }
 
 // putAll passes a list to the engine. The first list is passed object by object, after an empty list. As one document
-// it would need several times its size in the engine's memory, which never shrinks. The engine is not called before
-// this has returned.
+// it would need several times its size in the engine's memory, which never shrinks. Calls wait until the first list is
+// complete, except for the lists of watchDevices.
 func (m *mirror[T]) putAll(items [][]byte, version string) error {
 	select {
 	case <-m.ready:
@@ -143,8 +143,8 @@ func (m *mirror[T]) change(one any, kind string) error {
 	return nil
 }
 
-// take changes the engine and the mirror together: objects that the engine does not accept are also not in the mirror,
-// and no reader sees only one of the changes.
+// take changes the engine and the mirror together. Objects that the engine does not accept do not enter the mirror, and
+// no reader of the mirror sees only one of the two changes.
 func (m *mirror[T]) take(engine func() error, mirror func()) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -175,19 +175,19 @@ func (m *mirror[T]) fail(err error) {
 	m.failed = make(chan struct{})
 }
 
-// waiter returns after the first list. It returns an error earlier if ctx ends. While no list has succeeded, it also
-// returns an error in two cases: if an attempt fails that started or ended after the waiter was created, or if earlier
-// attempts have failed and patience ends before the next attempt.
+// waiter waits for the first list. It returns an error if ctx ends first, or if an attempt to list fails after the
+// waiter was created. If an earlier attempt has failed, the waiter also returns an error when patience ends before the
+// next attempt.
 type waiter func(ctx, patience context.Context) error
 
-const attemptMax = 10 * time.Second // time that a call waits for the next attempt after a failed one
+const attemptMax = 10 * time.Second // maximum time that a call waits for the next attempt after a failed one
 
 func (m *mirror[T]) waiter() waiter {
 	m.mu.Lock()
 	failed, before := m.failed, m.failure
 	m.mu.Unlock()
 	return func(ctx, patience context.Context) error {
-		if before == nil { // the first attempt may take a long time, for example with a low rate
+		if before == nil { // the first attempt may take a long time, for example with a low rate limit
 			patience = ctx
 		}
 		select {

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	intervalsMax = 3 // without a call, until an order ends
+	intervalsMax = 3 // without a call, after which an order ends
 	pauseMin     = 100 * time.Millisecond
-	// Changes within this time after a round are collected for the next one.
+	// Changes are collected for some time after a round, so that the next round handles them together.
 	gatherFactor = 4 // times the duration of the round
 	gatherMax    = 50 * time.Millisecond
 )
@@ -22,12 +22,11 @@ const (
 // ErrClosed is the error of a Host that has ended. The next BuildState creates a new Host.
 var ErrClosed = errors.New("the upgrade manager is closed")
 
-// order is a policy for some nodes, which is applied again whenever something changes. Its fields are guarded by
-// Host.mu.
+// order applies a policy to some nodes, and applies it again whenever something changes. Its fields are guarded by Host.mu.
 //
-// It remains after all its nodes are done. The operator's own watch and the module's watch are two streams, so a call
-// for a new driver may be served before the module has seen the new driver. The order then carries out the call;
-// otherwise the nodes would wait for the next call.
+// An order remains after all of its nodes are done. The operator's own watch and the module's watch are two streams, so
+// the operator may make a call for a new driver before the module has seen the new driver. The remaining order then
+// starts the upgrade; otherwise the nodes would wait for the next call.
 type order struct {
 	ctx    context.Context // context of the call: nothing is sent after its end
 	forget func() bool
@@ -35,35 +34,37 @@ type order struct {
 	nodes  map[string]bool
 	names  []byte
 	policy []byte // nil: the nodes are released
-	once   bool   // no order is left behind
+	once   bool   // the order ends when its first pass is complete
 	until  time.Time
 	wakeAt time.Time // zero if nothing is scheduled
 	ended  bool
-	void   bool // another policy has replaced it: requests that a pass has not sent yet are dropped
-	// Reason why no further node starts; empty if nodes start. It is never reset, because the next call creates a new order.
+	void   bool // replaced by an order with another policy: requests that were not sent yet are dropped
+	// Reason why no further node starts; empty if nodes may start. It is never reset, because the next call creates a
+	// new order.
 	held string
 
 	findings map[engine.Finding]noted // findings of the last pass
 
-	// The call waits only for the nodes that the first pass has started. Later work, such as a rollout over hundreds of nodes, must not block
-	// the operator.
-	begun  map[string]bool // these nodes: whether one is still in progress; nil before the first pass
-	heard  map[string]bool // nodes with a known outcome: later outcomes belong to a later pass
+	// The call waits only for the requests of the first pass. Later work, such as a rollout over hundreds of nodes,
+	// must not block the operator.
+	begun  map[string]bool // nodes of the first pass: true while their requests are in progress; nil before this pass
+	heard  map[string]bool // nodes with a known outcome: further outcomes belong to later passes
 	done   chan struct{}   // closed, and set to nil, once the call may return
-	errors []error         // for the call
+	errors []error         // errors that the call returns
 }
 
 // Part contains the nodes of a call.
 type Part struct {
-	Owner string // each owner has its own rollout; empty: the part has no owner
+	Owner string // owner, with a separate rollout; empty: the part has no owner
 	Nodes []string
-	// Nodes without a driver pod when the others were read. They stay in an order of the same owner with the same policy.
+	// Nodes that had no driver pod when the state was read. If an order of the same owner and with the same policy contains
+	// them, the new order takes them over.
 	Podless []string
 }
 
-// Apply makes one pass over these nodes, and leaves an order that continues the work. It waits only until the requests
-// of the pass have responses. Errors: objects that the engine does not accept, and up to three refused requests of that
-// pass. once: leaves no order.
+// Apply makes one pass over these nodes, and leaves an order that continues the work, unless once is set. It returns
+// when the requests of the pass have responses. Errors: the engine does not accept the objects or the policy, or
+// requests of the pass fail; at most three of these failures are reported.
 func (h *Host) Apply(ctx context.Context, part Part, policy []byte, once bool) error {
 	return h.order(ctx, part, policy, once)
 }
@@ -84,7 +85,7 @@ func (h *Host) order(ctx context.Context, part Part, policy []byte, once bool) e
 		made.nodes[node] = true
 	}
 	h.mu.Lock()
-	if h.Closed() { // finish, which ends the orders, takes the lock after this or has had it
+	if h.Closed() { // otherwise finish, which has not had the lock yet, ends the new order
 		h.mu.Unlock()
 		return ErrClosed
 	}
@@ -106,10 +107,11 @@ func (h *Host) order(ctx context.Context, part Part, policy []byte, once bool) e
 	return errors.Join(made.errors...)
 }
 
-// replace replaces the orders that contain one of the nodes. They end completely, because the engine would split a part
-// that has lost a node, and count each piece separately. Work that another policy has started, and that still waits for
-// its turn, is not sent. The caller did not decide about a podless node, because its state does not contain it: orders
-// of the same policy for that node stay. If a state contains only podless nodes, the call applies to these nodes.
+// replace adds an order, and ends the orders that contain one of its nodes. Such orders end completely: if one only
+// lost a node, the engine would split its part and count each piece separately. Requests that were created under
+// another policy, and that still wait for their turn, are not sent. Podless nodes are not in the caller's state, so the
+// call does not exclude them: the new order takes them over from orders of the same owner and policy. If the state
+// contains only podless nodes, the orders of these nodes are replaced.
 func (h *Host) replace(made *order, podless []string) {
 	named := made.nodes
 	if len(named) == 0 {
@@ -118,7 +120,7 @@ func (h *Host) replace(made *order, podless []string) {
 			named[node] = true
 		}
 	}
-	// This also applies to orders that have ended, or whose pass is in progress.
+	// Orders that have ended may still have tasks. An order whose pass is in progress may be about to create tasks.
 	for task := range h.underWay {
 		if named[task.node] && !task.order.isLike(made) {
 			task.withdraw()
@@ -161,7 +163,7 @@ func keysOf(of map[string]bool) []string {
 	return keys
 }
 
-// name updates the document with the names of the nodes after each change of the nodes.
+// name updates the document with the names of the nodes. It must be called after each change of nodes.
 func (o *order) name() { o.names = engine.Part{Owner: o.owner, Names: keysOf(o.nodes)}.Text() }
 
 // isLike reports whether both orders have the same owner and policy.

@@ -13,28 +13,30 @@ import (
 	"driverupgrade.example/go/internal/engine"
 )
 
-// Longest time that a call waits for the watches to show the module's own writes. A watch usually shows a write within milliseconds.
+// Maximum time that a call waits for the watches to show the module's own writes. A watch usually shows a write within
+// milliseconds.
 const ownWritesMax = 5 * time.Second
 
-// ownWrites contains the module's writes to the objects of one kind that the watch of this kind has not shown yet.
-// Operators are woken by their own watch, which may be ahead of the module's. They must not get a state that is older
-// than the change that woke them.
+// ownWrites contains the module's writes to the objects of one kind that the watch of this kind has not shown yet. An
+// operator is woken by its own watch, which may be ahead of the module's watch. It must not get a state that is older
+// than the change that woke it.
 type ownWrites struct {
 	mu      sync.Mutex
 	version string // resourceVersion of the newest object that the watch has shown
 	pending map[*ownWrite]bool
 }
 
-// ownWrite is one request that changes an object. A nil *ownWrite is a request whose effect no watch shows.
+// ownWrite is one request that changes an object. A nil *ownWrite stands for a request whose effect no watch shows.
 type ownWrite struct {
 	of      *ownWrites
 	version string        // resourceVersion in the response; empty before the response
-	shown   chan struct{} // closed when nothing is left to wait for
+	shown   chan struct{} // closed when no call has to wait for this write any longer
 }
 
 func newOwnWrites() *ownWrites { return &ownWrites{pending: map[*ownWrite]bool{}} }
 
-// sent is called just before the request is sent: an operator's watch may show the change before the response arrives.
+// sent is called just before the request is sent, because an operator's watch may show the change before the response
+// arrives.
 func (w *ownWrite) sent() {
 	if w == nil {
 		return
@@ -55,7 +57,7 @@ func (w *ownWrite) answered(told answer) {
 	w.of.settle(w)
 }
 
-// show is called after the mirror has an object of this version.
+// show is called after the mirror has stored an object of this version.
 func (o *ownWrites) show(version string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -67,8 +69,8 @@ func (o *ownWrites) show(version string) {
 	}
 }
 
-// settle drops a write with a response if nothing is left to wait for: the watch has shown it, or the response contains
-// no version.
+// settle drops a write that has a response if no call has to wait for it any longer: the watch has shown the write, or
+// the response contains no version.
 func (o *ownWrites) settle(write *ownWrite) {
 	order, err := resourceversion.CompareResourceVersion(o.version, write.version)
 	if !o.pending[write] || (err == nil && order < 0) {
@@ -78,7 +80,7 @@ func (o *ownWrites) settle(write *ownWrite) {
 	close(write.shown)
 }
 
-// waiting returns the writes that the watch has not shown.
+// waiting returns the writes that the watch has not shown yet.
 func (o *ownWrites) waiting() (writes []*ownWrite) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"driverupgrade.example/go/internal/engine"
 )
 
-// answered returns the response of a server that names this version of the object.
+// answered returns a server's response with this version of the object.
 func answered(status int, version string) answer {
 	return answer{status: status, body: fmt.Appendf(nil, `{"kind":"Node","metadata":{"resourceVersion":%q}}`, version)}
 }

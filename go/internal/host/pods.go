@@ -11,13 +11,13 @@ import (
 	"driverupgrade.example/go/internal/engine"
 )
 
-// podFollower keeps all pods on one node while the engine needs them: a list, followed by a watch.
+// podFollower lists and watches all pods on one node while the engine needs them.
 type podFollower struct {
 	host  *Host
 	node  string
 	owner string // owner of the part that needs the pods
 	end   context.CancelFunc
-	// Time after which the pods are no longer needed, unless an order needs them. Used by the goroutine that runs the
+	// Time after which the pods are no longer needed, unless an order still needs them. Used by the goroutine that runs the
 	// rounds.
 	until time.Time
 
@@ -39,7 +39,7 @@ func (h *Host) followPods(node, owner string, until time.Time) *podFollower {
 	return f
 }
 
-// stop returns once no further pods are passed to the engine.
+// stop ends the watch. After it returns, no further pods are passed to the engine.
 func (f *podFollower) stop() {
 	f.end()
 	f.mu.Lock()
@@ -89,7 +89,7 @@ func (f *podFollower) Bookmark(version string) error {
 	return nil
 }
 
-// put passes the pods to the engine unchanged.
+// put passes the known pods to the engine in their reduced form, with the UIDs of the pods that use the driver.
 func (f *podFollower) put() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -123,8 +123,8 @@ func (f *podFollower) fail(err error) {
 	f.host.ring()
 }
 
-// outdated passes the engine the last list of a node whose pods it needs, and reports whether a new list is needed. The engine may have
-// received that list before the node was cordoned.
+// outdated passes the known pods to the engine again, and reports whether a new list is needed. The engine may have
+// received the pods before the node was cordoned.
 func (f *podFollower) outdated() bool {
 	f.mu.Lock()
 	listed := f.listed
@@ -138,7 +138,8 @@ func (f *podFollower) outdated() bool {
 	return f.stale
 }
 
-// follow watches exactly the pods that the engine needs. owner and until belong to the order of the pass.
+// follow starts and stops watches of pods, so that they match the nodes whose pods the engine needs. owner and until
+// belong to the order of the pass.
 func (h *Host) follow(pass engine.Pass, owner string, until time.Time) {
 	interest := map[string]bool{}
 	for _, node := range pass.PodInterest {

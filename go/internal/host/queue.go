@@ -8,31 +8,31 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// queue assigns turns to requests at the limiter's rate, with a limit on concurrent requests. Nodes in progress go
-// first, but the others get every fifth turn. A turn is assigned only when it is due, so that an urgent request can
-// still pass others that wait for the limiter.
+// queue assigns turns to requests at the limiter's rate, with a limit on concurrent requests. Urgent requests go first,
+// but the others get every fifth turn. A turn is assigned only when it is due, so that an urgent request can still
+// overtake others that wait for the limiter.
 type queue struct {
 	limiter flowcontrol.RateLimiter // nil: no limit
-	slots   chan struct{}           // concurrent requests
+	slots   chan struct{}           // one element for each concurrent request
 
 	mu      sync.Mutex
 	urgent  []*turn
 	others  []*turn
-	row     int                // turns of the urgent while others have waited
+	row     int                // consecutive turns of urgent requests while others have waited
 	serving bool               // a goroutine assigns turns, because a request waits
-	forget  context.CancelFunc // ends its wait for the limiter
+	forget  context.CancelFunc // ends that goroutine's wait for the limiter
 }
 
 const rowMax = 4
 
-// turn receives exactly one value: nil, or the error because of which there will be no turn.
+// turn receives exactly one value: nil when the request may be sent, or the error that prevents it from being sent.
 type turn chan error
 
 func newQueue(limiter flowcontrol.RateLimiter, most int) *queue {
 	return &queue{limiter: limiter, slots: make(chan struct{}, most), forget: func() {}}
 }
 
-// wait returns when the request may be sent; done must be called after its response.
+// wait returns when the request may be sent. The caller must call done after the response.
 func (q *queue) wait(ctx context.Context, urgent bool) (done func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (q *queue) wait(ctx context.Context, urgent bool) (done func(), err error) 
 	}
 	q.leave(&mine)
 	select {
-	case err := <-mine: // its turn had come in the meantime, and no other request has it
+	case err := <-mine: // the turn was assigned in the meantime: free its slot
 		if err == nil {
 			q.free()
 		}
@@ -73,7 +73,7 @@ func (q *queue) waiting() int {
 
 func (q *queue) free() { <-q.slots }
 
-// leave removes a request that no longer waits. If no request is left, nothing waits for the limiter either.
+// leave removes a request that no longer waits. If no request is left, it also ends the wait for the limiter.
 func (q *queue) leave(gone *turn) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -127,8 +127,8 @@ func (q *queue) first() (next *turn) {
 	return next
 }
 
-// limit waits for the limiter while any request waits. idle: no request waits, and the next request starts serve again.
-// Without a token, no turn is assigned.
+// limit waits for a token of the limiter while any request waits. It returns idle if no request waits any longer; the
+// next request then starts serve again. It returns an error if the limiter provides no token.
 func (q *queue) limit() (idle bool, err error) {
 	if q.limiter == nil {
 		return false, nil

@@ -8,10 +8,10 @@ import (
 )
 
 // run makes a round whenever something has changed, or a round is due. A round checks all nodes, and changes come in
-// bursts, so changes are collected for a moment before the next round. This pause grows with the cost of the round: in
-// a small cluster it is hardly noticeable. If changes arrive all the time, rounds of up to 12 ms use at most a fifth of
-// a processor. Longer rounds use more, because the pause is at most 50 ms: rounds of 50 ms use half of a processor.
-// Calls of the operator do not wait for the pause.
+// bursts. Therefore run pauses before the next round to collect changes. The pause grows with the duration of the
+// round: in a small cluster it is hardly noticeable. If changes arrive all the time, rounds of up to 12 ms use at most
+// a fifth of a processor. Longer rounds use more, because the pause is at most 50 ms: rounds of 50 ms use half of a
+// processor. Calls of the operator do not wait for the pause.
 func (h *Host) run() {
 	defer h.finish()
 	for {
@@ -32,15 +32,15 @@ func (h *Host) run() {
 	}
 }
 
-// gather waits for a moment, unless an operator makes a call. If the bell rings in the meantime, the ring is handled
-// afterwards.
+// gather waits for a moment, but returns early if the operator makes a call. A ring of the bell in the meantime
+// triggers the next round.
 func (h *Host) gather(moment time.Duration) {
-	timer := time.NewTimer(moment) // real time, because a test's clock stands still
+	timer := time.NewTimer(moment) // real time, because the clock of a test stands still
 	defer timer.Stop()
 	select {
 	case <-h.ctx.Done():
 	case <-h.ordered:
-		h.ring() // it is heard once only
+		h.ring() // replaces the signal that was received here
 	case <-timer.C:
 	}
 }
@@ -54,7 +54,7 @@ func (h *Host) finish() {
 	h.orders = nil
 	h.mu.Unlock()
 	h.running.Wait()
-	h.settle() // the responses since the last round
+	h.settle() // reports the responses since the last round
 	close(h.events)
 	h.engine.Close()
 	if h.options.Ended != nil {
@@ -68,7 +68,7 @@ func (h *Host) round() time.Duration {
 	idle := intervalsMax * h.options.Interval
 	h.mu.Lock()
 	for _, o := range h.orders {
-		if o.done != nil { // a call is counted until it returns
+		if o.done != nil { // a call that has not returned keeps the order alive
 			h.calledAt, o.until = now, now.Add(idle)
 		}
 		if err := o.ctx.Err(); err != nil || now.After(o.until) {
@@ -95,7 +95,7 @@ func (h *Host) round() time.Duration {
 
 // rest ends the watches of pods on nodes that have not been in an order for three intervals. Otherwise the engine would
 // request these pods indefinitely, because no pass would drop them. The watches outlive an order whose context has
-// ended: if each call has its own context, the next call finds the pods.
+// ended, so that the next call finds the pods even if each call has its own context.
 func (h *Host) rest(now time.Time) {
 	h.mu.Lock()
 	left := map[string][]string{} // by owner
@@ -119,7 +119,7 @@ func (h *Host) rest(now time.Time) {
 		before := len(h.followers)
 		h.follow(found, owner, now)
 		if len(h.followers) < before {
-			h.ring() // the engine may still need them for an order: its next pass then follows them again
+			h.ring() // an order may still need these pods: its next pass then follows them again
 		}
 	}
 }
@@ -130,7 +130,7 @@ func (h *Host) pause(longest time.Duration) time.Duration {
 	now := h.options.Clock.Now()
 	wait := longest
 	if due := h.calledAt.Add(longest).Sub(now) + pauseMin; len(h.orders) == 0 && (h.reading == 0 || due > 0) {
-		wait = min(wait, due) // the end of the host
+		wait = min(wait, due) // when the host ends
 	}
 	for _, follower := range h.followers {
 		wait = min(wait, follower.until.Sub(now)+pauseMin)
@@ -175,7 +175,7 @@ func (h *Host) pass(o *order) {
 		h.follow(found, o.owner, o.until)
 	}
 	if o.begun == nil {
-		h.settle() // a node may be in this pass because a request of an order before has just ended: such a failure does not belong to this call
+		h.settle() // a request of an earlier order may just have failed, and this failure does not belong to the call
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

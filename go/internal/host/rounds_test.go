@@ -15,7 +15,7 @@ import (
 	"driverupgrade.example/go/internal/fakecluster"
 )
 
-// late reports a failed request of an earlier order while a pass with the same node is being made.
+// late reports a failed request of an earlier order during a pass over the same node.
 type late struct {
 	engine.Engine
 	ended *atomic.Pointer[engine.Outcome]
@@ -143,7 +143,7 @@ func TestACallHearsOfTheFirstRequestOfANodeAndOfNoLaterOnes(t *testing.T) {
 	}
 }
 
-// heavy takes time for a pass, like an engine with many nodes.
+// heavy is an engine whose passes take time, as with many nodes.
 type heavy struct {
 	engine.Engine
 	passes *atomic.Int64
@@ -175,7 +175,8 @@ func TestChangesThatComeInABurstShareRounds(t *testing.T) {
 		h.ring()
 		time.Sleep(between)
 	}
-	// A round takes at least 5 ms and then gathers for 20 ms: one round every 25 ms. Without gathering there would be more than twice as many.
+	// A round takes at least 5 ms and then gathers for 20 ms: one round every 25 ms. Without gathering, there would be
+	// more than twice as many rounds.
 	made := passes.Load() - before
 	most := int64(time.Since(began)/(passTime*(1+gatherFactor))) + 2
 	if made == 0 || made > most {

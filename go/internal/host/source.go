@@ -31,12 +31,13 @@ type source struct {
 	resource   string
 	labels     string
 	fields     fields.Selector
-	streams    *atomic.Bool // one request in place of two; false: the server has refused it
+	streams    *atomic.Bool // whether to list and watch with one request; false after the server has refused such a request
 }
 
-// relistPauses returns the pauses before a new list after a change that the store refused. The store may refuse an object permanently.
+// relistPauses returns the pauses before a new list after the store has refused a change. The pauses grow, because the
+// store may refuse an object permanently.
 func relistPauses(clock clock.Clock) wait.DelayFunc {
-	const healthy = 5 * time.Minute // without a refusal: the pauses start with the shortest again
+	const healthy = 5 * time.Minute // time without a refusal after which the pauses start with the shortest again
 	return wait.Backoff{Duration: time.Second, Factor: 2, Steps: 7, Cap: time.Minute}.DelayWithReset(clock, healthy)
 }
 
@@ -53,26 +54,28 @@ func (s source) get(options metav1.ListOptions) *rest.Request {
 		VersionedParams(&options, s.parameters)
 }
 
-// listWatch also gets the list through the watch, unless the server has refused this: then it lists, and starts the
-// watch at the version of the list.
+// listWatch gets the first list through the watch, unless the server has refused such a watch. It then lists
+// separately, and starts the watch at the version of the list.
 type listWatch struct {
 	*cache.ListWatch
 	streams *atomic.Bool
 }
 
-// IsWatchListSemanticsUnSupported is called by a reflector before it starts.
+// IsWatchListSemanticsUnSupported reports whether a reflector must list separately. The reflector calls it before it
+// starts.
 func (l listWatch) IsWatchListSemanticsUnSupported() bool {
 	return !l.streams.Load()
 }
 
-// follow keeps the store up to date until ctx ends, and calls failed for each list that fails. A reflector drops a change that the store
-// refuses, logs an error, and continues. Here another reflector starts with a new list.
+// follow keeps the store up to date until ctx ends, and calls failed for each list that fails. If the store refuses a
+// change, a reflector only logs an error and continues without the change. Therefore follow then starts another
+// reflector, which begins with a new list.
 func (s source) follow(ctx context.Context, log logr.Logger, store cache.ReflectorStore, failed func(error)) {
 	quiet, pause := log.V(1), relistPauses(clock.RealClock{})
 	for ctx.Err() == nil {
 		one, anew := context.WithCancel(klog.NewContext(ctx, quiet))
 		checked := checkedStore{store, func(err error) {
-			if ctx.Err() == nil { // else the host has ended
+			if ctx.Err() == nil { // otherwise the host has ended
 				log.Error(err, "a change was not accepted; listing all objects again", "resource", s.resource)
 			}
 			anew()
@@ -109,22 +112,23 @@ func (s source) listWatch(failed func(error)) listWatch {
 				if err == nil {
 					events.Stop()
 				}
-				return nil, io.EOF // an end like any other, and nothing for the log
+				return nil, io.EOF // the normal end of a watch, which is not logged
 			case err == nil:
 				return lightened(events), nil
 			case options.SendInitialEvents == nil:
 			case apierrors.IsInvalid(err):
 				s.streams.Store(false)
 			case utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err):
-				failedBy(err) // a reflector requests such a watch again and again, and never lists; after other failures it lists immediately
+				failedBy(err) // after these errors a reflector retries the watch, and never lists; after other errors it lists immediately
 			}
 			return events, err
 		},
 	}}
 }
 
-// lightWatch removes the unused fields of its objects, which are most of a node's size: a watch that starts with a list
-// holds all objects in memory at the same time. (watch.Filter does not end while it has an event that no reader takes.)
+// lightWatch removes unused fields from its objects, because a watch that starts with a list holds all objects in
+// memory at the same time. In a node, these fields are most of its size. (watch.Filter would not end while an event
+// waits for a reader.)
 type lightWatch struct {
 	watch.Interface
 	events  chan watch.Event
@@ -183,7 +187,7 @@ func (s checkedStore) Add(one any) error    { return s.checked(s.ReflectorStore.
 func (s checkedStore) Update(one any) error { return s.checked(s.ReflectorStore.Update(one)) }
 func (s checkedStore) Delete(one any) error { return s.checked(s.ReflectorStore.Delete(one)) }
 
-// Bookmark is for stores that need the version.
+// Bookmark passes the version on to stores that need it.
 func (s checkedStore) Bookmark(version string) error {
 	if wants, ok := s.ReflectorStore.(cache.ReflectorBookmarkStore); ok {
 		return wants.Bookmark(version)

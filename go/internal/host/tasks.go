@@ -14,13 +14,13 @@ import (
 	"driverupgrade.example/go/internal/engine"
 )
 
-// task is the work that a pass has started on a node.
+// task is the work that a pass has started for a node.
 type task struct {
 	order    *order
 	node     string
-	starts   bool            // it begins an upgrade
-	urgent   bool            // its requests start or continue an upgrade, so that workloads have one node less until they are sent
-	queued   context.Context // ended: what has not had its turn yet is not sent
+	starts   bool            // it starts an upgrade
+	urgent   bool            // its requests start or continue an upgrade, during which workloads have one node less
+	queued   context.Context // after its end, requests that have not had their turn are not sent
 	withdraw context.CancelFunc
 }
 
@@ -30,7 +30,7 @@ func (h *Host) begin(o *order, found engine.Pass) {
 	if first {
 		o.begun, o.heard = map[string]bool{}, map[string]bool{}
 	}
-	// Uses the engine's states, because the engine has the response before the watch shows the change.
+	// Use the engine's states, because the engine receives the response before the watch shows the change.
 	urgent, starts := map[string]bool{}, map[string]bool{}
 	for _, plan := range found.Plans {
 		starts[plan.Node] = !isInProgress(plan.State) && slices.ContainsFunc(plan.Path, isInProgress)
@@ -47,16 +47,16 @@ func (h *Host) begin(o *order, found engine.Pass) {
 		started := &task{order: o, node: node, starts: starts[node], urgent: urgent[node]}
 		started.queued, started.withdraw = context.WithCancel(o.ctx)
 		h.underWay[started] = true
-		if o.void || (o.policy != nil && !o.nodes[node]) || (o.held != "" && started.starts) { // changed while the pass was being made
+		if o.void || (o.policy != nil && !o.nodes[node]) || (o.held != "" && started.starts) { // the order has changed during the pass
 			started.withdraw()
 		}
 		h.running.Go(func() { h.serve(started) })
 	}
 }
 
-// serve sends a node's requests in sequence. After the end of the order's context, it reports all remaining requests as
-// not sent, so that the engine can finish with them. After the task was withdrawn, it does so for requests that still
-// wait for their turn.
+// serve sends a node's requests in sequence. After the order's context has ended, it reports all remaining requests as
+// not sent, so that the engine can finish with them. After the task was withdrawn, it does the same for requests that
+// still wait for their turn.
 func (h *Host) serve(t *task) {
 	node := t.node
 	defer func() {
@@ -93,7 +93,7 @@ func (h *Host) serve(t *task) {
 		}
 		switch {
 		case told.err == nil:
-		case ctx.Err() != nil: // the operator goes
+		case ctx.Err() != nil: // the operator stops
 			h.log.V(1).Info("A request has no response, because the operator stops", "node", node, "verb", request.Verb, "target", request.Target)
 		case t.queued.Err() != nil && told.status == engine.NotSent:
 			h.hear(t.order, node) // caused by the operator, so it is not a failure
@@ -108,16 +108,16 @@ func (h *Host) serve(t *task) {
 	}
 }
 
-// beginLedger starts to send the requests of the ledger, if the pass has any. Every pass must be checked, because the
-// engine announces them only once.
+// beginLedger starts to send the requests of the ledger, if the pass has any. It must be called for every pass, because
+// the engine announces these requests only once.
 func (h *Host) beginLedger(ctx context.Context, found engine.Pass) {
 	if slices.Contains(found.Work, engine.LedgerWork) {
 		h.running.Go(func() { h.serveLedger(ctx) })
 	}
 }
 
-// serveLedger sends the requests of the ledger in sequence, but stops when ctx ends. The next round uses the changes
-// that they made.
+// serveLedger sends the requests of the ledger in sequence until ctx ends. The next round uses the changes that they
+// made.
 func (h *Host) serveLedger(ctx context.Context) {
 	defer h.ring()
 	ctx, cancel := context.WithCancel(ctx)
@@ -142,8 +142,8 @@ func (h *Host) serveLedger(ctx context.Context) {
 	}
 }
 
-// unmarks reports whether the request removes the node's state label, and notes this, so that the removal is attributed
-// to the engine.
+// unmarks reports whether the request removes the node's state label. It records such a request, so that the removal is
+// attributed to the engine.
 func (h *Host) unmarks(node string, request engine.Request) bool {
 	if request.Verb != http.MethodPatch || !strings.Contains(request.Body, strconv.Quote(h.options.Identity.stateLabel())+":null") {
 		return false
@@ -162,8 +162,8 @@ func isInProgress(state string) bool {
 	return true
 }
 
-// settle reports outcomes as Events, in the log, and to the calls that wait. Calls whose requests have all been
-// answered return.
+// settle reports the outcomes of requests as Events, in the log, and to waiting calls. Calls whose requests all have
+// responses return.
 func (h *Host) settle() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -212,7 +212,7 @@ func (h *Host) settle() {
 	h.dropEnded()
 }
 
-// record runs in its own goroutine: a recorder that blocks delays only Events.
+// record passes Events to the recorder. It runs in its own goroutine, so that a recorder that blocks delays only Events.
 func (h *Host) record() {
 	for event := range h.events {
 		h.options.Recorder.Event(subjectOf(event), event.Type, event.Reason, event.Message)

@@ -7,13 +7,13 @@ import (
 )
 
 const (
-	zoneYears = 3 // years of offsets that the engine gets
-	// Time before the end of the offsets at which new offsets are passed to the engine. A window may open more than a year
-	// from now.
+	zoneYears = 3 // years of offsets that are passed to the engine
+	// New offsets are passed to the engine when the old ones end within this time. It is this long because a window may
+	// open         // more than a year from now.
 	zoneReserve = 2 * 365 * 24 * time.Hour
 )
 
-// putTimeZones passes the time zones that the policy names to the engine. Errors: this machine does not know one of
+// putTimeZones passes the time zones that the policy names to the engine. It fails if this machine does not know one of
 // them.
 func (h *Host) putTimeZones(policy []byte, now time.Time) error {
 	for _, name := range timezones.ZonesOf(policy) {

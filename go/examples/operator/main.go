@@ -1,5 +1,5 @@
-// Rolls the NVIDIA driver across the nodes of a cluster, with flags of gpu_operator: an operator with controller-runtime on this
-// module, in one file.
+// Command operator upgrades the NVIDIA driver on the nodes of a cluster. It uses controller-runtime and this module,
+// takes flags of gpu_operator, and consists of one file.
 package main
 
 import (
@@ -70,7 +70,7 @@ func main() {
 }
 
 func run(ctx context.Context, stop context.CancelCauseFunc) error {
-	config, err := ctrl.GetConfig() // has the flag --kubeconfig; without it, the cluster in which this pod runs
+	config, err := ctrl.GetConfig() // from the flag --kubeconfig, or for the cluster in which this pod runs
 	if err != nil {
 		return err
 	}
@@ -140,8 +140,8 @@ type reconciler struct {
 	stop     context.CancelCauseFunc
 }
 
-// Reconcile applies the policy. The state manager does later work on its own. Neither call sends anything if nothing is
-// due.
+// Reconcile applies the policy. Between calls, the state manager continues the upgrade on its own. BuildState and
+// ApplyState send no requests if nothing is due.
 func (r *reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	state, err := r.states.BuildState(ctx, *namespace, r.selected)
 	if err != nil {

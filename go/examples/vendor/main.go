@@ -1,6 +1,6 @@
-// Rolls the FPGA driver of Acme, a vendor with its own domain, across the nodes of a cluster: canaries first, an
-// approval, and a window at night in Berlin (policy.yaml). It is an operator with controller-runtime on this module, in
-// one file.
+// Command vendor upgrades the FPGA driver of Acme, a vendor with its own domain, on the nodes of a cluster. Its policy
+// has canaries, an approval, and a window at night in Berlin (policy.yaml). It uses controller-runtime and this module,
+// and consists of one file.
 package main
 
 import (
@@ -11,7 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"time"
-	_ "time/tzdata" // the time zones of windows, in images without zone files
+	_ "time/tzdata" // time zones for windows, in images without zone files
 
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
@@ -52,7 +52,7 @@ func main() {
 
 func run(ctx context.Context) error {
 	ctrl.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(os.Stdout, nil)))
-	config, err := ctrl.GetConfig() // has the flag --kubeconfig; without it, the cluster in which this pod runs
+	config, err := ctrl.GetConfig() // from the flag --kubeconfig, or for the cluster in which this pod runs
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func run(ctx context.Context) error {
 	return operator.Start(ctx)
 }
 
-// usesDevice reports whether the pod must leave the node before its driver does.
+// usesDevice reports whether the pod uses a device, and must therefore leave the node before the driver does.
 func usesDevice(pod corev1.Pod) bool {
 	return upgrade.DeviceUse{IsDevice: func(name corev1.ResourceName) bool { return name == device }}.Filter(pod)
 }
@@ -111,8 +111,8 @@ func (r *reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	return ctrl.Result{RequeueAfter: *interval}, err
 }
 
-// tell logs the progress of the rollout if it has changed. An operator with a custom resource would write it to the resource's
-// status.
+// tell logs the progress of the rollout if it has changed. An operator with a custom resource would write the progress
+// to the resource's status.
 func (r *reconciler) tell() {
 	rollout, found := r.states.Rollout()
 	if !found {

@@ -6,7 +6,7 @@ package engine
 #cgo LDFLAGS: -ldriverupgrade_c
 #include "driverupgrade/c/driverupgrade.h"
 
-// Documents are passed as two arguments, because Go does not pass structs with pointers into its memory.
+// Each document is passed as two arguments, because Go does not pass structs with pointers into its memory.
 #define TEXT(name) const char *name, size_t name##_size
 #define STR(name) ((du_str){name, name##_size})
 
@@ -51,7 +51,7 @@ func newBackend(options []byte) (backend, error) {
 	return made, nil
 }
 
-// span returns the location of the bytes, which are read only during the call.
+// span returns the address and the size of the bytes. C reads them only during the call.
 func span(text []byte) (*C.char, C.size_t) {
 	return (*C.char)(unsafe.Pointer(unsafe.SliceData(text))), C.size_t(len(text))
 }

@@ -22,14 +22,15 @@ type Options struct {
 	Devices            []string   `json:"devices,omitempty"` // names of DRA drivers
 }
 
-// Ledger names the ConfigMap with the grants and the record of a rollout, and its part if several operators share it.
+// Ledger names the ConfigMap with the grants and the record of a rollout. If several operators share the ConfigMap,
+// Owner names the operator's part.
 type Ledger struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	Owner     string `json:"owner,omitempty"`
 }
 
-// Identity names the driver whose keys the nodes have.
+// Identity names the driver, for the keys of its labels and annotations.
 type Identity struct {
 	Domain string `json:"domain"`
 	Driver string `json:"driver"`
@@ -43,7 +44,7 @@ type Requestor struct {
 	ResourceNameFilters []string `json:"resourceNameFilters,omitempty"`
 }
 
-// UsesDriver contains the UIDs of the pods of a node that use the driver.
+// UsesDriver lists the pods on a node that use the driver, by UID.
 type UsesDriver struct {
 	UIDs   []string   `json:"uids"`
 	Errors []PodError `json:"errors"`
@@ -55,7 +56,7 @@ type PodError struct {
 	Error string `json:"error"`
 }
 
-// Reading contains the driver's nodes, and the questions for the host.
+// Reading contains the driver's nodes, and the questions that the host must answer.
 type Reading struct {
 	Nodes     []ReadNode
 	Questions []Question
@@ -69,8 +70,8 @@ type ReadNode struct {
 	DriverPods []string
 }
 
-// Question asks whether a driver pod, as namespace/name, only needs a restart. It names the ControllerRevisions of both
-// revisions, which may differ from those that the DaemonSet has now.
+// Question asks whether a driver pod, as namespace/name, only needs a restart. Running and Wanted name the
+// ControllerRevisions of the two revisions. The template that the DaemonSet has now may differ from both.
 type Question struct {
 	ID      string
 	Kind    string
@@ -86,7 +87,7 @@ type Part struct {
 	Names []string `json:"names"`
 }
 
-// Text returns the document of the part.
+// Text returns the part as a document of the C interface.
 func (p Part) Text() []byte {
 	var document any = p
 	if p.Owner == "" {
@@ -105,7 +106,7 @@ type Answer struct {
 	RevisionUnknown bool `json:"revisionUnknown,omitempty"`
 }
 
-// LedgerWork stands for the ledger in Work, Next and Answer.
+// LedgerWork replaces the name of a node in Work, Next and Answer, and means the ledger.
 const LedgerWork = ""
 
 // Pass is the result of one pass.
@@ -146,13 +147,15 @@ type Rollout struct {
 	Closed   *Gate // reason why no node starts at this time
 }
 
-// RolloutGangs counts gangs with pods on waiting nodes, and the units in which these nodes start. Interruptions counts the interruptions
-// that the policy causes, and ByName those that the order of names would cause.
+// RolloutGangs counts gangs with pods on waiting nodes, and the units in which these nodes start. Interruptions counts
+// the interruptions that the policy is expected to cause. ByName counts the interruptions if nodes started in the order
+// of their names.
 type RolloutGangs struct {
 	Gangs, Units, Interruptions, ByName int
-	// Interrupted counts the gangs that this process has interrupted at this revision, and Caused the interruptions.
+	// Interrupted counts the gangs that this process has interrupted for this revision, and Caused counts their
+	// interruptions.
 	Interrupted, Caused int
-	// ByInterruptions contains the number of these gangs by their number of interruptions.
+	// ByInterruptions counts these gangs by how often each was interrupted.
 	ByInterruptions map[int]int
 }
 
@@ -162,7 +165,7 @@ type RolloutStage struct {
 	Nodes, UnderWay, Done, Failed, LeftOut int
 }
 
-// Wake returns when to apply again even if nothing changes.
+// Wake returns the time at which the host must apply again even if nothing has changed; false if there is no such time.
 func (p Pass) Wake() (time.Time, bool) {
 	if p.WakeAt == nil {
 		return time.Time{}, false
@@ -170,7 +173,8 @@ func (p Pass) Wake() (time.Time, bool) {
 	return time.UnixMilli(*p.WakeAt), true
 }
 
-// NodePlan is the plan for a node of Work: its state, and the states that it enters. A node without a valid state label is in "unknown".
+// NodePlan is the plan for a node of Work: its state, and the states that it enters. The state of a node without a
+// valid state label is "unknown".
 type NodePlan struct {
 	Node  string
 	State string
@@ -189,11 +193,11 @@ type Gate struct {
 	Count     *GateCount
 }
 
-// GateSubject is the subject of a gate: an object of Kubernetes, another driver, an approval, a stage or a group. Without a kind,
-// it has no subject.
+// GateSubject is the subject of a gate: an object of Kubernetes, another driver, an approval, a stage or a group.
+// Without a kind, the gate has no subject.
 type GateSubject struct{ Kind, Namespace, Name string }
 
-// GateCount is the used part of a limit, or the number of nodes of a stage that have finished.
+// GateCount counts how much of a limit is used, or how many nodes of a stage have finished.
 type GateCount struct{ Used, Limit int }
 
 // Finding is a problem on a node or with the driver.
@@ -208,7 +212,7 @@ type Totals struct {
 	Total, Pending, InProgress, Failed, Done, NotReady, Slots, Unavailable, DevicesIsolated int
 }
 
-// Request must be sent; without a verb, nothing must be sent.
+// Request is a request that the host must send. Without a verb, there is nothing to send.
 type Request struct {
 	Verb        string
 	Target      string
@@ -232,8 +236,8 @@ type Outcome struct {
 	EvictionsAccepted int
 	EvictionsRefused  int
 	PodsDeleted       int
-	// GangsInterrupted counts the gangs that these requests interrupted, without gangs that another node of the unit had
-	// already interrupted.
+	// GangsInterrupted counts the gangs that these requests interrupted. It excludes gangs that another node of the
+	// unit had already interrupted.
 	GangsInterrupted int
 	// LateHoldersEvicted counts the evicted pods that were given a device after it had been tainted.
 	LateHoldersEvicted int
@@ -241,7 +245,7 @@ type Outcome struct {
 	PodsKept int
 }
 
-// Event must be recorded on the pod or, without a pod, on the node.
+// Event is a Kubernetes Event that the host must record on the pod or, without a pod, on the node.
 type Event struct {
 	Node    string
 	NodeUID string
@@ -256,7 +260,7 @@ type EventPod struct {
 	Namespace, Name, UID string
 }
 
-// Explanation has no gate if the node does not wait.
+// Explanation contains the gate of a node. The gate is nil if the node does not wait.
 type Explanation struct {
 	Node string
 	Gate *Gate

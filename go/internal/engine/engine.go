@@ -1,5 +1,5 @@
-// Package engine wraps the engine of the C interface for Go: documents are structs, and any number of goroutines may
-// call it. docs/c-api.md describes each call and each member.
+// Package engine wraps the engine of the C interface for Go. Documents are structs, and any number of goroutines may
+// call the engine. docs/c-api.md describes each call and each member.
 package engine
 
 import (
@@ -11,7 +11,7 @@ import (
 	"driverupgrade.example/go/internal/timezones"
 )
 
-// Kind is the kind of objects that Put and WatchLine accept.
+// Kind is a kind of objects that Put and WatchLine accept.
 type Kind int32
 
 const (
@@ -25,7 +25,7 @@ const (
 	ResourceSlices
 )
 
-// String returns the name of the kind of a single object.
+// String returns the name of the kind as it appears in a single object, such as Node.
 func (k Kind) String() string {
 	return [...]string{"Node", "Pod", "DaemonSet", "ControllerRevision", "NodeMaintenance", "DeviceTaintRule", "ResourceClaim", "ResourceSlice"}[k]
 }
@@ -36,7 +36,7 @@ const (
 	NotSent  = -2
 )
 
-// The codes that callers distinguish.
+// Codes that callers distinguish.
 const (
 	CodeInvalidArgument = 3
 	CodeAborted         = 10
@@ -61,25 +61,26 @@ type Engine interface {
 	PutPods(node string, list []byte, uses UsesDriver) (bool, error)
 	Read(now time.Time) (Reading, error)
 	Tell(answers []Answer) error
-	// PutTimeZone stores a time zone that a policy's rollout names, and replaces its earlier table.
+	// PutTimeZone stores the offsets of a time zone that a policy's rollout names. They replace earlier offsets of the
+	// zone.
 	PutTimeZone(zone timezones.Zone) error
-	// Apply and Release act on the nodes of Part.Text; if it is empty, on all nodes.
+	// Apply and Release act on the nodes that are listed in Part.Text, or on all nodes if the list is empty.
 	Apply(nodes, policy []byte, now time.Time) (Pass, error)
 	Release(nodes []byte, now time.Time) (Pass, error)
-	// Next returns a request without a verb if nothing is left.
+	// Next returns a request without a verb if no request is left.
 	Next(node string, now time.Time) (Request, error)
 	// Answer reports whether Next has another request.
 	Answer(node string, status int, retryAfter time.Duration, body []byte, now time.Time) (bool, error)
 	Settle(now time.Time) (Settled, error)
 	Explain(node string) (Explanation, error)
 	Everything() (Pass, error)
-	// Rollout returns the document of docs/rollout.schema.json.
+	// Rollout returns the document that docs/rollout.schema.json describes.
 	Rollout(facts RolloutFacts, now time.Time) (json.RawMessage, error)
 	Close()
 }
 
-// backend is a du_engine: each method is the function with that name, and returns a document or an *Error. Calls of one
-// engine must not overlap.
+// backend is a du_engine. Each method calls the C function with the same name, and returns a document or an *Error.
+// Calls of the same backend must not overlap.
 type backend interface {
 	put(kind int32, list []byte) ([]byte, error)
 	watchLine(kind int32, line []byte) ([]byte, error)
@@ -98,14 +99,14 @@ type backend interface {
 	free()
 }
 
-// RolloutFacts are the parts of a rollout's document that the engine does not know.
+// RolloutFacts are members of a rollout's document that the engine does not know.
 type RolloutFacts struct {
 	Leader    bool   `json:"leader"`
 	Replica   string `json:"replica,omitempty"`
 	LastError string `json:"lastError,omitempty"`
 }
 
-// New creates an engine, which its owner must close. newBackend depends on the build: cgo.go or plain.go.
+// New creates an engine, which the caller must close. The build selects newBackend: from cgo.go or plain.go.
 func New(options Options) (Engine, error) {
 	text, err := json.Marshal(options)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"driverupgrade.example/go/internal/wasm"
 )
 
-// plain is the interface in plain Go. The engine is stored in the memory of its instance, and is destroyed with it.
+// plain is the backend in plain Go. The engine is in the memory of the instance, and is destroyed with it.
 type plain struct {
 	instance *wasm.Instance
 	engine   int32 // its address
@@ -125,7 +125,7 @@ func (p *plain) rollout(facts []byte, nowMs int64) ([]byte, error) {
 	})
 }
 
-// Break is for tests: the next call uses an address outside the module's memory, and traps.
+// Break makes the next call of the engine trap, through an address outside the module's memory. It is for tests.
 func Break(e Engine) {
 	of := e.(*locked)
 	of.mu.Lock()

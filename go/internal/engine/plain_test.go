@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// newOne has one node whose driver is new.
+// newOne returns an engine with one node, whose driver is current.
 func newOne(t *testing.T) *locked {
 	made, err := New(Options{Identity: Identity{Domain: "nvidia.com", Driver: "gpu"}, Namespace: "gpu-operator", DriverLabels: "app=driver"})
 	if err != nil {
@@ -70,7 +70,7 @@ func TestAHundredThousandCallsOfAnEngineDoNotGrow(t *testing.T) {
 		round()
 	}
 	before := engine.backend.(*plain).instance.Size()
-	for range 16_000 { // six calls each, and two more in some
+	for range 16_000 { // six calls in each round, and two more in some rounds
 		round()
 	}
 	if after := engine.backend.(*plain).instance.Size(); after != before {

@@ -9,7 +9,7 @@ import (
 // AddNode adds a node with a driver pod of the newest revision.
 func (c *Cluster) AddNode(name string) { c.AddOwnedNode(name, "") }
 
-// AddOwnedNode is AddNode for a node with an owner; the node gets the owner's driver.
+// AddOwnedNode adds a node that belongs to an owner, with a pod of the owner's driver.
 func (c *Cluster) AddOwnedNode(name, owner string) {
 	labels := Object{"kubernetes.io/hostname": name}
 	if owner != "" {
@@ -22,8 +22,8 @@ func (c *Cluster) AddOwnedNode(name, owner string) {
 	c.addDriverPod(name)
 }
 
-// AddKubeletNode is AddNode with everything that kubelets and similar clients write: about 10 kB of labels, annotations, addresses,
-// conditions, images and managed fields.
+// AddKubeletNode adds a node like AddNode, with about 10 kB of data that kubelets and similar clients write: labels,
+// annotations, addresses, conditions, images and managed fields.
 func (c *Cluster) AddKubeletNode(name string) {
 	labels, annotations := Object{"kubernetes.io/hostname": name}, Object{}
 	for i := range 25 {
@@ -58,7 +58,7 @@ func (c *Cluster) AddKubeletNode(name string) {
 	c.addDriverPod(name)
 }
 
-// Size returns the size of a node as JSON.
+// Size returns the size of a node's JSON in bytes.
 func (c *Cluster) Size(node string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -127,7 +127,7 @@ func (c *Cluster) AddMaintenance(namespace, name, node, requestor string) {
 		"spec": Object{"nodeName": node, "requestorID": requestor}})
 }
 
-// Requestors returns the requestors of a NodeMaintenance: its owner, and requestors that have joined.
+// Requestors returns the requestors of a NodeMaintenance: its owner, and the requestors that have joined it.
 func (c *Cluster) Requestors(namespace, name string) (requestors []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -189,7 +189,7 @@ func (c *Cluster) Maintain(node string) {
 	}
 }
 
-// NewDriver adds another revision of each driver, with the digest of the previous one.
+// NewDriver adds another revision of each driver, with the configuration digest of the previous revision.
 func (c *Cluster) NewDriver() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -209,7 +209,7 @@ func (c *Cluster) NewDriverFor(owner string) {
 	}
 }
 
-// NewDriverOf adds another revision of the driver with this digest of its configuration; empty for no digest.
+// NewDriverOf adds another revision of the first driver with this configuration digest; empty means no digest.
 func (c *Cluster) NewDriverOf(digest string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -247,7 +247,8 @@ func (c *Cluster) SetObserved(generation int) {
 	c.putLocked("daemonsets", set)
 }
 
-// LoseTemplate removes the template from a ControllerRevision of the first driver, which may not exist yet.
+// LoseTemplate removes the template from a ControllerRevision of the first driver. The ControllerRevision may not exist
+// yet.
 func (c *Cluster) LoseTemplate(revision int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -259,7 +260,7 @@ func (c *Cluster) LoseTemplate(revision int) {
 	}
 }
 
-// setOf returns the reference to the DaemonSet of a driver.
+// setOf returns an owner reference to the DaemonSet of a driver.
 func (c *Cluster) setOf(of *driver) Object {
 	uid := text(meta(c.objects["daemonsets"][Namespace+"/"+of.name()]), "uid")
 	return Object{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": of.name(), "uid": uid, "controller": true}
@@ -329,7 +330,7 @@ func (c *Cluster) setDriver(node string, container Object) {
 	}
 }
 
-// LoseDriverPod deletes the driver pod, and RestoreDriverPod creates a new one.
+// LoseDriverPod deletes the driver pod on the node, without a replacement until RestoreDriverPod is called.
 func (c *Cluster) LoseDriverPod(node string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -338,7 +339,7 @@ func (c *Cluster) LoseDriverPod(node string) {
 	}
 }
 
-// RestoreDriverPod acts as the DaemonSet controller eventually does.
+// RestoreDriverPod creates a missing driver pod, as the DaemonSet controller eventually does.
 func (c *Cluster) RestoreDriverPod(node string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -347,10 +348,10 @@ func (c *Cluster) RestoreDriverPod(node string) {
 	}
 }
 
-// SetLabel sets a label of a node, and RemoveLabel removes one.
+// SetLabel sets a label of a node.
 func (c *Cluster) SetLabel(node, key, value string) { c.label(node, key, value) }
 
-// RemoveLabel see SetLabel.
+// RemoveLabel removes a label of a node.
 func (c *Cluster) RemoveLabel(node, key string) { c.label(node, key, nil) }
 
 func (c *Cluster) label(node, key string, value any) {
@@ -366,7 +367,7 @@ func (c *Cluster) State(node string) string {
 	return c.Label(node, "nvidia.com/gpu-driver-upgrade-state")
 }
 
-// States returns the states of all nodes at one moment.
+// States returns the states of all nodes at the same moment.
 func (c *Cluster) States() map[string]string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -399,7 +400,7 @@ func (c *Cluster) TimesCordoned(node string) int {
 	return c.times(node, func(object Object) bool { return object["spec"].(Object)["unschedulable"] == true })
 }
 
-// times counts how often a condition started to hold for the node.
+// times counts how often a condition became true for the node.
 func (c *Cluster) times(node string, holds func(Object) bool) (times int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -463,7 +464,7 @@ func (c *Cluster) Revision(node string) string {
 	return ""
 }
 
-// Changed is closed at the next change of an object.
+// Changed returns a channel that is closed at the next change of an object.
 func (c *Cluster) Changed() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -2,12 +2,12 @@ package fakecluster
 
 import "fmt"
 
-// OwnerLabel is the label of a node with its owner.
+// OwnerLabel is the key of the node label that names the node's owner.
 const OwnerLabel = "example.com/owner"
 
-// driver is a DaemonSet with its revision.
+// driver is a DaemonSet of a driver, with its newest revision.
 type driver struct {
-	owner    string // empty: it has all nodes
+	owner    string // empty: the driver runs on all nodes
 	revision int
 	digest   string // configuration digest of the newest revision
 }

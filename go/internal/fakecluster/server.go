@@ -1,5 +1,5 @@
-// Package fakecluster is an API server with the driver of a few nodes, for tests. It supports lists, watches, merge patches, evictions and
-// deletions, and acts as a DaemonSet controller.
+// Package fakecluster provides an API server for tests, with a few nodes and their driver. It supports lists, watches,
+// merge patches, evictions and deletions, and also acts as the DaemonSet controller.
 package fakecluster
 
 import (
@@ -40,7 +40,7 @@ type Request struct {
 // IsList reports whether the request was for all objects of a kind.
 func (r Request) IsList() bool { return r.Verb == http.MethodGet && (!r.Watch || r.Initial) }
 
-// Cluster must be closed.
+// Cluster is a fake cluster, which must be closed.
 type Cluster struct {
 	server *httptest.Server
 
@@ -48,22 +48,22 @@ type Cluster struct {
 	version  int
 	objects  map[string]map[string]Object // by resource, and namespace/name
 	events   []event
-	news     chan struct{} // closed with the next event
+	news     chan struct{} // closed at the next event
 	requests []Request
 	closing  chan struct{}
 	drivers  []*driver
 	uids     int
 	before   func(verb, path string) bool
-	unready  bool // new driver pods
-	oldest   int  // a watch from an earlier version has expired
-	outage   bool // watches end, and lists have to wait
-	old      bool // same as servers before Kubernetes 1.32
+	unready  bool // new driver pods are not ready
+	oldest   int  // oldest version from which a watch can start
+	outage   bool // watches end, and lists wait for the end of the outage
+	old      bool // acts like servers before Kubernetes 1.32
 	ended    int  // version at which all watches were ended
-	watches  int  // number of open ones
+	watches  int  // number of open watches
 	held     string
 	lag      func(resource string) time.Duration
 
-	templateless int // revision of the first driver
+	templateless int // revision of the first driver whose ControllerRevision has no template
 }
 
 // Namespace is the namespace of the driver.
@@ -91,16 +91,16 @@ func NewOwned(owners ...string) *Cluster {
 	return c
 }
 
-// Close also ends the watches.
+// Close ends the server and all watches.
 func (c *Cluster) Close() {
 	close(c.closing)
 	c.server.Close()
 }
 
-// Config has no rate limit.
+// Config returns a client configuration without a rate limit.
 func (c *Cluster) Config() *rest.Config { return &rest.Config{Host: c.server.URL, QPS: -1} }
 
-// Requests returns the requests with a response. The end of a watch does not count.
+// Requests returns the requests that the server has accepted. A watch is one request, which is counted at its start.
 func (c *Cluster) Requests() []Request {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,7 +114,7 @@ func (c *Cluster) SetOld() {
 	c.old = true
 }
 
-// EndWatches ends all open watches, as servers do after some minutes. Their last event is a bookmark.
+// EndWatches ends all open watches, as servers do after some minutes. The last event of each watch is a bookmark.
 func (c *Cluster) EndWatches() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -125,7 +125,8 @@ func (c *Cluster) EndWatches() {
 	c.news = make(chan struct{})
 }
 
-// HoldWatches makes the watches of a resource report no changes until the next call, with "" or another resource.
+// HoldWatches keeps the watches of a resource from reporting changes until it is called again with "" or another
+// resource.
 func (c *Cluster) HoldWatches(resource string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -226,8 +227,8 @@ func clone(object Object) Object {
 	return copied
 }
 
-// MissedByWatches makes a change that no watch reports: watches end before it, and the version to resume from has expired after
-// it.
+// MissedByWatches makes a change that no watch reports: watches end before the change, and the version from which they
+// would resume has expired after it.
 func (c *Cluster) MissedByWatches(happens func()) {
 	set := func(outage bool) {
 		c.mu.Lock()
@@ -292,7 +293,8 @@ func (c *Cluster) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// /api/v1/nodes/n, /apis/apps/v1/namespaces/ns/daemonsets, /api/v1/namespaces/ns/pods/p/eviction
+// parse splits paths such as /api/v1/nodes/n, /apis/apps/v1/namespaces/ns/daemonsets, and
+// /api/v1/namespaces/ns/pods/p/eviction.
 func parse(path string) (resource, namespace, name, sub string) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	rest := parts[2:]
@@ -339,7 +341,7 @@ func matches(r *http.Request, namespace string, object Object) bool {
 	return selector.Matches(of)
 }
 
-// found waits for the end of an outage. The caller has the lock.
+// found waits for the end of an outage, and returns the objects that the request selects. The caller holds the lock.
 func (c *Cluster) found(r *http.Request, resource, namespace string) []any {
 	for c.outage {
 		news := c.news
@@ -359,7 +361,7 @@ func (c *Cluster) found(r *http.Request, resource, namespace string) []any {
 	return items
 }
 
-// lookUp responds with 404 and returns nil if the object does not exist. The caller has the lock.
+// lookUp returns an object. If it does not exist, lookUp responds with 404 and returns nil. The caller holds the lock.
 func (c *Cluster) lookUp(w http.ResponseWriter, resource, key string) Object {
 	object := c.objects[resource][key]
 	if object == nil {
@@ -403,7 +405,7 @@ func bookmark(resource string, version int, annotations Object) Object {
 		"metadata": Object{"resourceVersion": strconv.Itoa(version), "annotations": annotations}}}
 }
 
-// begin sends all objects, and returns their version.
+// begin sends all objects at the start of a watch, and returns their version.
 func (c *Cluster) begin(w io.Writer, r *http.Request, resource, namespace string) (version int) {
 	var text bytes.Buffer
 	lines := json.NewEncoder(&text)

@@ -109,7 +109,7 @@ func (q *queue) serve() {
 	}
 }
 
-// first removes the request whose turn it is; nil if no request waits. The caller has the lock.
+// first removes the request whose turn it is; nil if no request waits. The caller holds the lock.
 func (q *queue) first() (next *turn) {
 	of := &q.urgent
 	switch {

@@ -1,5 +1,5 @@
-// Package instance calls functions of the C interface whose WebAssembly was translated to Go. They receive and return
-// documents.
+// Package instance calls functions of the C interface that were translated from WebAssembly to Go. The functions
+// receive and return documents.
 package instance
 
 import (
@@ -26,13 +26,14 @@ type Module interface {
 	Xdu_free(address int32)
 }
 
-// Instance has its own memory; everything created in it is destroyed with it. It allows one call at a time.
+// Instance has its own memory. Everything that is created in this memory is destroyed with the instance. An instance
+// allows one call at a time.
 type Instance[M Module] struct {
 	module M
 	trap   error // the trap that ended the instance
 }
 
-// New creates an instance. It takes a few megabytes and almost no time.
+// New creates an instance, which takes a few megabytes of memory and almost no time.
 func New[M Module](create func() M) (instance *Instance[M], err error) {
 	defer catch(&err)
 	module := create()
@@ -49,9 +50,9 @@ func Alone[M Module](create func() M, documents [][]byte, run func(m M, texts []
 	return instance.Call(documents, run)
 }
 
-// Call runs a function of the interface: `run` receives the documents, each as a Text, and the address of the du_buf. A
-// trap is returned as an error, and every later call returns the same error, because the memory can no longer be
-// trusted.
+// Call runs a function of the interface. `run` receives the address of a du_str for each document, and the address of
+// the du_buf for the result. A trap is returned as an error. Every later call then returns the same error, because the
+// memory can no longer be trusted.
 func (i *Instance[M]) Call(documents [][]byte, run func(m M, texts []int32, out int32) int32) (answer []byte, err error) {
 	if i.trap != nil {
 		return nil, i.trap
@@ -83,7 +84,7 @@ func (i *Instance[M]) Call(documents [][]byte, run func(m M, texts []int32, out 
 	return text, nil
 }
 
-// Word is a word of the instance's memory for a function to write to. Freed with the instance.
+// Word allocates a word of the instance's memory, to which a function can write. The word is freed with the instance.
 func (i *Instance[M]) Word() (address int32, err error) {
 	defer catch(&err)
 	address = i.alloc(4)
@@ -91,7 +92,7 @@ func (i *Instance[M]) Word() (address int32, err error) {
 	return address, nil
 }
 
-// GetWord and SetWord read and write it.
+// GetWord reads the word at this address, and SetWord writes it.
 func (i *Instance[M]) GetWord(address int32) int32 {
 	return int32(binary.LittleEndian.Uint32(i.memory()[uint32(address):]))
 }
@@ -113,7 +114,7 @@ func (i *Instance[M]) alloc(size int) int32 {
 	return address
 }
 
-// put copies a document into the memory, behind the du_str with its address.
+// put copies a document into the memory, and returns the address of a du_str that refers to the copy.
 func (i *Instance[M]) put(document []byte) int32 {
 	address := i.alloc(8 + len(document))
 	memory := i.memory()
@@ -123,7 +124,8 @@ func (i *Instance[M]) put(document []byte) int32 {
 	return address
 }
 
-// catch converts a trap to an error: an access outside the memory, or code that must not be reached.
+// catch converts a trap to an error. Traps are caused by an access outside the memory, or by code that must not be
+// reached.
 func catch(err *error) {
 	if trap := recover(); trap != nil {
 		*err = &Error{CodeDefect, fmt.Sprintf("trap: %v", trap)}

@@ -14,13 +14,14 @@ type Zone struct {
 	Offsets []Offset `json:"offsets"`
 }
 
-// Offset applies from a time on, in seconds since 1970.
+// Offset is an offset from UTC in seconds, and the time from which it applies, in seconds since 1970.
 type Offset struct {
 	From    int64 `json:"from"`
 	Seconds int   `json:"seconds"`
 }
 
-// ZonesOf returns the names of the time zones in the policy, without UTC. The engine refuses a policy that cannot be read.
+// ZonesOf returns the names of the time zones in the policy, without UTC. It returns no names if the policy cannot be
+// parsed, because the engine rejects such a policy.
 func ZonesOf(policy []byte) (names []string) {
 	var with struct {
 		Rollout struct {
@@ -55,7 +56,7 @@ func TablesOf(policy []byte, from, until time.Time) (zones []Zone, err error) {
 	return zones, nil
 }
 
-// ZoneOf returns the offsets of a time zone in a span of time. Errors: this machine does not know the zone.
+// ZoneOf returns the offsets of a time zone in a span of time. It fails if this machine does not know the zone.
 func ZoneOf(name string, from, until time.Time) (Zone, error) {
 	location, err := time.LoadLocation(name)
 	if err != nil || name == "Local" {

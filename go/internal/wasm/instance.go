@@ -1,5 +1,5 @@
-// Package wasm is the C interface of engines as plain Go: driverupgrade.go is its WebAssembly, translated (scripts/build-wasm.sh). It
-// needs no cgo and reaches nothing of the outside world.
+// Package wasm provides the C interface of engines in plain Go: driverupgrade.go is translated from WebAssembly
+// (scripts/build-wasm.sh). It does not need cgo, and cannot access anything outside its own memory.
 package wasm
 
 import (
@@ -9,18 +9,19 @@ import (
 	"driverupgrade.example/go/internal/timezones"
 )
 
-// Instance is the module with a memory of its own.
+// Instance is the module with its own memory.
 type Instance = instance.Instance[*Module]
 
-// NewInstance makes one.
+// NewInstance creates an instance.
 func NewInstance() (*Instance, error) { return instance.New(New) }
 
-// Keys and NormalizePolicy are du_keys and du_policy_normalize, each in an instance of its own.
+// Keys calls du_keys in a separate instance.
 func Keys(identity []byte) ([]byte, error) {
 	return instance.Alone(New, [][]byte{identity}, func(m *Module, t []int32, out int32) int32 { return m.Xdu_keys(t[0], out) })
 }
 
-// The module knows no time zone but UTC. zones: the ones that the policy names, as timezones.TablesOf returns them.
+// NormalizePolicy calls du_policy_normalize in a separate instance. The module knows only UTC, so zones must contain the
+// time zones that the policy names, as timezones.TablesOf returns them.
 func NormalizePolicy(policy []byte, zones ...timezones.Zone) ([]byte, error) {
 	request := policy
 	if len(zones) > 0 {

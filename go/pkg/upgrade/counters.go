@@ -2,11 +2,11 @@ package upgrade
 
 import corev1 "k8s.io/api/core/v1"
 
-// Counters counts the nodes of a state. The numbers match the Go library, and operators publish them as metrics. They exclude nodes of a
-// maintenance operator.
+// Counters counts the nodes in a state of the cluster. The numbers match those of the Go library, and operators publish
+// them as metrics. They exclude nodes that a maintenance operator evacuates.
 type Counters struct{}
 
-// The states of the nodes that do not wait, or wait for their turn.
+// idleStates are the states of nodes that need no upgrade, or wait for their turn.
 var idleStates = []string{UpgradeStateUnknown, UpgradeStateDone, UpgradeStateUpgradeRequired}
 
 var startedStates = []string{
@@ -48,8 +48,9 @@ func (Counters) GetUpgradesPending(state *ClusterUpgradeState) int {
 	return len(state.NodeStates[UpgradeStateUpgradeRequired])
 }
 
-// GetUpgradesAvailable returns how many nodes the Go library would start now. As in that library, it is negative if
-// more upgrades are in progress than maxParallelUpgrades allows. The engine itself counts differently (docs/go.md).
+// GetUpgradesAvailable returns how many nodes the Go library would start now. As in that library, the number is
+// negative if more upgrades are in progress than maxParallelUpgrades allows. The engine itself counts differently
+// (docs/go.md).
 func (c Counters) GetUpgradesAvailable(state *ClusterUpgradeState, maxParallelUpgrades, maxUnavailable int) int {
 	available := c.GetUpgradesPending(state)
 	if maxParallelUpgrades != 0 {
@@ -78,7 +79,7 @@ func countUnavailable(state *ClusterUpgradeState) int {
 	return unavailable
 }
 
-// A node without a Ready condition counts as ready.
+// isReady reports whether the node is ready. A node without a Ready condition counts as ready.
 func isReady(node *corev1.Node) bool {
 	for _, condition := range node.Status.Conditions {
 		if condition.Type == corev1.NodeReady && condition.Status != corev1.ConditionTrue {

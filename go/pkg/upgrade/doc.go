@@ -1,3 +1,3 @@
-// Package upgrade provides the names of the package with the same name in k8s-operator-libs, implemented by this
-// engine. An operator changes one import path: docs/go.md.
+// Package upgrade provides the names of the package upgrade in k8s-operator-libs, implemented with the engine of this
+// module. To switch to it, an operator changes one import path: see docs/go.md.
 package upgrade

@@ -22,7 +22,7 @@ type Gate struct {
 // value means that the gate has no subject.
 type GateSubject = engine.GateSubject
 
-// GateCount is the used part of a limit; for a stage, the number of its nodes that have finished.
+// GateCount counts how much of a limit is used; for a stage, how many of its nodes have finished.
 type GateCount = engine.GateCount
 
 func gateOf(gate engine.Gate) Gate {
@@ -36,8 +36,8 @@ func gateOf(gate engine.Gate) Gate {
 	return made
 }
 
-// Explain returns why a node waits; false if it does not wait, or is unknown. If several selections of driver pods
-// contain the node, the first one by driver, namespace and labels decides.
+// Explain returns the gate of a node; false if the node does not wait, or is unknown. If the node waits in several
+// selections of driver pods, Explain returns the gate of the first selection by driver, namespace and labels.
 func (m *Manager) Explain(node string) (Gate, bool) {
 	for _, one := range m.allHosts() {
 		gate, err := one.Explain(node)

@@ -7,11 +7,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// DriverName is the driver of the keys below. In the old interface it is a variable of the package; functions that this module adds take the
-// name as an argument.
+// DriverName is the name of the driver in the keys below. It is a variable of the package because the old interface has
+// it; functions that this module adds take the name as an argument.
 var DriverName string
 
-// SetDriverName sets DriverName. It must be called before anything else, from one goroutine.
+// SetDriverName sets DriverName. It must be called before all other functions, and from only one goroutine.
 func SetDriverName(driver string) { DriverName = driver }
 
 const (
@@ -19,25 +19,25 @@ const (
 	keyDomain     = defaultDomain + "/"
 )
 
-// The keys, with a placeholder for the driver's name.
+// Formats of the keys, with a placeholder for the driver's name.
 const (
-	// UpgradeStateLabelKeyFmt see GetUpgradeStateLabelKey.
+	// UpgradeStateLabelKeyFmt is the format of the key that GetUpgradeStateLabelKey returns.
 	UpgradeStateLabelKeyFmt = keyDomain + "%s-driver-upgrade-state"
-	// UpgradeSkipNodeLabelKeyFmt see GetUpgradeSkipNodeLabelKey.
+	// UpgradeSkipNodeLabelKeyFmt is the format of the key that GetUpgradeSkipNodeLabelKey returns.
 	UpgradeSkipNodeLabelKeyFmt = keyDomain + "%s-driver-upgrade.skip"
-	// UpgradeSkipDrainDriverSelectorFmt is the pod label of GetUpgradeSkipDrainDriverPodSelector.
+	// UpgradeSkipDrainDriverSelectorFmt is the format of the pod label in GetUpgradeSkipDrainDriverPodSelector.
 	UpgradeSkipDrainDriverSelectorFmt = keyDomain + "%s-driver-upgrade-drain.skip"
-	// UpgradeWaitForSafeDriverLoadAnnotationKeyFmt see GetUpgradeDriverWaitForSafeLoadAnnotationKey.
+	// UpgradeWaitForSafeDriverLoadAnnotationKeyFmt is the format of the key that GetUpgradeDriverWaitForSafeLoadAnnotationKey returns.
 	UpgradeWaitForSafeDriverLoadAnnotationKeyFmt = keyDomain + "%s-driver-upgrade.driver-wait-for-safe-load"
-	// UpgradeInitialStateAnnotationKeyFmt see GetUpgradeInitialStateAnnotationKey.
+	// UpgradeInitialStateAnnotationKeyFmt is the format of the key that GetUpgradeInitialStateAnnotationKey returns.
 	UpgradeInitialStateAnnotationKeyFmt = keyDomain + "%s-driver-upgrade.node-initial-state.unschedulable"
-	// UpgradeWaitForPodCompletionStartTimeAnnotationKeyFmt see GetWaitForPodCompletionStartTimeAnnotationKey.
+	// UpgradeWaitForPodCompletionStartTimeAnnotationKeyFmt is the format of the key that GetWaitForPodCompletionStartTimeAnnotationKey returns.
 	UpgradeWaitForPodCompletionStartTimeAnnotationKeyFmt = keyDomain + "%s-driver-upgrade-wait-for-pod-completion-start-time"
-	// UpgradeValidationStartTimeAnnotationKeyFmt see GetValidationStartTimeAnnotationKey.
+	// UpgradeValidationStartTimeAnnotationKeyFmt is the format of the key that GetValidationStartTimeAnnotationKey returns.
 	UpgradeValidationStartTimeAnnotationKeyFmt = keyDomain + "%s-driver-upgrade-validation-start-time"
-	// UpgradeRequestedAnnotationKeyFmt see GetUpgradeRequestedAnnotationKey.
+	// UpgradeRequestedAnnotationKeyFmt is the format of the key that GetUpgradeRequestedAnnotationKey returns.
 	UpgradeRequestedAnnotationKeyFmt = keyDomain + "%s-driver-upgrade-requested"
-	// UpgradeRequestorModeAnnotationKeyFmt see GetUpgradeRequestorModeAnnotationKey.
+	// UpgradeRequestorModeAnnotationKeyFmt is the format of the key that GetUpgradeRequestorModeAnnotationKey returns.
 	UpgradeRequestorModeAnnotationKeyFmt = keyDomain + "%s-driver-upgrade-requestor-mode"
 	// PodControllerRevisionHashLabelKey is the label of a driver pod with the hash of its template.
 	PodControllerRevisionHashLabelKey = "controller-revision-hash"
@@ -45,42 +45,43 @@ const (
 
 func driverKey(format string) string { return Keys{defaultDomain, DriverName}.of(format) }
 
-// Keys returns the keys of a driver in any domain. The functions of the old interface return the keys of nvidia.com and DriverName.
+// Keys provides the keys of a driver in any domain. The functions of the old interface return the keys of DriverName in
+// the domain nvidia.com.
 type Keys struct{ Domain, Driver string }
 
 func (k Keys) of(format string) string {
 	return k.Domain + "/" + fmt.Sprintf(strings.TrimPrefix(format, keyDomain), k.Driver)
 }
 
-// StateLabel see GetUpgradeStateLabelKey.
+// StateLabel is the counterpart of GetUpgradeStateLabelKey for this driver.
 func (k Keys) StateLabel() string { return k.of(UpgradeStateLabelKeyFmt) }
 
-// SkipNodeLabel see GetUpgradeSkipNodeLabelKey.
+// SkipNodeLabel is the counterpart of GetUpgradeSkipNodeLabelKey for this driver.
 func (k Keys) SkipNodeLabel() string { return k.of(UpgradeSkipNodeLabelKeyFmt) }
 
-// SkipDrainPodSelector see GetUpgradeSkipDrainDriverPodSelector.
+// SkipDrainPodSelector is the counterpart of GetUpgradeSkipDrainDriverPodSelector for this driver.
 func (k Keys) SkipDrainPodSelector() string {
 	return k.of(UpgradeSkipDrainDriverSelectorFmt) + "!=true"
 }
 
-// WaitForSafeLoadAnnotation see GetUpgradeDriverWaitForSafeLoadAnnotationKey.
+// WaitForSafeLoadAnnotation is the counterpart of GetUpgradeDriverWaitForSafeLoadAnnotationKey for this driver.
 func (k Keys) WaitForSafeLoadAnnotation() string {
 	return k.of(UpgradeWaitForSafeDriverLoadAnnotationKeyFmt)
 }
 
-// InitialStateAnnotation see GetUpgradeInitialStateAnnotationKey.
+// InitialStateAnnotation is the counterpart of GetUpgradeInitialStateAnnotationKey for this driver.
 func (k Keys) InitialStateAnnotation() string { return k.of(UpgradeInitialStateAnnotationKeyFmt) }
 
-// RequestedAnnotation see GetUpgradeRequestedAnnotationKey.
+// RequestedAnnotation is the counterpart of GetUpgradeRequestedAnnotationKey for this driver.
 func (k Keys) RequestedAnnotation() string { return k.of(UpgradeRequestedAnnotationKeyFmt) }
 
-// RequestorModeAnnotation see GetUpgradeRequestorModeAnnotationKey.
+// RequestorModeAnnotation is the counterpart of GetUpgradeRequestorModeAnnotationKey for this driver.
 func (k Keys) RequestorModeAnnotation() string { return k.of(UpgradeRequestorModeAnnotationKeyFmt) }
 
 // GetUpgradeStateLabelKey returns the key of the node label with the state of the node's upgrade.
 func GetUpgradeStateLabelKey() string { return driverKey(UpgradeStateLabelKeyFmt) }
 
-// GetUpgradeSkipNodeLabelKey returns the key of the node label that keeps the node unchanged if it is "true".
+// GetUpgradeSkipNodeLabelKey returns the key of the node label that excludes the node from upgrades if it is "true".
 func GetUpgradeSkipNodeLabelKey() string { return driverKey(UpgradeSkipNodeLabelKeyFmt) }
 
 // GetUpgradeSkipDrainDriverPodSelector selects the pods that a drain may evict: all pods without the label to skip them.
@@ -88,30 +89,36 @@ func GetUpgradeSkipDrainDriverPodSelector(driverName string) string {
 	return Keys{defaultDomain, driverName}.SkipDrainPodSelector()
 }
 
-// GetUpgradeDriverWaitForSafeLoadAnnotationKey returns the key of the node annotation of a driver that waits for permission to load.
+// GetUpgradeDriverWaitForSafeLoadAnnotationKey returns the key of the node annotation that is set while the driver
+// waits for permission to load.
 func GetUpgradeDriverWaitForSafeLoadAnnotationKey() string {
 	return driverKey(UpgradeWaitForSafeDriverLoadAnnotationKeyFmt)
 }
 
-// GetUpgradeInitialStateAnnotationKey returns the key of the annotation of a node that was cordoned before its upgrade.
+// GetUpgradeInitialStateAnnotationKey returns the key of the node annotation that is set if the node was cordoned
+// before its upgrade.
 func GetUpgradeInitialStateAnnotationKey() string {
 	return driverKey(UpgradeInitialStateAnnotationKeyFmt)
 }
 
-// GetUpgradeRequestedAnnotationKey returns the key of the node annotation that requests an upgrade although the pod is current.
+// GetUpgradeRequestedAnnotationKey returns the key of the node annotation that requests an upgrade even if the driver
+// pod is current.
 func GetUpgradeRequestedAnnotationKey() string { return driverKey(UpgradeRequestedAnnotationKeyFmt) }
 
-// GetUpgradeRequestorModeAnnotationKey returns the key of the annotation of a node that a maintenance operator evacuates.
+// GetUpgradeRequestorModeAnnotationKey returns the key of the node annotation that is set while a maintenance operator
+// evacuates the node.
 func GetUpgradeRequestorModeAnnotationKey() string {
 	return driverKey(UpgradeRequestorModeAnnotationKeyFmt)
 }
 
-// GetWaitForPodCompletionStartTimeAnnotationKey returns the key of the node annotation with the second at which the wait for jobs started.
+// GetWaitForPodCompletionStartTimeAnnotationKey returns the key of the node annotation with the time at which the wait
+// for jobs started, in seconds since 1970.
 func GetWaitForPodCompletionStartTimeAnnotationKey() string {
 	return driverKey(UpgradeWaitForPodCompletionStartTimeAnnotationKeyFmt)
 }
 
-// GetValidationStartTimeAnnotationKey returns the key of the node annotation with the second at which the wait for validation started.
+// GetValidationStartTimeAnnotationKey returns the key of the node annotation with the time at which the wait for
+// validation started, in seconds since 1970.
 func GetValidationStartTimeAnnotationKey() string {
 	return driverKey(UpgradeValidationStartTimeAnnotationKeyFmt)
 }

@@ -71,7 +71,7 @@ func TestNothingIsWrittenOnceTheContextsOfAllCallsHaveEndedAndWatchesGoOn(t *tes
 	}
 }
 
-// controller-runtime's ReconciliationTimeout gives each Reconcile a context that ends with it.
+// controller-runtime's ReconciliationTimeout gives each Reconcile a context that ends with the Reconcile.
 func TestAnUpgradeGoesOnWithAContextForEachCall(t *testing.T) {
 	w := newWorld(t, 2)
 	reconcile := func() {
@@ -123,7 +123,7 @@ func TestAHostWithoutOrdersEndsThreeIntervalsAfterTheLastCall(t *testing.T) {
 	w.clock.Step(2 * interval)
 	w.build(t.Context())
 	w.clock.Step(3*interval - time.Second)
-	w.cluster.SetLabel("n0", "seen", "yes") // a round
+	w.cluster.SetLabel("n0", "seen", "yes") // causes a round
 	time.Sleep(100 * time.Millisecond)
 	if len(w.manager.allHosts()) != 1 {
 		t.Error("it has ended before")

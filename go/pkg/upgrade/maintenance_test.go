@@ -57,7 +57,7 @@ func TestAMaintenanceOperatorIsToldOfAFailedUpgrade(t *testing.T) {
 	w.eventually("the failure", func() bool { return strings.HasPrefix(w.cluster.Failure("n0"), "gpu.example.com:") })
 }
 
-// The library identifies an object only by its name.
+// The library identifies a NodeMaintenance only by its name.
 func TestTheNodeMaintenanceOfAStateIsTheOneOfTheNodesName(t *testing.T) {
 	w := requesting(t, func(w *world) {
 		w.cluster.AddMaintenance("maintenance", "another-n0", "n0", "net.example.com")

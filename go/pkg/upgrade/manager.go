@@ -31,7 +31,7 @@ type PodDeletionFilter func(corev1.Pod) bool
 // fails, the node waits. A Manager makes one call at a time.
 type RestartOnlyPredicate func(running, desired *corev1.PodSpec) (bool, error)
 
-// CommonUpgradeStateManager counts the nodes of a state.
+// CommonUpgradeStateManager counts the nodes in a state of the cluster.
 type CommonUpgradeStateManager interface {
 	GetTotalManagedNodes(currentState *ClusterUpgradeState) int
 	GetUpgradesInProgress(currentState *ClusterUpgradeState) int
@@ -54,9 +54,9 @@ type ClusterUpgradeStateManager interface {
 		upgradePolicy *v1alpha1.DriverUpgradePolicySpec) (err error)
 }
 
-const interval = 2 * time.Minute // pause after which existing operators call again
+const interval = 2 * time.Minute // time after which existing operators call again
 
-// Option is an option of a Manager that the old interface does not have.
+// Option sets an option of a Manager that the old interface does not have.
 type Option func(*Manager)
 
 // WithInterval sets the time after which the operator calls ApplyState again (default: two minutes; also used for zero and negative values).
@@ -81,28 +81,30 @@ func (m *Manager) Keys() Keys {
 	return Keys{Domain: m.keys.Domain, Driver: cmp.Or(m.keys.Driver, DriverName)}
 }
 
-// EarlyValidation is the treatment of validation pods that became ready before the new driver pod: they have tested the
-// old driver.
+// EarlyValidation defines how to treat validation pods that became ready before the new driver pod. Such pods have
+// tested the old driver.
 type EarlyValidation string
 
 const (
 	EarlyValidationRestart EarlyValidation = "Restart" // default: they are deleted, so that their controller replaces them
-	EarlyValidationAsk     EarlyValidation = "Ask"     // the node waits, and a log line asks to restart them
+	EarlyValidationAsk     EarlyValidation = "Ask"     // the node waits, and a log line requests that an administrator restart them
 	EarlyValidationCount   EarlyValidation = "Count"   // they count, as in the Go library
 )
 
-// WithEarlyValidation sets how such validation pods are treated. BuildState fails with any other value.
+// WithEarlyValidation sets the treatment of validation pods that became ready too early. BuildState fails with any
+// other value.
 func WithEarlyValidation(treatment EarlyValidation) Option {
 	return func(m *Manager) { m.options.EarlyValidation = string(treatment) }
 }
 
-// WithDeviceDrivers names the DRA drivers whose devices a policy may isolate instead of nodes (isolation.scope). Without it, Dynamic
-// Resource Allocation is not read, and such a policy finds no suitable node. The operator needs the permissions of deploy/rbac/devices.
+// WithDeviceDrivers names the DRA drivers whose devices a policy may isolate instead of nodes (isolation.scope).
+// Without this option, objects of Dynamic Resource Allocation are not read, and no node is suitable for such a policy.
+// The operator needs the permissions of deploy/rbac/devices.
 func WithDeviceDrivers(names ...string) Option {
 	return func(m *Manager) { m.options.DeviceDrivers = names }
 }
 
-// WithClock is for tests.
+// WithClock replaces the clock in tests.
 func WithClock(clock clock.Clock) Option { return func(m *Manager) { m.options.Clock = clock } }
 
 // WithOwnPod names the operator's pod and its node: the pod is never evicted, and the node is upgraded last.
@@ -120,21 +122,22 @@ func WithOwnPod(namespace, pod, node string) Option {
 type Manager struct {
 	Counters
 	log        logr.Logger
-	keys       Keys // without a Driver: DriverName
+	keys       Keys // if Driver is empty, DriverName is used
 	connection *host.Connection
 	options    host.Options // options that all drivers share
 
 	mu          sync.Mutex
 	podDeletion PodDeletionFilter
-	extra       map[string]json.RawMessage // members of every policy
+	extra       map[string]json.RawMessage // members that are added to every policy
 	held        string                     // reason of Pause; empty if nodes start
 	hosts       map[string]*host.Host      // by driver, namespace and labels
-	closings    int                        // how often all hosts were closed
+	closings    int                        // number of times that all hosts were closed
 }
 
 var _ ClusterUpgradeStateManager = (*Manager)(nil)
 
-// NewClusterUpgradeStateManager creates a *Manager, whose Close ends its goroutines. Nothing is sent before the first BuildState.
+// NewClusterUpgradeStateManager creates a *Manager, whose Close ends its goroutines. No request is sent before the
+// first BuildState.
 func NewClusterUpgradeStateManager(log logr.Logger, k8sConfig *rest.Config, eventRecorder record.EventRecorder,
 	opts StateOptions) (ClusterUpgradeStateManager, error) {
 	manager, err := NewManager(log, k8sConfig, eventRecorder, opts)
@@ -174,7 +177,7 @@ func requestorOf(opts RequestorOptions) *engine.Requestor {
 	return requestor
 }
 
-// change alters the settings of future engines. Existing engines keep the old settings, and end.
+// change alters the settings of future hosts. Existing hosts are closed, because they have the old settings.
 func (m *Manager) change(alter func()) ClusterUpgradeStateManager {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -183,8 +186,8 @@ func (m *Manager) change(alter func()) ClusterUpgradeStateManager {
 	return m
 }
 
-// WithPodDeletionEnabled evicts the pods that use the driver before drains. The filter receives its own copies of pods, and is called from
-// one goroutine for each node.
+// WithPodDeletionEnabled makes the Manager evict the pods that use the driver before it drains a node. The filter
+// receives its own copies of pods, and is called from one goroutine for each node.
 func (m *Manager) WithPodDeletionEnabled(filter PodDeletionFilter) ClusterUpgradeStateManager {
 	if filter == nil {
 		m.log.Info("Pod deletion stays off, because there is no filter")
@@ -193,7 +196,7 @@ func (m *Manager) WithPodDeletionEnabled(filter PodDeletionFilter) ClusterUpgrad
 	return m.change(func() { m.podDeletion, m.options.UsesDriver = filter, filter })
 }
 
-// WithValidationEnabled keeps a node in progress until the pods of this selector are ready on it.
+// WithValidationEnabled keeps a node in progress until the pods with this selector are ready on the node.
 func (m *Manager) WithValidationEnabled(podSelector string) ClusterUpgradeStateManager {
 	if podSelector == "" {
 		m.log.Info("Validation stays off, because there is no selector")
@@ -202,12 +205,13 @@ func (m *Manager) WithValidationEnabled(podSelector string) ClusterUpgradeStateM
 	return m.change(func() { m.options.ValidationSelector = podSelector })
 }
 
-// WithRestartOnlyPredicate allows upgrades without an evacuation; nil disables this.
+// WithRestartOnlyPredicate allows upgrades that restart the driver without an evacuation. Nil disables them.
 func (m *Manager) WithRestartOnlyPredicate(predicate RestartOnlyPredicate) ClusterUpgradeStateManager {
 	return m.change(func() { m.options.RestartOnly = oneAtATime(predicate) })
 }
 
-// oneAtATime is for predicates that keep state between calls, because BuildState and the passes of all drivers call them.
+// oneAtATime prevents concurrent calls of the predicate, which may keep state between calls. BuildState and the passes
+// of all drivers call it.
 func oneAtATime(predicate RestartOnlyPredicate) RestartOnlyPredicate {
 	if predicate == nil {
 		return nil
@@ -234,8 +238,8 @@ func (m *Manager) IsValidationEnabled() bool {
 	return m.options.ValidationSelector != ""
 }
 
-// SetExtraPolicy sets fields that DriverUpgradePolicySpec does not have, or overrides its fields: a JSON object with members of
-// docs/policy.md. They apply to every ApplyState from now on; nil resets them.
+// SetExtraPolicy sets fields that DriverUpgradePolicySpec does not have, or overrides its fields. The document is a
+// JSON object with members of docs/policy.md. These members apply to every later ApplyState. Nil removes them.
 func (m *Manager) SetExtraPolicy(document []byte) error {
 	var extra map[string]json.RawMessage
 	if len(document) > 0 {
@@ -249,7 +253,8 @@ func (m *Manager) SetExtraPolicy(document []byte) error {
 	return nil
 }
 
-// hostOf returns the host for the current DriverName, unless the Manager has its own name. closings: their number until then.
+// hostOf returns the host for the Manager's driver or, if the Manager has no driver name, for the current DriverName.
+// closings is the value of m.closings at the same time.
 func (m *Manager) hostOf(namespace string, driverLabels map[string]string) (of *host.Host, closings int, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -270,16 +275,16 @@ func (m *Manager) hostOf(namespace string, driverLabels map[string]string) (of *
 	return made, m.closings, nil
 }
 
-// forget removes a host that has ended, with its copy of all nodes.
+// forget removes a host that has ended, so that its copy of all nodes is freed.
 func (m *Manager) forget(ended *host.Host) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	maps.DeleteFunc(m.hosts, func(_ string, one *host.Host) bool { return one == ended })
 }
 
-// BuildState returns the driver's nodes according to the watches. The first call waits for their lists; the others send nothing. A call
-// waits until the watches have shown the Manager's own writes, for at most five seconds. The state does not contain nodes whose driver pod
-// is currently missing.
+// BuildState returns the driver's nodes according to the watches. The first call waits for the lists of the watches;
+// later calls send no requests. Each call waits, for at most five seconds, until the watches have shown the Manager's
+// own writes. The state does not contain nodes whose driver pod is currently missing.
 func (m *Manager) BuildState(ctx context.Context, namespace string,
 	driverLabels map[string]string) (*ClusterUpgradeState, error) {
 	from, members, podless, err := m.read(ctx, namespace, driverLabels)
@@ -305,11 +310,12 @@ func (m *Manager) BuildState(ctx context.Context, namespace string,
 	return &state, nil
 }
 
-// read continues with another host if a host ends on its own at this moment, because of missing calls.
+// read reads the driver's nodes from a host. If the host ends on its own at this moment, because calls were missing,
+// read continues with another host.
 func (m *Manager) read(ctx context.Context, namespace string, driverLabels map[string]string) (from *host.Host, members []host.Member,
 	podless []host.Podless, err error) {
 	if err := ctx.Err(); err != nil {
-		return nil, nil, nil, err // no host is created, which would keep running
+		return nil, nil, nil, err // without creating a host, which would keep running
 	}
 	for again := true; ; again = false {
 		one, closings, err := m.hostOf(namespace, driverLabels)
@@ -323,13 +329,14 @@ func (m *Manager) read(ctx context.Context, namespace string, driverLabels map[s
 	}
 }
 
-// part contains the nodes of a state from one host and one owner.
+// part contains the nodes of a state that belong to one host and one owner.
 type part struct {
 	host *host.Host
 	host.Part
 }
 
-// partsOf splits a state, because it may combine several states. Nodes that BuildState has not read are returned separately.
+// partsOf splits a state by host and owner, because the operator may have combined several states. Nodes that
+// BuildState has not read are returned separately.
 func partsOf(state *ClusterUpgradeState) (parts []*part, foreign []string, err error) {
 	if state == nil {
 		return nil, nil, errors.New("currentState should not be empty")
@@ -363,7 +370,7 @@ func partsOf(state *ClusterUpgradeState) (parts []*part, foreign []string, err e
 		}
 	}
 	if state.read != nil && !seen[state.read] {
-		partFor(state.read) // every node is without a driver pod at the moment
+		partFor(state.read) // no node has a driver pod at the moment
 	}
 	parts = slices.SortedFunc(maps.Values(of), func(a, b *part) int {
 		return cmp.Or(cmp.Compare(a.host.Selection(), b.host.Selection()), cmp.Compare(a.Owner, b.Owner))
@@ -371,7 +378,8 @@ func partsOf(state *ClusterUpgradeState) (parts []*part, foreign []string, err e
 	return parts, foreign, nil
 }
 
-// add takes over the nodes of a reading without a driver pod. For a part with an owner, these nodes are known to be the owner's.
+// add adds the nodes of a reading that have no driver pod. In a part with an owner, these nodes are known to belong to
+// the owner.
 func (p *part) add(read *reading) {
 	if p.Owner != "" {
 		p.Nodes = append(p.Nodes, read.podless...)
@@ -388,9 +396,9 @@ func checkOurs(foreign []string) error {
 }
 
 // ApplyState makes one pass over the nodes of currentState, and returns when the requests of the pass have a response.
-// The Manager itself continues with this policy on these nodes. It stops when ctx ends, when the next ApplyState
-// contains one of these nodes, or after three intervals without a call. It also rolls out a driver that is replaced in
-// the meantime. With AutoUpgrade off it does not continue.
+// Afterwards the Manager continues to apply this policy to these nodes on its own, unless AutoUpgrade is off. It stops
+// when ctx ends, when the next ApplyState contains one of these nodes, or after three intervals without a call. If the
+// driver is replaced again in the meantime, the Manager also rolls out the newer driver.
 func (m *Manager) ApplyState(ctx context.Context, currentState *ClusterUpgradeState,
 	upgradePolicy *v1alpha1.DriverUpgradePolicySpec) (err error) {
 	m.mu.Lock()
@@ -404,7 +412,7 @@ func (m *Manager) ApplyState(ctx context.Context, currentState *ClusterUpgradeSt
 }
 
 // Release returns the nodes of currentState to their state before the upgrade, for an operator that is being removed.
-// It returns when the requests of one pass have a response. It must be called again until no node has a state.
+// It returns when the requests of one pass have a response. The operator must call it again until no node has a state.
 func (m *Manager) Release(ctx context.Context, currentState *ClusterUpgradeState) error {
 	parts, foreign, err := partsOf(currentState)
 	if err := cmp.Or(err, checkOurs(foreign)); err != nil {

@@ -393,7 +393,7 @@ func TestAnOperatorWithoutRightsIsToldAndDoesNotHang(t *testing.T) {
 	}
 }
 
-// In this case, client-go retries silently and indefinitely.
+// In these cases, client-go retries silently and indefinitely.
 func TestBuildStateFailsWhereTheServerTakesNoRequests(t *testing.T) {
 	for name, answer := range map[string]func() (*http.Response, error){
 		"connection refused": func() (*http.Response, error) { return nil, syscall.ECONNREFUSED },

@@ -11,8 +11,9 @@ import (
 	"driverupgrade.example/go/internal/host"
 )
 
-// Skip leaves a node out of all upgrades until Unskip. It does nothing if the node is already left out. Errors: the
-// upgrade of the node is in progress, no state returned by BuildState contains the node, or the server refuses the write.
+// Skip excludes a node from all upgrades until Unskip is called. It does nothing if the node is already excluded.
+// Errors: the upgrade of the node is in progress, no state returned by BuildState contains the node, or the server
+// refuses the write.
 func (m *Manager) Skip(ctx context.Context, node string) error {
 	return m.mark(ctx, "skip", node, func(keys Keys, node *corev1.Node) (mark host.Mark, err error) {
 		switch state := node.Labels[keys.StateLabel()]; {

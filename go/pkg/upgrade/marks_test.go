@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// check fails the test unless the error contains this text; nil is expected if it is empty.
+// check fails the test unless the error contains this text. If the text is empty, the error must be nil.
 func (w *world) check(err error, text string) {
 	w.t.Helper()
 	if (err == nil) != (text == "") || (err != nil && !contains(err.Error(), text)) {

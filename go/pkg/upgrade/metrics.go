@@ -4,7 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// The metrics of a Collector, same as those of the native operators in docs/monitoring.md.
+// The metrics of a Collector. The native operators have the same metrics (docs/monitoring.md).
 var (
 	nodesMetric = prometheus.NewDesc("driverupgrade_nodes",
 		"Number of nodes with a driver pod or a state label, by state; `unknown` without a state.", []string{"driver", "state"}, nil)
@@ -22,7 +22,7 @@ var (
 		"Total number of pods that kept running while the driver of their node was replaced.", []string{"driver"}, nil)
 )
 
-// allStates exist for every driver, so that a state without nodes is reported as zero.
+// allStates are reported for every driver, so that a state without nodes has the value zero.
 var allStates = []string{UpgradeStateUnknown, UpgradeStateUpgradeRequired, UpgradeStateCordonRequired,
 	UpgradeStateWaitForJobsRequired, UpgradeStatePodDeletionRequired, UpgradeStateDrainRequired,
 	UpgradeStateNodeMaintenanceRequired, UpgradeStatePostMaintenanceRequired, UpgradeStatePodRestartRequired,
@@ -32,6 +32,7 @@ type collector struct{ manager *Manager }
 
 // Collector provides metrics to Prometheus for each driver whose BuildState was called: nodes by state, waiting nodes by reason,
 // budgets, and the effect of isolated devices.
+//
 // Register it with controller-runtime: metrics.Registry.MustRegister(manager.Collector()). It sends no requests.
 func (m *Manager) Collector() prometheus.Collector { return collector{m} }
 
@@ -55,7 +56,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	for _, one := range c.manager.allHosts() {
 		found, err := one.Everything()
 		if err != nil {
-			continue // it is closed
+			continue // the host is closed
 		}
 		driver := one.Driver().String()
 		of := drivers[driver]

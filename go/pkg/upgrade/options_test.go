@@ -189,7 +189,8 @@ func TestTheExtraPolicyHoldsBesideTheTypesFields(t *testing.T) {
 	}
 	// A node has another gate until its patch has a response.
 	w.eventually("three nodes counted as paused", func() bool { return w.manager.Stats().Waiting["Paused"] == 3 })
-	// Work that another policy has started is withdrawn, and is retried after a pause on a clock that stands still.
+	// Work that was started under another policy is withdrawn, and is retried only after a pause. This clock stands
+	// still, so the labels must be there before.
 	w.eventually("three nodes that wait", w.allIn(UpgradeStateUpgradeRequired))
 	if err := w.manager.SetExtraPolicy(nil); err != nil {
 		t.Fatal(err)
@@ -210,7 +211,7 @@ func TestReleaseGivesANodeBackInTheMiddle(t *testing.T) {
 	})
 	w.eventually("no mark on any node", func() bool {
 		if err := w.manager.Release(t.Context(), w.build(t.Context())); err != nil {
-			return false // for a state that has changed in the meantime
+			return false // the state may have changed in the meantime
 		}
 		for _, node := range w.nodes {
 			if w.cluster.State(node) != "" || w.cluster.Cordoned(node) {

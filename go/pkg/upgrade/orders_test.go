@@ -19,7 +19,8 @@ import (
 	"driverupgrade.example/go/internal/fakecluster"
 )
 
-// tokens is a rate that each test controls: a request waits until it receives a token. Once tokens is closed, every request has one.
+// tokens is a rate limiter that each test controls: a request waits until it receives a token. Once tokens is closed,
+// every request receives a token.
 type tokens chan struct{}
 
 func (c tokens) Wait(ctx context.Context) error {
@@ -180,7 +181,7 @@ func TestTheRequestsOfNodesInProgressGoFirst(t *testing.T) {
 		return others
 	}
 	given := 0
-	for ; ; given++ { // some notes on the node, and the restart of its driver
+	for ; ; given++ { // some marks on the node, and the restart of its driver
 		w.eventually("a request of each node that is not marked", func() bool {
 			return restarted() || w.manager.connection.Waiting() == nodes-others()
 		})
@@ -199,8 +200,9 @@ func TestTheRequestsOfNodesInProgressGoFirst(t *testing.T) {
 	}
 }
 
-// Otherwise a pod that is evicted from the first nodes moves to a node that is cordoned later, and is evicted again. The engine knows the
-// responses to its patches, although watches report them later: requests that follow on the first nodes come after the other nodes' cordons.
+// Otherwise a pod that is evicted from the first nodes moves to a node that is cordoned later, and is evicted again.
+// The engine knows the responses to its patches before watches report the changes. Even so, further requests for the
+// first nodes must come after the cordons of the other nodes.
 func TestNodesThatStartAtOnceAreCordonedBeforePodsAreEvicted(t *testing.T) {
 	const nodes = 40
 	w, rate := outdated(t, nodes)
@@ -271,7 +273,7 @@ func TestAnOrderStandsForThreeIntervals(t *testing.T) {
 	w.awaitEnd()
 }
 
-// At client-go's default rate, the marks of 5,000 nodes take a quarter of an hour.
+// At client-go's default rate, it takes a quarter of an hour to write the marks of 5,000 nodes.
 func TestACallThatTakesLongerThanThreeIntervalsWaitsForAllThatItSends(t *testing.T) {
 	const nodes = 20
 	w, rate := outdated(t, nodes)
@@ -342,7 +344,8 @@ func (w *world) watchesOfPods() (begun int) {
 	return begun
 }
 
-// Node X has a waiting request, and is not in the state of the second call, as with an operator that calls for a part of the nodes.
+// Node X has a waiting request, and is not in the state of the second call, as with an operator that makes separate
+// calls for parts of its nodes.
 func TestSwitchedOffIsAlsoWhatAnOrderBeforeTheLastHasInTheQueue(t *testing.T) {
 	const nodes = 2
 	w, rate := outdated(t, nodes)
@@ -389,7 +392,7 @@ func TestAPolicyIsSwitchedOffWhileTheOnlyDriverPodIsReplaced(t *testing.T) {
 		return false
 	})
 	w.clock.Step(time.Minute)
-	w.apply(t.Context(), &v1alpha1.DriverUpgradePolicySpec{AutoUpgrade: false}) // a round later
+	w.apply(t.Context(), &v1alpha1.DriverUpgradePolicySpec{AutoUpgrade: false}) // one round later
 	if now := w.cluster.Writes(); now != sent {
 		t.Errorf("%d requests were sent: %s", now-sent, w.states())
 	}
@@ -411,8 +414,8 @@ func TestAnOrderEndsWithAPolicyThatIsSwitchedOff(t *testing.T) {
 	w.awaitEnd()
 }
 
-// The clock advances only if nothing else happens: by half a minute, or by ten seconds while a driver pod is becoming ready. If the standing
-// order left work to the calls, it would take the two minutes until the next one.
+// The clock advances only if nothing else happens: by half a minute, or by ten seconds while a driver pod is becoming
+// ready. If the order left work to the next call, this work would wait for two minutes.
 func TestAnOperatorThatCallsEveryTwoMinutesHasThreeNodesDoneInOneInterval(t *testing.T) {
 	const quiet = 3 * time.Second
 	w := newWorld(t, 3)
@@ -422,7 +425,7 @@ func TestAnOperatorThatCallsEveryTwoMinutesHasThreeNodesDoneInOneInterval(t *tes
 	w.cluster.NewDriver()
 	w.apply(t.Context(), policyOf(1))
 	called, ready, moved := w.clock.Now(), time.Time{}, time.Now()
-	waiting := slices.Clone(w.nodes) // for a driver pod to become ready
+	waiting := slices.Clone(w.nodes) // nodes that wait for a driver pod to become ready
 	shown := ""
 	w.eventually("three nodes done", func() bool {
 		if now := w.states(); now != shown {

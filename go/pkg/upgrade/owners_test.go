@@ -13,7 +13,7 @@ import (
 
 var owners = []string{"gold", "silver"}
 
-// newOwners has three nodes and a driver for each owner, all current, and a Manager with a ledger.
+// newOwners returns a world with three nodes and a driver for each owner, all current, and a Manager with a ledger.
 func newOwners(t *testing.T) *world {
 	t.Helper()
 	SetDriverName("gpu")
@@ -63,7 +63,7 @@ func (w *world) waitsFor(owner, approval string) bool {
 	})
 }
 
-// awaitApprovals lets the canaries of both owners soak.
+// awaitApprovals lets the canaries of both owners soak, until both rollouts wait for an approval.
 func (w *world) awaitApprovals(gold, silver string) {
 	w.t.Helper()
 	w.eventually("the canaries", func() bool {

@@ -16,29 +16,30 @@ import (
 	"driverupgrade.example/go/internal/engine"
 )
 
-// The page of src/service, byte for byte.
+// rolloutPage is the page of src/service, byte for byte.
 //
 //go:embed rollout_page.html
 var rolloutPage string
 
 const (
-	documentAge    = time.Second                     // the document is formatted at most once in this time
-	streamInterval = 500 * time.Millisecond          // between two checks of a stream for changes
-	streamSign     = 15 * time.Second                // after which a stream without changes shows that it is alive
-	timeMember     = `{"at":"2026-11-28T12:00:00Z",` // the part of a document that changes only with time
+	documentAge    = time.Second                     // minimum time between two documents
+	streamInterval = 500 * time.Millisecond          // time between two checks for changes of a stream
+	streamSign     = 15 * time.Second                // time after which a stream without changes sends a sign of life
+	timeMember     = `{"at":"2026-11-28T12:00:00Z",` // has the size of the only part that differs in unchanged documents
 )
 
 // PageOptions contains the data about the process that the page shows.
 type PageOptions struct {
-	// Leader reports whether this replica makes the passes. nil: it makes them.
+	// Leader reports whether this replica makes the passes. Nil means that it does.
 	Leader func() bool
 	// Replica is the name of this replica.
 	Replica string
 }
 
-// Handler serves the page of the rollout at `/`, and at `/rollout` the document that it shows (docs/monitoring.md). It sends nothing to
-// the cluster, and changes nothing. The caller must check who may read it: register it with AddMetricsServerExtraHandler at a metrics server
-// with controller-runtime's filters.WithAuthenticationAndAuthorization, or listen on a loopback address only.
+// Handler serves the page of the rollout at `/`, and at `/rollout` the document that it shows (docs/monitoring.md). It
+// sends no requests to the cluster, and changes nothing. The caller must check which clients may read the page:
+// register it with AddMetricsServerExtraHandler at a metrics server with controller-runtime's
+// filters.WithAuthenticationAndAuthorization, or listen on a loopback address only.
 //
 //	operator.AddMetricsServerExtraHandler("/driver/", http.StripPrefix("/driver", states.Handler(upgrade.PageOptions{})))
 func (m *Manager) Handler(options PageOptions) http.Handler {
@@ -62,7 +63,7 @@ func servePage(w http.ResponseWriter, _ *http.Request) {
 	_, _ = allowed.WriteString(w, rolloutPage)
 }
 
-// rolloutBoard creates the document, once for all readers.
+// rolloutBoard creates the document once for all readers.
 type rolloutBoard struct {
 	manager *Manager
 	options PageOptions
@@ -174,7 +175,7 @@ func (m *Manager) rolloutDocument(facts engine.RolloutFacts) ([]byte, error) {
 	for _, one := range m.allHosts() {
 		text, err := one.Rollout(facts)
 		if err != nil {
-			continue // it is closed
+			continue // the host is closed
 		}
 		var found rolloutDocument
 		if err := json.NewDecoder(bytes.NewReader(text)).Decode(&found); err != nil {

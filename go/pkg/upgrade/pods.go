@@ -9,11 +9,11 @@ import (
 
 // DeviceUse recognizes pods that use the devices of a driver, for WithPodDeletionEnabled.
 type DeviceUse struct {
-	// IsDevice reports whether a resource that containers request is such a device: nvidia.com/gpu, ...
+	// IsDevice reports whether a resource that containers request is such a device, for example nvidia.com/gpu.
 	IsDevice func(corev1.ResourceName) bool
-	// Driver is the driver of such devices in ResourceClaims: gpu.nvidia.com. Empty: claims are not considered.
+	// Driver is the driver of such devices in ResourceClaims, for example gpu.nvidia.com. If empty, claims are ignored.
 	Driver string
-	// Claim reads a ResourceClaim. Needed with Driver.
+	// Claim reads a ResourceClaim. It is required if Driver is set.
 	Claim func(namespace, name string) (*resourcev1.ResourceClaim, error)
 }
 

@@ -50,8 +50,8 @@ func byType(conditions []metav1.Condition) []metav1.Condition {
 		func(a, b metav1.Condition) int { return cmp.Compare(a.Type, b.Type) })
 }
 
-// nodeMaintenance returns nil, and writes a line to the log, if object has another kind: the predicate is on the wrong
-// watch.
+// nodeMaintenance returns the object as a NodeMaintenance. If the object has another kind, the predicate is on the
+// wrong watch: nodeMaintenance logs an error, and returns nil.
 func nodeMaintenance(log logr.Logger, object client.Object) *maintenancev1alpha1.NodeMaintenance {
 	maintenance, _ := object.(*maintenancev1alpha1.NodeMaintenance)
 	if maintenance == nil {

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// MaintenanceOPEvictionGPU selects the pods that request GPUs, by the resource.
+	// MaintenanceOPEvictionGPU selects the pods that request GPUs, by the name of the resource.
 	MaintenanceOPEvictionGPU = "nvidia.com/gpu-*"
-	// MaintenanceOPEvictionRDMA selects the pods that request RDMA devices, by the resource.
+	// MaintenanceOPEvictionRDMA selects the pods that request RDMA devices, by the name of the resource.
 	MaintenanceOPEvictionRDMA = "nvidia.com/rdma*"
 	// DefaultNodeMaintenanceNamePrefix is the default prefix of the names of NodeMaintenance objects.
 	DefaultNodeMaintenanceNamePrefix = "nvidia-operator"
@@ -41,14 +41,14 @@ type RequestorOptions struct {
 	MaintenanceOPRequestorID string
 	// MaintenanceOPRequestorNS is the namespace of the NodeMaintenance objects.
 	MaintenanceOPRequestorNS string
-	// NodeMaintenanceNamePrefix is the prefix of their names: <prefix>-<node>.
+	// NodeMaintenanceNamePrefix is the prefix of the objects' names: <prefix>-<node>.
 	NodeMaintenanceNamePrefix string
 	// MaintenanceOPPodEvictionFilter selects the pods that the maintenance operator evicts.
 	MaintenanceOPPodEvictionFilter []maintenancev1alpha1.PodEvictionFiterEntry
 }
 
-// GetRequestorOptsFromEnvs reads MAINTENANCE_OPERATOR_ENABLED (only "true" enables it), _REQUESTOR_ID, _REQUESTOR_NAMESPACE and
-// _NODE_MAINTENANCE_PREFIX.
+// GetRequestorOptsFromEnvs reads the environment variables MAINTENANCE_OPERATOR_ENABLED (only "true" turns on requestor
+// mode), MAINTENANCE_OPERATOR_REQUESTOR_ID, _REQUESTOR_NAMESPACE and _NODE_MAINTENANCE_PREFIX.
 func GetRequestorOptsFromEnvs() RequestorOptions {
 	return RequestorOptions{
 		UseMaintenanceOperator:    os.Getenv("MAINTENANCE_OPERATOR_ENABLED") == "true",

@@ -37,7 +37,7 @@ func digestOf(spec *corev1.PodSpec) string {
 	return ""
 }
 
-// withDigest has nodes that are done with a driver of this digest, and a workload on each.
+// withDigest returns a world whose nodes are done with a driver of this digest, and have a workload each.
 func withDigest(t *testing.T, nodes int, digest string) *world {
 	t.Helper()
 	w := newWorld(t, 0)
@@ -66,8 +66,8 @@ func (w *world) awaitRevision(revision string) {
 	})
 }
 
-// checkRestarts checks that nodes were evacuated, or else that all nodes have had the annotation for restarts without
-// evacuation.
+// checkRestarts checks that all nodes were evacuated if evacuated is set. Otherwise it checks that all nodes have had
+// the annotation for restarts without evacuation.
 func (w *world) checkRestarts(evacuated bool) {
 	w.t.Helper()
 	for _, node := range w.nodes {

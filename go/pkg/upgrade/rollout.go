@@ -15,9 +15,9 @@ import (
 )
 
 // WithLedger names the ConfigMap in which the grants of nodes and the record of a rollout are stored. A policy with a
-// rollout needs it. With a ledger, budgets hold even if two replicas believe that they lead. Native operators and this
-// module may share a ConfigMap; it is created if it does not exist. The operator needs permission to get, create and
-// patch it, and to list nodes.
+// rollout needs it. With a ledger, budgets are respected even if two replicas believe that they are the leader. Native
+// operators and this module may share a ConfigMap; it is created if it does not exist. The operator needs permission to
+// get, create and patch it, and to list nodes.
 //
 // BuildState must then select all of the driver's nodes, because the record covers all of them. With several
 // policies, the record covers the nodes of a part: see PartOf.
@@ -65,8 +65,8 @@ func (m *Manager) hold(reason string) {
 // Approve allows the stage that follows `stage` to start, or lifts the halt of `stage`. It sets an annotation on the
 // driver's DaemonSet, so the operator needs permission to patch it. Errors: no rollout waits for this approval; the
 // server refuses the write. An approval that was given before the halt does not lift the halt: Approve then removes it,
-// and returns an error that requests another attempt. If the rollouts of several owners wait for an approval of a stage
-// with this name, Approve approves none: use ApprovePart.
+// and returns an error, so that the caller approves again. If the rollouts of several owners wait for an approval of a
+// stage with this name, Approve approves none: use ApprovePart.
 func (m *Manager) Approve(ctx context.Context, stage string) error {
 	return m.approve(ctx, nil, stage)
 }
@@ -87,8 +87,8 @@ func (m *Manager) approve(ctx context.Context, owner *string, stage string) erro
 }
 
 // Warnings returns sentences about fields of the last policy that have no effect, or not the effect that their author
-// may expect. Each starts with the path of its field, as spelled in docs/policy.md. It is empty for most policies, and
-// before the first pass.
+// may expect. Each sentence starts with the path of the field, as spelled in docs/policy.md. The list is empty for most
+// policies, and before the first pass.
 func (m *Manager) Warnings() []string {
 	return warningsOf(m.parts())
 }
@@ -108,12 +108,12 @@ func warningsOf(parts []engine.OwnedPart) []string {
 // Rollout is the progress of a rollout, for the status of a custom resource.
 type Rollout struct {
 	Owner    string    // owner of the part (PartOf); empty: the part has no owner
-	Revision string    // the driver's, as approvals name it
+	Revision string    // revision of the driver, as in approvals
 	Began    time.Time // zero: not known
-	Stage    string    // the open one
+	Stage    string    // the open stage
 	Stages   []RolloutStage
 	Gangs    *RolloutGangs
-	WaitsFor *Gate // reason why the next stage has not begun; nil after the last
+	WaitsFor *Gate // reason why the next stage has not started; nil after the last stage
 	Halted   *Gate // reason why no node starts; nil: the rollout is not halted
 	Closed   *Gate // reason why no node starts at this time; nil: nodes may start
 }
@@ -121,12 +121,12 @@ type Rollout struct {
 // RolloutStage counts the nodes of a stage. The last stage, `rest`, contains the nodes that no stage names.
 type RolloutStage = engine.RolloutStage
 
-// RolloutGangs counts the interruptions of gangs that are still expected, and those that this process has caused; nil:
-// the policy ignores gangs.
+// RolloutGangs counts the interruptions of gangs that are still expected, and the interruptions that this process has
+// caused. It is nil if the policy ignores gangs.
 type RolloutGangs = engine.RolloutGangs
 
-// Rollout returns the progress of the rollout in the last pass; false: the policy had no rollout. If several owners
-// have rollouts, it returns one that is halted, or else the first by owner: see Rollouts.
+// Rollout returns the progress of the rollout in the last pass; false if the policy had no rollout. If several owners
+// have rollouts, it returns a halted rollout, or else the first rollout by owner: see Rollouts.
 func (m *Manager) Rollout() (Rollout, bool) {
 	if rollout := firstOf(m.Rollouts()); rollout != nil {
 		return *rollout, true

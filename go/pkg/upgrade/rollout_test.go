@@ -23,7 +23,7 @@ rollout:
   - {name: canary, nodes: 1, soakSeconds: 60, approval: Manual}
 `
 
-// newRollout has a new driver for nodes that are all current, and a Manager with a ledger.
+// newRollout returns a world with a Manager with a ledger, and a new driver for nodes that were all current.
 func newRollout(t *testing.T, nodes int) *world {
 	t.Helper()
 	w := newWorld(t, nodes)

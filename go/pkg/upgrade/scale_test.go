@@ -133,8 +133,9 @@ func (e timed) Apply(nodes, policy []byte, now time.Time) (engine.Pass, error) {
 	return e.Engine.Apply(nodes, policy, now)
 }
 
-// Measures the work of the engine until the first pass over all nodes is made: it receives the lists, reads them, and plans. The server
-// provides the lists and the responses to the requests of the pass.
+// BenchmarkFirstPass measures the work of the engine up to the end of the first pass over all nodes: the engine
+// receives the lists, reads them, and plans. The server provides the lists and the responses to the requests of the
+// pass.
 func BenchmarkFirstPass(b *testing.B) {
 	for name, outdated := range map[string]bool{"current": false, "outdated": true} {
 		b.Run(name, func(b *testing.B) { firstPass(b, outdated) })
@@ -182,7 +183,7 @@ func firstPass(b *testing.B, outdated bool) {
 	}
 }
 
-// The operator's reconcile when nothing has changed.
+// BenchmarkIdlePass measures the operator's reconcile when nothing has changed.
 func BenchmarkIdlePass(b *testing.B) {
 	_, _, manager := newFleet(b, many)
 	pass(b, manager)
@@ -221,7 +222,7 @@ func BenchmarkMemory(b *testing.B) {
 	b.ReportMetric(float64(cluster.Size("n0"))/1000, "kB/node")
 }
 
-// TestTheMemoryOfAnOperator is the operator of BenchmarkMemory.
+// TestTheMemoryOfAnOperator is the operator whose memory BenchmarkMemory measures.
 func TestTheMemoryOfAnOperator(t *testing.T) {
 	server := os.Getenv(serverVariable)
 	if server == "" {
@@ -260,7 +261,7 @@ func resident(t *testing.T, line string) float64 {
 	return size / 1024
 }
 
-// A thousand nodes change at the same time: measures the cost in passes over all nodes.
+// BenchmarkBurst changes a thousand nodes at the same time, and measures the cost in passes over all nodes.
 func BenchmarkBurst(b *testing.B) {
 	const burst = 1000
 	cluster, _, manager := newFleet(b, many)

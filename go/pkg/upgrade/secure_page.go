@@ -30,14 +30,14 @@ import (
 )
 
 const (
-	// The API server's proxy to pods removes the header Authorization, and passes this one on.
+	// The API server's proxy to pods removes the header Authorization, but passes this header on.
 	readerTokenHeader = "X-Driver-Upgrade-Token"
 	rolloutPath       = "/rollout"
-	answerAge         = time.Minute // lifetime of an answer about a token
+	answerAge         = time.Minute // time for which the result for a token is cached
 	answersMax        = 256
 	reviewsPerSecond  = 10
-	announceAgain     = 5 * time.Second // after an attempt that failed
-	// The annotation of a Lease with the options of the operator that holds it.
+	announceAgain     = 5 * time.Second // pause after a failed announcement
+	// The annotation of a Lease with the options of the operator that holds the Lease.
 	optionsAnnotationKeyFmt = keyDomain + "%s-driver-upgrade.options"
 )
 
@@ -47,7 +47,8 @@ type SecurePageOptions struct {
 	Address string
 	// Replica is the name of this replica.
 	Replica string
-	// Elected is closed when this replica leads: Elected of controller-runtime's manager. Not nil.
+	// Elected is closed when this replica becomes the leader: Elected of controller-runtime's manager. It must not be
+	// nil.
 	Elected <-chan struct{}
 	// Lease is the Lease of the leader election. Its holder must start with the name of the pod, as in controller-runtime.
 	Lease types.NamespacedName
@@ -74,7 +75,7 @@ type SecurePage struct {
 	server   *http.Server
 }
 
-// NewSecurePage listens at the address. Start serves.
+// NewSecurePage starts to listen at the address. Start serves the page.
 func (m *Manager) NewSecurePage(config *rest.Config, options SecurePageOptions) (*SecurePage, error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -97,8 +98,8 @@ func (m *Manager) NewSecurePage(config *rest.Config, options SecurePageOptions) 
 	return made, err
 }
 
-// listen uses a self-signed certificate, which allows encryption but does not prove the server's identity: upgradectl
-// connects through the API server.
+// listen uses a self-signed certificate, which allows encryption but does not prove the server's identity. This is
+// sufficient because upgradectl connects through the API server.
 func listen(address string) (net.Listener, error) {
 	certificate, key, err := cert.GenerateSelfSignedCertKey("driver-upgrade", nil, nil)
 	if err != nil {
@@ -115,7 +116,7 @@ func listen(address string) (net.Listener, error) {
 	return listener, nil
 }
 
-// NeedLeaderElection returns false: controller-runtime serves the page on every replica.
+// NeedLeaderElection returns false, so that controller-runtime serves the page on every replica.
 func (p *SecurePage) NeedLeaderElection() bool { return false }
 
 // Start serves until the context ends.
@@ -134,7 +135,7 @@ func (p *SecurePage) Start(ctx context.Context) error {
 	go func() {
 		defer close(closed)
 		<-ctx.Done()
-		_ = p.server.Close() // streams have no end
+		_ = p.server.Close() // streams do not end on their own
 	}()
 	err := p.server.Serve(p.listener)
 	stop()
@@ -164,7 +165,8 @@ func (p *SecurePage) announceOnceElected(ctx context.Context) {
 	}
 }
 
-// announce writes the annotation with the options of the operator to the Lease, as native operators do. Renewals keep it.
+// announce writes the annotation with the options of the operator to the Lease, as native operators do. Renewals of the
+// Lease keep the annotation.
 func (p *SecurePage) announce(ctx context.Context) error {
 	value, err := json.Marshal(map[string]any{"namespace": p.options.Namespace, "driverLabels": labels.Set(p.options.DriverLabels).String(),
 		"rolloutPort": p.listener.Addr().(*net.TCPAddr).Port})
@@ -273,7 +275,7 @@ func (r *readers) check(ctx context.Context, token string) answer {
 	return found
 }
 
-// review queries the API server. After an error, the permission of the token is unknown.
+// review checks with the API server whether the token may read the page. After an error, the permission is unknown.
 func (r *readers) review(ctx context.Context, token string) (answer, error) {
 	who, err := r.client.AuthenticationV1().TokenReviews().Create(ctx,
 		&authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})

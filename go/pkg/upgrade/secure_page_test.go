@@ -23,7 +23,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// reviewer is an API server that knows the tokens alice, who may read the page, and bob; and a Lease.
+// reviewer is an API server with a Lease and the tokens alice and bob. At first, only alice may read the page.
 type reviewer struct {
 	*httptest.Server
 	mu        sync.Mutex

@@ -32,18 +32,19 @@ type ClusterUpgradeState struct {
 	read    *reading       // only if BuildState found nothing but podless nodes
 }
 
-// reading is shared by the nodes of one BuildState, or of one PartOf, regardless of the states into which the operator puts them.
+// reading is what the nodes of one BuildState or one PartOf have in common, regardless of the states into which the
+// operator puts them.
 type reading struct {
 	host    *host.Host
 	owner   string   // owner of the part; empty: PartOf did not create it
-	podless []string // the driver's nodes that are in no state of this BuildState
+	podless []string // the driver's nodes that this BuildState left out, because they have no driver pod
 }
 
-// PartOf returns the part of a state of BuildState that belongs to an owner, such as an NVIDIADriver, for an ApplyState
-// or ApplyPolicy with the owner's policy. The part has its own rollout, and its grants and its record are in the ledger
-// under the owner's name, as with the native operators. The owner must be a DNS subdomain, like the names of custom
-// resources. The function reports whether the node with this name and these labels belongs to the owner. A node must
-// belong to only one owner.
+// PartOf returns the part of a state that belongs to an owner, such as an NVIDIADriver. The operator passes the part to
+// ApplyState or ApplyPolicy with the owner's policy. The state must come from BuildState. The part has its own rollout,
+// and its grants and its record are in the ledger under the owner's name, as with the native operators. The owner must
+// be a DNS subdomain, like the names of custom resources. The function `has` must report whether a node with this name
+// and these labels belongs to the owner. A node must belong to only one owner.
 func PartOf(state *ClusterUpgradeState, owner string, has func(node string, labels map[string]string) bool) *ClusterUpgradeState {
 	part, readings := NewClusterUpgradeState(), map[*reading]*reading{}
 	for _, node := range state.podless {
@@ -70,7 +71,7 @@ func PartOf(state *ClusterUpgradeState, owner string, has func(node string, labe
 			part.NodeStates[name] = append(part.NodeStates[name], &mine)
 		}
 	}
-	if len(readings) == 0 { // every node of the part is without a driver pod at the moment
+	if len(readings) == 0 { // no node of the part has a driver pod at the moment
 		part.read = readingOf(cmp.Or(state.read, anyReading(state)))
 	}
 	return &part

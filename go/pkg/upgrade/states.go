@@ -16,7 +16,7 @@ const (
 	UpgradeStateDrainRequired = "drain-required"
 	// UpgradeStateNodeMaintenanceRequired: a maintenance operator evacuates the node.
 	UpgradeStateNodeMaintenanceRequired = "node-maintenance-required"
-	// UpgradeStatePostMaintenanceRequired: the maintenance operator has done its part.
+	// UpgradeStatePostMaintenanceRequired: the maintenance operator has evacuated the node.
 	UpgradeStatePostMaintenanceRequired = "post-maintenance-required"
 	// UpgradeStatePodRestartRequired: the driver pod must be replaced, or allowed to load.
 	UpgradeStatePodRestartRequired = "pod-restart-required"

@@ -11,7 +11,7 @@ import (
 	"driverupgrade.example/go/internal/engine"
 )
 
-// The types of the conditions of Conditions.
+// Types of the conditions that Conditions returns.
 const (
 	// ConditionProgressing is True while nodes wait for the new driver, or are in progress.
 	ConditionProgressing = "DriverUpgradeProgressing"
@@ -58,8 +58,8 @@ func conditionsOf(stats Stats, rollout *Rollout, warnings []string) []metav1.Con
 	return []metav1.Condition{progressing, degraded, warning}
 }
 
-// waitingReason returns the reason for which most nodes wait. If several reasons are equally frequent, it returns the
-// first by name.
+// waitingReason returns the reason why the rollout is closed or, otherwise, the reason why most nodes wait. If several
+// reasons are equally frequent, it returns the first by name.
 func waitingReason(stats Stats, rollout *Rollout) string {
 	if rollout != nil && rollout.Closed != nil {
 		return rollout.Closed.Reason

@@ -11,16 +11,16 @@ import (
 	"driverupgrade.example/go/internal/engine"
 )
 
-// trapping has a defect that appears in one of its calls, and in all later ones.
+// trapping is an engine with a defect that appears in one call, and in all later calls.
 type trapping struct {
 	engine.Engine
 	trap    *trap
-	trapped *atomic.Bool // this engine
+	trapped *atomic.Bool // whether this engine has trapped
 }
 
 // trap affects one of the engines: engines that are created after it have no defect.
 type trap struct {
-	call string       // the function in which it is
+	call string       // the function that traps
 	left atomic.Int64 // calls before the trap; zero or below if it has passed
 }
 
@@ -96,7 +96,7 @@ func (e trapping) Everything() (engine.Pass, error) {
 	return through(e, "Everything", func() (engine.Pass, error) { return e.Engine.Everything() })
 }
 
-// Each function traps at its first calls, and at some of the later ones, of an upgrade of two nodes and their release.
+// Each function traps at one of its first calls, or at a later call, during an upgrade of two nodes and their release.
 func TestAfterATrapInAnyCallAFreshEngineGoesOn(t *testing.T) {
 	for _, function := range []string{"Put", "WatchLine", "PutPods", "Read", "Tell", "Apply", "Release", "Next", "Answer", "Settle",
 		"Explain", "Everything"} {

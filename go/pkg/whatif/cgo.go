@@ -41,7 +41,7 @@ func preflight(request, cluster []byte) ([]byte, error) {
 	return answerOf(C.whatif_preflight(requestText, requestSize, clusterText, clusterSize, &out), &out)
 }
 
-// span returns the location of the bytes, which are read only during the call.
+// span returns the address and the size of the bytes. C reads them only during the call.
 func span(text []byte) (*C.char, C.size_t) {
 	return (*C.char)(unsafe.Pointer(unsafe.SliceData(text))), C.size_t(len(text))
 }

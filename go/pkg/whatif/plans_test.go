@@ -10,7 +10,7 @@ import (
 	"driverupgrade.example/go/internal/timezones"
 )
 
-// withTimeZones adds the offsets of the policy's time zones to the request, as a host does that knows zones.
+// withTimeZones adds the offsets of the policy's time zones to the request, as a host that knows time zones does.
 func withTimeZones(t *testing.T, request string) []byte {
 	t.Helper()
 	var document map[string]json.RawMessage
@@ -40,7 +40,8 @@ func withTimeZones(t *testing.T, request string) []byte {
 	return whole
 }
 
-// The plans of the native library for every pass of the scenarios, by tests/c/scenario_plans.cc.
+// The file contains the plans of the native library for every pass of the scenarios. tests/c/scenario_plans.cc writes
+// it.
 func TestPlansOfAllScenariosAreByteForByteTheNativeOnes(t *testing.T) {
 	name := os.Getenv("DRIVERUPGRADE_PLANS")
 	if name == "" {

@@ -57,7 +57,7 @@ type Requestor struct {
 	Namespace string `json:"namespace"`
 }
 
-// Policy is one of several to compare.
+// Policy is one of several policies to compare.
 type Policy struct {
 	Name string
 	// Text as docs/policy.md describes it, in YAML or JSON.
@@ -74,7 +74,8 @@ type Trials struct {
 	Durations Durations
 }
 
-// Durations are in whole seconds, and shorter than a day. Nil: measured in the dump if it shows enough, or a default value.
+// Durations are in whole seconds, and shorter than a day. A nil duration is measured in the dump if the dump contains
+// enough data; otherwise a default value is used.
 type Durations struct {
 	DriverStart, DriverStop, PodStart, PodStop, Validation *time.Duration
 	// JitterPercent is the maximum deviation of these times (default: 20).
@@ -99,7 +100,7 @@ type Rollout struct {
 	NodesCordoned *int `json:"nodesCordoned"`
 	PodsEvicted   *int `json:"podsEvicted"`
 	PodsKept      *int `json:"podsKept"`
-	// Jobs whose pods run only together.
+	// Number of gangs, which are jobs whose pods can only run together, and of their interruptions.
 	Gangs                 int   `json:"gangs"`
 	GangInterruptions     int   `json:"gangInterruptions"`
 	GangInterruptionsPeak int   `json:"gangInterruptionsPeak"`
@@ -131,7 +132,7 @@ type Blocked struct {
 type Obstacle struct {
 	// Severity is error or warning.
 	Severity string `json:"severity"`
-	// Code is for programs: tools/upgradectl/README.md lists them.
+	// Code identifies the problem for programs; tools/upgradectl/README.md lists the codes.
 	Code    string   `json:"code"`
 	Problem string   `json:"problem"`
 	Remedy  string   `json:"remedy"`
@@ -140,7 +141,7 @@ type Obstacle struct {
 
 // Error reports an invalid request or dump, or a defect of the library.
 type Error struct {
-	// Code is a canonical status code: 3 for a document, 13 for a defect.
+	// Code is a canonical status code: 3 for an invalid document, 13 for a defect.
 	Code    int
 	Message string
 }
@@ -149,8 +150,8 @@ func (e *Error) Error() string { return fmt.Sprintf("%s (code %d)", e.Message, e
 
 // Simulate simulates rollouts with each policy, as `upgradectl simulate` does. `cluster` is a List of nodes, pods,
 // DaemonSets and ControllerRevisions, of PodDisruptionBudgets, and of Events if times must be measured. If a policy
-// isolates devices, it also needs the ResourceClaims and ResourceSlices. Errors: *Error, starting with `request` or
-// `cluster`; this machine does not know a time zone in a policy; the error of RestartOnly.
+// isolates devices, the List must also contain the ResourceClaims and ResourceSlices. Errors: an *Error whose text
+// starts with `request` or `cluster`; the error of RestartOnly; this machine does not know a time zone in a policy.
 func Simulate(request Request, trials Trials, cluster []byte) ([]Rollout, error) {
 	text, err := SimulateJSON(request, trials, cluster)
 	if err != nil {

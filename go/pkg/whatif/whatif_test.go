@@ -118,7 +118,8 @@ func TestAPlanIsByteForByteTheNativeOne(t *testing.T) {
 	}
 }
 
-// fleet contains one node with a driver pod and a pod of a workload. Like objects from a client, they have no TypeMeta.
+// fleet contains one node with a driver pod and a pod of a workload. Like objects from a client, these objects have no
+// TypeMeta.
 func fleet(t *testing.T, more ...runtime.Object) []byte {
 	t.Helper()
 	ready := corev1.PodStatus{
@@ -228,7 +229,7 @@ func TestRevisionsBetweenWhichARestartIsEnoughEvictNothing(t *testing.T) {
 	}
 }
 
-// In Berlin it is 13:05, so the window is open.
+// At the time of the request it is 13:05 in Berlin, so the window is open.
 func TestAWindowIsInItsTimeZone(t *testing.T) {
 	policy := `{autoUpgrade: true, rollout: {windows: [{days: [Fri], start: "13:00", durationSeconds: 1800, timeZone: Europe/Berlin}]}}`
 	rollouts, err := Simulate(vendor(policy), Trials{Seeds: 1}, fleet(t))

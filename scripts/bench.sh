@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs, builds and measures rollouts of gpu_operator, of the Go module and of the Go library on a real control
-# plane. Compares them with the minimum that a cluster allows. Takes about an hour on two cores; with --quick, one or
-# two minutes. Passes its arguments to rollout_bench: see bench/README.md.
+# Installs the dependencies, builds the programs, and measures rollouts of gpu_operator, of the Go module and of the Go
+# library on a real control plane. Compares the rollouts with the minimum that a cluster allows. Takes about an hour on
+# two cores; with --quick, one or two minutes. Passes its arguments to rollout_bench: see bench/README.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

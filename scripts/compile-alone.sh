@@ -6,7 +6,6 @@ cd "$(dirname "$0")/.."
 
 scripts/install-deps.sh --fuzz
 cmake --preset clang >/dev/null
-# Files that the build generates.
 commands=build/clang/compile_commands.json
 python3 - "$commands" <<'PYTHON' | xargs -0 -P "$(nproc)" -n 1 bash -c
 import json, re, sys

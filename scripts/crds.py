@@ -10,7 +10,7 @@ import yaml
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "deploy/crds"
 BEGIN = "# Generated from policy-fields.yaml and upgrade-policy.yaml by scripts/crds.py. Do not edit.\n"
 END = "# End of the generated fields.\n"
-# The fields that the definitions of NVIDIA's operators have too, with the same defaults. autoUpgrade is above the marks.
+# Fields that the definitions of NVIDIA's operators also have, with the same defaults. autoUpgrade is above the marks.
 GPU = ["maxParallelUpgrades", "maxUnavailable", "podDeletion", "waitForCompletion", "drain"]
 NETWORK = ["maxParallelUpgrades", "safeLoad", "waitForCompletion", "drain"]
 CLUSTER_POLICY = GPU[:3] + ["gpuPodDeletion"] + GPU[3:]
@@ -51,7 +51,7 @@ def merged(path, made, by_hand):
 
 
 def shared_lines(name, schema, network):
-    """The lines of a field that NVIDIA's definitions have, as they spell it: short, and with defaults of numbers."""
+    """Returns the lines of a field that NVIDIA's definitions also have, in their style: without descriptions or defaults of strings."""
     if "properties" in schema:
         lines = [line for inner, of in schema["properties"].items() for line in shared_lines(inner, of, network)]
         return [name + ":", "  type: object", "  x-kubernetes-preserve-unknown-fields: true", "  properties:"] + ["    " + line for line in lines]

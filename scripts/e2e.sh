@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Installs what is needed, builds the library and a real Kubernetes control plane, and runs the end-to-end tests
+# Installs the dependencies, builds the library and a real Kubernetes control plane, and runs the end-to-end tests
 # against it. The first run on a machine compiles Kubernetes, which takes several minutes: tests/controlplane/build.sh.
 #
 #   e2e.sh [--long|--short] [--kubernetes VERSION] [cpprest|curl]
 #     --long     also runs hostile networks and outages, which take some minutes more
-#     --short    runs only the contract of the facade, rights, admission policy and one rollout: what every version must pass
+#     --short    runs only the tests that every version must pass: contract of the facade, permissions, admission policy, one rollout
 #     VERSION    1.35, 1.36 or 1.37 (default: the newest)
 #     cpprest    the HTTP library (default: the default of gpu_operator)
 set -euo pipefail
@@ -42,5 +42,5 @@ if [[ $tier != short ]]; then
   scripts/node.sh "$version" || [ $? -eq 77 ]
 fi
 
-# Verbose, because the tests print measurements. Two groups at a time, because each waits most of the time.
+# Verbose, because the tests print measurements. Two groups run at a time, because each group waits most of the time.
 ctest --preset release "${selection[@]}" --no-tests=error --output-on-failure --verbose --parallel 2

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Prints the path of the Go toolchain. If it is missing, tests/controlplane/build.sh installs it in the last of these
-# places.
+# directories.
 for go in "$(command -v go || true)" /usr/local/go/bin/go "${XDG_CACHE_HOME:-$HOME/.cache}"/driverupgrade/go-*/bin/go; do
   if [[ -x $go ]]; then
     echo "$go"

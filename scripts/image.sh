@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Builds the images of deploy/image/Containerfile from the programs in build/release/bin. mmdebstrap creates their
-# Debian base, instead of a registry. Runs each program in them once, as the user that the image names.
+# Builds the images of deploy/image/Containerfile from the programs in build/release/bin. Their Debian base comes from
+# mmdebstrap, instead of a registry. Runs each program once in its image, as the image's user.
 #   image.sh --compile: compiles the programs in the recipe's first stage, as users with a registry do. Each of the two
 #   images compiles them: 43 minutes on two busy cores, at low priority.
-#   image.sh [FOLDER]: also writes them there, in the format of `podman load` and `ctr images import`. Their names are
+#   image.sh [FOLDER]: also writes them into FOLDER, in the format of `podman load` and `ctr images import`. Their names are
 #   those in the manifests of deploy and of the examples.
 #   image.sh --oci FOLDER: writes them as OCI archives. With SOURCE_DATE_EPOCH, their bytes are reproducible. If root
 #   privileges or one of the tools is missing, it prints the reason and exits with 77.
@@ -66,7 +66,7 @@ try_image() {
   done
 }
 
-# Tests more than --help: it looks for its service account, which exists only in a pod.
+# Tests more than --help: gpu_operator looks for its service account, which exists only in a pod.
 try_operator() {
   local status=0
   run gpu_operator --in-cluster --namespace gpu-operator --cluster-policy --once 2>"$work/in-cluster.log" || status=$?

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs the Debian packages for building and testing. --fuzz, --tidy, --coverage, --docs, --image and --node add the
-# packages of the script with that name, --format those of scripts/changed.sh, --browser Chromium. Does nothing if
-# everything is installed.
+# Installs the Debian packages for building and testing. The options --fuzz, --tidy, --coverage, --docs, --image and
+# --node add the packages of the script with that name. The option --format adds the packages of scripts/changed.sh, and
+# --browser adds Chromium. Does nothing if everything is installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -21,8 +21,8 @@ packages=(
 [ "${1:-}" != --format ] || packages+=(clang-format-14 git)
 [ "${1:-}" != --tidy ] || packages+=(clang-14 clang-tidy-14)
 [ "${1:-}" != --coverage ] || packages+=(gcovr)
-# The test of the page that `upgradectl timeline` writes; without it, that test is skipped. Not installed for every
-# build, because it takes 350 MB.
+# For the test of the page that `upgradectl timeline` writes. Without Chromium, that test is skipped. Chromium is not
+# installed for every build, because it takes 350 MB.
 [ "${1:-}" != --browser ] || packages+=(chromium)
 [ "${1:-}" != --docs ] || packages+=(doxygen mkdocs mkdocs-material)
 [ "${1:-}" != --image ] || packages+=(buildah mmdebstrap)

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Builds the real node of the end-to-end tests into build/node: kubelet, container runtime and images, ours among them.
+# Builds the real node of the end-to-end tests into build/node: kubelet, container runtime and images, including our
+# own.
 #
-#   node.sh [VERSION]: the kubelet of Kubernetes 1.35, 1.36 or 1.37; the newest version if none is named
+#   node.sh [VERSION]: the kubelet of Kubernetes 1.35, 1.36 or 1.37 (default: the newest version)
 #
 # The programs are cached in the same way as the control plane. The first run takes two minutes after
-# tests/controlplane/build.sh; later runs take no time. If root privileges or the tools are missing, it prints this and
-# exits with 77.
+# tests/controlplane/build.sh; later runs take no time. If root privileges or the tools are missing, it prints the
+# reason and exits with 77.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source=$PWD/tests/controlplane
@@ -53,7 +54,7 @@ programs() {
   ln -sfn "$folder" "$work/bin"
 }
 
-# play REFERENCE VERSION FILE: an image of tests/controlplane/node/played.
+# play REFERENCE VERSION FILE: builds an image of tests/controlplane/node/played.
 play() {
   buildah "${store[@]}" bud --quiet --build-arg VERSION="$2" -t "$1" -f "$source/node/played/Containerfile" "$work/context" >/dev/null
   buildah "${store[@]}" push --quiet "$1" "docker-archive:$work/images/$3.tar:$1"

@@ -2,7 +2,7 @@
 # Builds the library static and shared, installs it, and builds and runs a consumer in each way that docs/packaging.md
 # names: scripts/packages.sh. Prints a table, and fails if any of them failed. Logs are in build/packages/logs. Builds
 # in the same way as the preset `release`: after scripts/test.sh, ccache contains each object of the library for all
-# these builds. Programs that do not compile the library are not optimised, because nothing is measured here.
+# these builds. Programs that do not compile the library are not optimized, because nothing is measured here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

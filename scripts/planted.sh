@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Checks that the tests find the defects planted in the engine's own code: tests/planted/README.md. scripts/test.sh --long runs it.
+# Checks that the tests find the defects planted in the engine's own code: tests/planted/README.md. scripts/test.sh --long runs this check.
+#
 #   scripts/planted.sh          runs the quickest test that found each defect
-#   scripts/planted.sh --renew  searches other seeds if the simulation has changed and too few seeds find their defects
+#   scripts/planted.sh --renew  searches for other seeds if the simulation has changed and too few seeds find their defects
 #   scripts/planted.sh --all    runs every suite with every defect, and stores the results; takes hours, and can be resumed
+#
 # Further options are passed to tests/planted/run.py: scripts/planted.sh --all --fresh --minutes 60 --suites simulation
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -19,7 +19,7 @@ MICROSECONDS = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}
 
 WIDTH, HEIGHT = 760, 420
 LEFT, RIGHT, TOP, BOTTOM = 96, 24, 88, 58
-# The colours can be distinguished on white and on black, and the marks without colours.
+# The colors can be distinguished on white and on black, and the marks can be distinguished without colors.
 COLOURS = ("#3b82f6", "#d97706", "#16a34a", "#a855f7", "#dc4c64")
 STYLE = """text{font-family:sans-serif;font-size:13px;fill:#6e7781}
 .title{font-size:15px;font-weight:bold}
@@ -99,7 +99,7 @@ def axes(x_scale, y_scale, x_ticks, x_label, y_label):
 
 
 def draw(title, x_label, y_label, series):
-    """An SVG of lines on two logarithmic axes."""
+    """Returns an SVG of lines on two logarithmic axes."""
     xs = sorted({x for one in series for x, _ in one.points})
     ys = [y for one in series for _, y in one.points]
     x_scale = Scale(xs, LEFT, WIDTH - RIGHT, whole_decades=False)
@@ -185,14 +185,14 @@ CELL, GAP, NODES = 22, 6, 12
 
 
 def cell(x, y, runs, upgrades):
-    """A node during a wave: filled if the job runs there, framed if its driver is upgraded."""
+    """Returns a node during a wave: filled if the job runs there, framed if its driver is upgraded."""
     inner = f'<rect x="{x + 4}" y="{y + 4}" width="{CELL - 8}" height="{CELL - 8}" fill="{COLOURS[0]}"/>'
     frame = f'<rect x="{x + 1}" y="{y + 1}" width="{CELL - 2}" height="{CELL - 2}" fill="none" stroke="{COLOURS[1]}" stroke-width="2"/>'
     return ([inner] if runs else []) + ([frame] if upgrades else [])
 
 
 def panel(left, top, order, waves):
-    """The nodes of one order as rows, its waves as columns, and below them the waves that interrupt the job."""
+    """Returns the nodes of one order as rows, its waves as columns, and below them the waves that interrupt the job."""
     column = CELL + 58
     bottom = top + NODES * (CELL + GAP)
     parts, interruptions = [], 0

@@ -27,7 +27,7 @@ class Progress:
         self.began, self.total, self.tenth, self.drawn = time.monotonic(), 0, 0, False
 
     def write(self, text):
-        """Passes a line on."""
+        """Prints a line that the command has printed."""
         if self.drawn:
             self.out.write("\r\x1b[K")
             self.drawn = False
@@ -40,7 +40,7 @@ class Progress:
         return f"{self.name}: {done} of {total}, {clock(taken)}{left}" + (f": {what}" if what else "")
 
     def step(self, done, total, what):
-        if total != self.total:  # ninja first looks whether the build files themselves are up to date
+        if total != self.total:  # ninja first checks whether the build files themselves are up to date
             self.total, self.tenth = total, 0
         if self.redraw:
             columns = os.get_terminal_size(self.out.fileno()).columns
@@ -52,7 +52,7 @@ class Progress:
             self.write(self.describe(done, total, ""))
 
     def take(self, line):
-        """One line of the command."""
+        """Handles one line of the command's output."""
         found = STEP.match(line)
         if found is None:
             if not QUIET.match(line):

@@ -81,7 +81,7 @@ def Block(path: str, line: int, lines: list[str]) -> Iterator[Passage]:
 
 
 def IsUserText(text: str) -> bool:
-    """Whether a string literal reads like a sentence: at least three plain words, and no command or markup."""
+    """Returns whether a string literal reads like a sentence: at least three plain words, and no command or markup."""
     words = re.findall(r"(?<![\w./:=-])[A-Za-z][a-z']+(?![\w./:=-]*[\w/:=(])", text)
     return len(words) >= 3 and sum(map(len, words)) * 2 > len(text) and not re.match(r'\s*(kubectl|[<{\[#-])', text)
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Builds the release of a tag, or verifies one. docs/releasing.md describes both.
+# Builds the release of a tag, or verifies a release. docs/releasing.md describes both.
 #   release.sh VERSION [--sign KEYFILE] [--out FOLDER]   everything of the tag vVERSION, from a clean clone, into FOLDER (build/releases/VERSION)
 #   release.sh --verify FOLDER [--key FILE]              installs each artefact of FOLDER into an empty root or prefix, and runs it
-# KEYFILE is a private key of openssl, FILE the public key that users trust. RELEASE_URL is the address of the published artefacts.
-# Prints one line with the reason for each artefact that cannot be built or tried on this machine.
+#
+# KEYFILE is a private key of openssl, FILE the public key that users trust. RELEASE_URL is the address of the published
+# artifacts. For each artifact that cannot be built or tested on this machine, prints one line with the reason.
 set -euo pipefail
 umask 022
 repository=$(cd "$(dirname "$0")/.." && pwd)
@@ -41,7 +42,7 @@ cd "$work/source"
 [ "$(git rev-parse HEAD)" = "$commit" ] || fail "the clone has another commit than $tag"
 scripts/release/versions.py "$version" >/dev/null
 ! grep -q "^## Unreleased" CHANGELOG.md || fail "CHANGELOG.md has a section Unreleased"
-# From here on everything comes from the clone, and from packages that the machine has installed.
+# From here on, everything comes from the clone, and from packages that are installed on this machine.
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH RELEASE_VERSION=$version
 exec scripts/release/build.sh "$out"

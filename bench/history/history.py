@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Counts, for each release, that do not depend on the load of the machine: counts.csv.
+"""Maintains counts.csv: counts for each release that do not depend on the load of the machine.
 
-  history.py           counts again, and fails with a message if a count is a tenth above the last column
-  history.py --take    writes the counts into the last column, for a change that is meant to cost more, or costs less
-  history.py --release NAME   writes the counts into a new column
+    history.py           fails if a count is a tenth above the last column
+    history.py --take    writes the counts into the last column, for a change that costs less, or costs more on purpose
+    history.py --release NAME   writes the counts into a new column
 
 Allocations and judgements come from micro_bench, and requests from a rollout of 1,000 nodes in virtual time
 (scale_bench). Instructions are the difference of two runs of micro_bench under valgrind, which is the cost of the

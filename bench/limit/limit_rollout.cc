@@ -10,13 +10,14 @@
 namespace driverupgrade::bench {
 namespace {
 
-// With more calls in flight, an API server on two cores does not serve more requests per second, and each connection
-// must be established first.
+// More calls in flight would not help: an API server on two cores would not serve more requests per second, and each
+// additional connection must be established first.
 constexpr int kSenders = 8;
 constexpr absl::Duration kEvictionRetry = absl::Milliseconds(200);
 
-// Any engine must record what it has started, so the limit sets a label, too, which costs nothing in addition to the
-// cordon. It is the operator's own label, because deploy/rbac/admission does not allow it to change any other.
+// Any engine must record what it has started, so this program also sets a label. The label is part of the cordon's
+// PATCH, and costs no additional request. It is the operator's own label, because deploy/rbac/admission does not allow
+// changes of other labels.
 constexpr std::string_view kCordon =
     R"({"metadata":{"labels":{"nvidia.com/gpu-driver-upgrade-state":"drain-required"}},"spec":{"unschedulable":true}})";
 constexpr std::string_view kUncordon =

@@ -1,4 +1,4 @@
-// Threads that send requests: calls of the transport block, but decisions must not.
+// Threads that send requests, because calls of the transport block, and decisions must not block.
 #ifndef DRIVERUPGRADE_BENCH_LIMIT_SENDERS_H_
 #define DRIVERUPGRADE_BENCH_LIMIT_SENDERS_H_
 
@@ -15,7 +15,7 @@ namespace driverupgrade::bench {
 class Senders {
  public:
   explicit Senders(int threads);
-  // Drops tasks that have not started; waits for running ones.
+  // Drops tasks that have not started, and waits for running tasks.
   ~Senders();
   Senders(const Senders&) = delete;
   Senders& operator=(const Senders&) = delete;

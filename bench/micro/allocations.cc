@@ -1,5 +1,5 @@
-// Counts the allocations of operator new. In a separate file: if it is inlined, GCC reports a mismatch between malloc
-// and operator new.
+// Counts the allocations of operator new. This is a separate file because GCC reports a mismatch between malloc and
+// operator new if the operator is inlined.
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -13,7 +13,7 @@ std::atomic<std::uint64_t> allocation_count = 0;
 
 }  // namespace
 
-// The replaceable operators that the others call.
+// The replaceable operators that the other operators call.
 void* operator new(std::size_t size) {
   allocation_count.fetch_add(1, std::memory_order_relaxed);
   if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;

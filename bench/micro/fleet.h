@@ -14,8 +14,8 @@
 
 namespace driverupgrade::bench {
 
-// One in ten nodes is being drained and waits for a pod that its disruption budget protects, half of the nodes wait for
-// a slot, the others are done. Nodes have the labels of a GPU node, and pods have the labels of their owners.
+// One in ten nodes is being drained and waits for a pod that its disruption budget protects. Half of the nodes wait for
+// a slot, and the others are done. Nodes have the labels of a GPU node, and pods have the labels of their owners.
 struct MidRollout {
   explicit MidRollout(int nodes);
 

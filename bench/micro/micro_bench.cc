@@ -25,7 +25,7 @@ namespace {
 
 using internal::IncrementalPlanner;
 
-// Counts from its construction to Report.
+// Counts allocations from its construction until Report.
 class AllocationCounter {
  public:
   void Report(benchmark::State& state) const {
@@ -37,7 +37,7 @@ class AllocationCounter {
   const std::uint64_t before_ = Allocations();
 };
 
-// The same fleet, in the first of three stages.
+// Returns a policy with three stages, of which the fleet is in the first.
 RolloutPolicy InStages() {
   return {.stages = {{.name = "canary", .nodes = Percent{1}, .soak = absl::Hours(1)},
                      {.name = "early", .nodes = Percent{10}, .soak = absl::Hours(1)}},
@@ -177,7 +177,7 @@ void ParsePods(benchmark::State& state) {
   state.SetBytesProcessed(static_cast<std::int64_t>(json.size()) * static_cast<std::int64_t>(state.iterations()));
 }
 
-// A pod as sent by a server, of about 8 kB, most of which is not used.
+// Returns a pod as a server sends it: about 8 kB, most of which is not used.
 std::string PodOfAServer() {
   std::string env, mounts, volumes, fields;
   for (int i = 0; i < 24; ++i) {
@@ -282,7 +282,7 @@ const std::vector<Operation>& Operations() {
   return operations;
 }
 
-// `times` 0: as often as needed for a stable time.
+// Runs the operation `times` times; 0: as often as a stable time requires.
 void Register(const Operation& operation, int times) {
   auto* const registered = benchmark::RegisterBenchmark(operation.name, operation.run)->Unit(operation.unit);
   for (const std::int64_t size : operation.sizes) registered->Arg(size);

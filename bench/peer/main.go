@@ -1,5 +1,6 @@
-// Upgrades the NVIDIA driver with the Go library, k8s-operator-libs, like its operators, but in a loop with almost no
-// pauses, and without a client-side rate limit: the fastest possible use of the library. Flags: same as gpu_operator.
+// Command peer upgrades the NVIDIA driver with the Go library, k8s-operator-libs. It works like NVIDIA's operators, but
+// in a loop with almost no pauses, and without a client-side rate limit. This is the fastest possible use of the
+// library. The flags are the same as for gpu_operator.
 package main
 
 import (
@@ -94,7 +95,7 @@ func run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// isOver reports whether every node is done, and every DaemonSet reports that its pods have its newest template.
+// isOver reports whether every node is done, and every DaemonSet reports that all its pods have the newest template.
 func isOver(manager upgrade.ClusterUpgradeStateManager, state *upgrade.ClusterUpgradeState) bool {
 	for _, nodes := range state.NodeStates {
 		for _, node := range nodes {

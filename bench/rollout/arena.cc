@@ -16,8 +16,8 @@ namespace driverupgrade::bench {
 namespace {
 
 constexpr std::chrono::seconds kSettleLimit{180};
-constexpr int kSettledNodesPerSecond = 2;         // at least, by controllers that limit their rate
-constexpr std::chrono::minutes kAfterTimeout{1};  // for a program to end after its timeout
+constexpr int kSettledNodesPerSecond = 2;         // minimum, because controllers limit their request rate
+constexpr std::chrono::minutes kAfterTimeout{1};  // time for a program to exit after its timeout
 // Time for the remaining work of controllers and garbage collection, and for the last lines of the audit log.
 constexpr std::chrono::seconds kQuiet{1};
 constexpr int kLogLines = 10;
@@ -35,7 +35,8 @@ bool IsReady(const rapidjson::Value& pod) {
   });
 }
 
-// Final state of a node in both programs. The limit program does not change the label of an upgrade.
+// Returns true if the node is in its final state. The limit program removes the state label; the others set it to
+// upgrade-done.
 bool IsDone(const e2e::NodeVersion& node) {
   return !node.unschedulable && (node.state.empty() || node.state == "upgrade-done");
 }

@@ -23,7 +23,7 @@ struct Run {
   double seconds = 0;
   // Time from the start of the program until the API server received its first PATCH of a node.
   double first_patch_seconds = 0;
-  // Keyed by verb, resource and, unless it was carried out, result: "patch nodes", "patch nodes 409".
+  // Number of requests by verb, resource and, if they were refused, status code: "patch nodes", "patch nodes 409".
   std::map<std::string, int> requests;
   e2e::Usage usage;
 };
@@ -40,7 +40,7 @@ class Arena {
   explicit Arena(int nodes);
 
   // Gives the driver a new revision and every node its workload pod, runs `program`, and checks that it upgraded the
-  // driver; throws NotDone if not.
+  // driver. Throws NotDone if the program did not finish.
   Run Measure(const Program& program);
 
  private:

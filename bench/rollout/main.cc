@@ -105,7 +105,7 @@ Rollout MeasureRollout(Arena& arena, int nodes, const Task& task, const Options&
   return rollout;
 }
 
-// Text is printed after each rollout, because a later one may fail, and hours of measurements must not be lost.
+// Text is printed after each rollout, because a later rollout may fail, and hours of measurements must not be lost.
 std::vector<Rollout> MeasureAll(const Options& options) {
   const driverupgrade::e2e::TemporaryFolder folder;
   std::vector<Rollout> rollouts;
@@ -141,8 +141,8 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kExitUsage;
   }
-  // For each connection, of the limit and of gpu_operator, cpprestsdk makes OpenSSL read the files that these variables
-  // name: the comparison would measure the reading of certificates.
+  // For each connection of rollout_limit and gpu_operator, cpprestsdk makes OpenSSL read the files that these variables
+  // name. The comparison would then measure how fast certificates are read.
   for (const char* name : {"SSL_CERT_FILE", "SSL_CERT_DIR"}) unsetenv(name);
   if (options.quick) {
     options.nodes = {50};

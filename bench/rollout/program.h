@@ -14,8 +14,8 @@ namespace driverupgrade::bench {
 struct Program {
   std::string name;  // in the tables
   std::filesystem::path file;
-  std::vector<std::string> options;  // in addition to the common ones
-  std::chrono::seconds timeout;      // limit of its run time
+  std::vector<std::string> options;  // in addition to the common options
+  std::chrono::seconds timeout;      // maximum run time
 };
 
 // Settings of all programs.
@@ -25,16 +25,16 @@ struct Task {
   std::filesystem::path folder;  // for policies
 };
 
-// rollout_limit.
+// Returns rollout_limit.
 Program Limit(const std::filesystem::path& file, const Task& task);
 
-// gpu_operator, with a policy that limits only the number of nodes in progress.
+// Returns gpu_operator, with a policy that limits only the number of nodes in progress.
 Program Operator(const std::filesystem::path& file, const Task& task, const std::string& events);
 
-// A program of the Go module or of the Go library, which always sends Events, with that policy.
+// Returns a program of the Go module or of the Go library, with the same policy. Such programs always send Events.
 Program InGo(const std::string& name, const std::filesystem::path& file, const Task& task);
 
-// Returns the command line that runs it on `world` as user operator.
+// Returns the command line that runs the program on `world` as the user `operator`.
 std::vector<std::string> CommandLine(const Program& program, const e2e::World& world);
 
 }  // namespace driverupgrade::bench

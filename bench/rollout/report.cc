@@ -35,10 +35,10 @@ struct Summary {
   double first_patch_seconds = 0;
   double fastest = 0;
   double slowest = 0;
-  double requests = 0;     // that count, per node
+  double requests = 0;     // per node, without kinds that do not count
   double cpu_seconds = 0;  // used by the program
   double peak_mib = 0;
-  std::map<std::string, double> kinds;  // all of them, per node
+  std::map<std::string, double> kinds;  // per node, with all kinds
 };
 
 // `series` has at least one run.

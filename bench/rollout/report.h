@@ -15,15 +15,15 @@ struct Series {
   std::vector<Run> runs;
 };
 
-// One cluster and one number of nodes in progress. The first series is the limit's.
+// Results for one cluster and one number of nodes in progress. The first series belongs to rollout_limit.
 struct Rollout {
   int nodes = 0;
   int parallel = 0;  // 0 = all at once
   std::vector<Series> series;
-  std::string not_done;  // the program that failed, after which no more was measured; empty: none
+  std::string not_done;  // program that failed, after which nothing was measured; empty: no program failed
 };
 
-// The criteria for the results, on a single line.
+// Returns the targets for the results, on a single line.
 std::string FormatTargets();
 std::string FormatText(const Rollout& rollout);
 std::string FormatJson(const std::vector<Rollout>& rollouts);

@@ -76,7 +76,7 @@ LatencyFigures MeasureLatency(int nodes, int samples) {
   LatencyFigures figures{.nodes = nodes};
   {
     std::jthread loop([&controller](std::stop_token stop) { controller.Run(std::move(stop)); });
-    // Wait until the last node is marked as done: everything has been read and is idle.
+    // Wait until the last node is marked as done. By then, everything has been read, and the engine is idle.
     while (!cluster->node(fleet.node_names.back())->labels.contains(identity.StateLabel())) std::this_thread::yield();
     for (int i = 0; i < samples; ++i) {
       const std::string& node = fleet.node_names[static_cast<std::size_t>(i * 7919 % nodes)];

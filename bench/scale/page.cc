@@ -120,12 +120,12 @@ class Readers {
 
 namespace {
 
-// Measured in the middle of the rollout, when nodes wait, move and are done.
+// Measures the document in the middle of the rollout, when nodes wait, are in progress, and are done.
 void MeasureDocument(World& world, PageFigures& figures) {
   constexpr int kDocuments = 20;
   const absl::Duration before = TimeOf(CLOCK_THREAD_CPUTIME_ID);
   for (int i = 0; i < kDocuments; ++i) {
-    world.clock->Advance(absl::Seconds(1));  // it is formatted at most once a second
+    world.clock->Advance(absl::Seconds(1));  // the document is formatted at most once a second
     figures.document_bytes = world.service->Rollout().size();
   }
   figures.document_work = (TimeOf(CLOCK_THREAD_CPUTIME_ID) - before) / kDocuments;

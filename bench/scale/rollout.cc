@@ -112,7 +112,7 @@ struct World {
   }
 };
 
-// Makes one pass, after the cache has received all changes; returns when to call again.
+// Makes one pass, after the cache has received all changes. Returns the time of the next call.
 absl::Time Pass(World& world, const UpgradePolicy& policy, RolloutFigures& figures) {
   world.cache->Turn({});
   const absl::Time began = absl::Now();

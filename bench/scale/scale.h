@@ -22,18 +22,18 @@ struct RolloutFigures {
   std::size_t ledger_calls = 0;
   absl::Duration virtual_time = {};  // duration of the rollout
   absl::Duration wall_time = {};     // total
-  // CPU time of the passes, and of the fake cluster in their calls.
+  // CPU time of the passes, and of the fake cluster during their calls.
   absl::Duration engine_work = {};
   absl::Duration cluster_work = {};
   absl::Duration most_work = {};     // maximum over the passes, without the fake cluster
-  absl::Duration slowest_pass = {};  // with it, wall time
+  absl::Duration slowest_pass = {};  // wall time, with the fake cluster
   std::size_t peak_bytes = 0;        // memory of the process, including the fake cluster
 };
-// `groups` > 0: a policy with three stages (one in a hundred nodes, one in ten, the others). Nodes start together in
-// this number of groups of the same size, `parallel` of them at a time.
+// `groups` > 0: a policy with three stages (one in a hundred nodes, one in ten, the others). The nodes form this number
+// of groups of equal size. The nodes of a group start together, with at most `parallel` nodes in progress.
 RolloutFigures MeasureRollout(int nodes, int parallel, int groups);
 
-// A cache that knows the pods of every node.
+// Memory of a cache that knows the pods of every node.
 struct MemoryFigures {
   int nodes = 0;
   int pods = 0;
@@ -50,8 +50,8 @@ struct LatencyFigures {
 };
 LatencyFigures MeasureLatency(int nodes, int samples);
 
-// Cost of receiving objects of realistic size from a server on the loopback interface, which is a separate process. Its
-// work is included only in the wall time.
+// Cost of receiving objects of realistic size from a server on the loopback interface. The server is a separate
+// process, so its work is included only in the wall time.
 struct WireCost {
   int objects = 0;
   absl::Duration wall_time = {};
@@ -65,8 +65,8 @@ struct WireFigures {
   std::size_t pod_bytes = 0;
   WireCost list = {};              // ListNodes, in pages of 500
   WireCost sync = {};              // start of a cache: nodes and driver pods
-  WireCost read = {};              // the pods of every node, by one list each
-  WireCost follow = {};            // the watch reports a change of each of them
+  WireCost read = {};              // the pods of every node, with one list for each node
+  WireCost follow = {};            // the watch reports a change of each pod
   std::size_t resident_bytes = 0;  // resident memory with everything above
 };
 // `readers`: number of concurrent lists of pods.
@@ -83,7 +83,7 @@ struct PageFigures {
   // Costs of one document.
   absl::Duration document_work = {};
   std::size_t document_bytes = 0;
-  std::size_t compressed_bytes = 0;  // with gzip, as a browser gets it
+  std::size_t compressed_bytes = 0;  // with gzip, as sent to a browser
   int answers = 0;
 };
 // `readers`: each reads the document twice a second of real time.

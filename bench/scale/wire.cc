@@ -52,7 +52,7 @@ class Meter {
   absl::Time began_ = {};
 };
 
-// Reads the pods of all nodes, several at a time. Returns their number.
+// Reads the pods of all nodes, several nodes at a time. Returns the number of pods.
 int ReadAllPods(WatchCache& cache, int nodes, int threads) {
   std::atomic<int> next = 0;
   std::atomic<int> pods = 0;
@@ -77,7 +77,7 @@ bool Await(Condition condition, absl::Duration limit = absl::Minutes(10)) {
   return condition();
 }
 
-// The pods of the last node are reported last, in order.
+// Reports whether the cache has received the last change: the watch reports the pods in order, the last node's last.
 bool HasLastChange(const WatchCache& cache, int nodes, int pods_per_node) {
   const std::string last = std::to_string(kChangedVersion + static_cast<long long>(nodes) * pods_per_node - 1);
   const auto pods = cache.PodsOn(WireNodeName(nodes - 1));

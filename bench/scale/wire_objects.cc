@@ -80,7 +80,7 @@ std::string Images(int count) {
   return fmt::format("{}", fmt::join(images, ","));
 }
 
-// The parts that are the same in all nodes.
+// The parts that are the same in all node objects.
 struct NodeParts {
   std::string labels = Members(NodeLabels());
   std::string managed = fmt::format(
@@ -101,7 +101,7 @@ struct NodeParts {
   std::string images = Images(15);
 };
 
-// Same for a pod.
+// The parts that are the same in all pod objects.
 struct PodParts {
   std::string environment = [] {
     std::vector<std::string> variables;

@@ -10,7 +10,7 @@ namespace driverupgrade::bench {
 std::string WireNodeName(int node);
 
 std::string NodeJson(int node, std::int64_t version);
-// The first pod of each node is the driver's.
+// The first pod of each node is the driver pod.
 std::string PodJson(int node, int number, std::int64_t version);
 
 }  // namespace driverupgrade::bench

@@ -58,7 +58,7 @@ class Api {
   }
 
  private:
-  // Returns pages, according to the query.
+  // Sends the page of the list that the query selects.
   bool List(Connection& connection, std::string_view target, std::string_view kind, int count,
             const std::function<std::string(int)>& make) const {
     const int begin = std::max(0, Number(target, "continue="));

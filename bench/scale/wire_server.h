@@ -17,9 +17,9 @@ inline constexpr long long kListedVersion = 100'000'000;
 
 class WireServer {
  public:
-  // Forks: create it before the process has threads.
+  // Forks, and must therefore be called before the process has threads.
   WireServer(int nodes, int pods_per_node);
-  // Ends the process.
+  // Ends the server process.
   ~WireServer();
   WireServer(const WireServer&) = delete;
   WireServer& operator=(const WireServer&) = delete;

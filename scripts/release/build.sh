@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the artefacts of RELEASE_VERSION from the clone that contains this script: build.sh FOLDER. scripts/release.sh
-# calls it. With the same installed packages, the artefacts have the same bytes. All times are SOURCE_DATE_EPOCH, and
+# Builds the artifacts of RELEASE_VERSION from the clone that contains this script: build.sh FOLDER. scripts/release.sh
+# calls it. With the same installed packages, the artifacts have the same bytes. All times are SOURCE_DATE_EPOCH, and
 # archives are sorted and belong to root. Programs have no build ID, because it would be a hash of debug information
 # that contains directory names.
 set -euo pipefail
@@ -12,7 +12,7 @@ programs=(gpu_operator ofed_operator safe_load_init upgradectl openshift_preflig
 export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 LC_ALL=C TZ=UTC
 mkdir -p "$work/packages"
 
-# artefact NAME FUNCTION: calls FUNCTION, which writes into $out. Exit code 77: the artefact cannot be built here, and
+# artefact NAME FUNCTION: calls FUNCTION, which writes into $out. Exit code 77: the artifact cannot be built here, and
 # the last line of output is the reason.
 artefact() {
   local began=$SECONDS log=$work/$2.log status

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The SBOM of a release, SPDX 2.3 in JSON.
+"""Writes the SBOM of a release: SPDX 2.3 in JSON.
 
-  sbom.py FOLDER URL PACKAGES   writes it into FOLDER. PACKAGES has three lists of Debian packages: images, plugin, build.
-  sbom.py --check FOLDER        compares it with the artefacts of FOLDER, and its references with each other.
+  sbom.py FOLDER URL PACKAGES   writes it into FOLDER. PACKAGES contains three lists of Debian packages: images, plugin, build.
+  sbom.py --check FOLDER        compares it with the artifacts of FOLDER, and its references with each other.
 """
 import datetime
 import hashlib
@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 NAME = "driverupgrade"
 # Files that are written after the SBOM.
 NOT_LISTED = re.compile(r".*\.spdx\.json|SHA256SUMS(\.sig)?|signing-key\.pem")
-# The artefacts that contain the packages of a list.
+# The artifacts that contain the packages of a list.
 CONTAINS = {"images": r".*-oci-.*\.tar", "plugin": r"upgradectl-.*\.tar\.gz"}
 
 
@@ -45,7 +45,7 @@ def artefacts(folder):
 
 
 def license_of(artefact):
-    """Artefacts that contain packages of Debian have several licences."""
+    """Returns the license of an artifact. Artifacts that contain Debian packages have several licenses."""
     return "NOASSERTION" if any(re.fullmatch(pattern, artefact) for pattern in CONTAINS.values()) else "Apache-2.0"
 
 

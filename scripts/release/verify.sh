@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs each artefact of a release into an empty root or prefix and runs it: verify.sh FOLDER. scripts/release.sh
-# calls it. The exit code is not zero if one failed. If a release lacks some artefacts, only the others are tested.
+# Installs each artifact of a release into an empty root or prefix and runs it: verify.sh FOLDER. scripts/release.sh
+# calls it. The exit code is not zero if an artifact fails. If a release lacks some artifacts, only the others are
+# tested.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 release=$1 source=$PWD work=$PWD/build/release-verify
@@ -13,7 +14,7 @@ rm -rf "$work"
 mkdir -p "$work/logs"
 
 unavailable() { echo "$*"; exit 77; }
-# there PATTERN...: succeeds if the release has these artefacts.
+# there PATTERN...: succeeds if the release has these artifacts.
 there() {
   local pattern
   for pattern; do compgen -G "$release/$pattern" >/dev/null || unavailable "the release has no $pattern"; done

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compares every place that repeats the version with include/driverupgrade/version.h, where it is written once.
 
-  versions.py [VERSION]   prints the version. VERSION is compared, too: CMake's project version, or that of a release.
-  versions.py --self-test [VERSION]   also changes each place in turn, and expects to notice it.
+  versions.py [VERSION]   prints the version. VERSION, the version of CMake's project or of a release, is also compared.
+  versions.py --self-test [VERSION]   also changes each place in turn, and expects that the change is noticed.
 
 Exits with 1 if a version differs, and prints where.
 """
@@ -12,7 +12,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HEADER = "include/driverupgrade/version.h"
-# A version on its own: other numbers, such as 127.0.0.1, have more parts.
+# A version. Other numbers, such as 127.0.0.1, have more parts.
 VERSION = r"(\d+\.\d+\.\d+)(?![\d.])"
 IMAGE = rf"(?:driverupgrade|driver-manager):{VERSION}"
 # Each file that matches the pattern contains the version at least once. All these places must have the version, or its
@@ -29,7 +29,8 @@ PLACES = (
     ("docs/packaging.md", r"find_package\(driverupgrade (\d+\.\d+) "),
     ("docs/packaging.md", r"that requests `(\d+\.\d+)`"),
     ("examples/operators/*/daemonset.yaml", IMAGE),
-    # A text in the WebAssembly that scripts/build-wasm.sh creates: the pages of Go operators show it.
+    # The WebAssembly that scripts/build-wasm.sh creates contains the version as a text, which the pages of Go operators
+    # show.
     ("go/internal/wasm/driverupgrade.go", rf"\\x00{VERSION}\\x00"),
     ("include/driverupgrade/c/driverupgrade.h", rf'version of the library: "{VERSION}"'),
     ("packaging/vcpkg/ports/driverupgrade/vcpkg.json", rf'"version": "{VERSION}"'),
@@ -40,7 +41,7 @@ PLACES = (
 
 
 def read_places():
-    """For each place its name, its text and its pattern."""
+    """Yields the name, the text and the pattern of each place."""
     for files, pattern in PLACES:
         paths = sorted(ROOT.glob(files)) or [ROOT / files]
         for path in paths:
@@ -48,7 +49,7 @@ def read_places():
 
 
 def header_version(text):
-    """The version of the header, and what its three numbers make."""
+    """Returns the version of the header, and the version that its three numbers form."""
     number = {part: re.search(rf"_VERSION_{part} (\d+)", text).group(1) for part in ("MAJOR", "MINOR", "PATCH")}
     return re.search(r'_VERSION_STRING "([^"]+)"', text).group(1), ".".join(number.values())
 
@@ -64,7 +65,7 @@ def differences(version, places):
 
 
 def unnoticed(version, places):
-    """Places in which another version would not be found."""
+    """Yields the places in which another version would not be noticed."""
     for name, text, pattern in places:
         for match in pattern.finditer(text):
             changed = text[: match.start(1)] + "99.98.97" + text[match.end(1) :]

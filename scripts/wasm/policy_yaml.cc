@@ -1,4 +1,4 @@
-// In place of policy/policy_yaml.cc: a host hands policies in as JSON, which every YAML library gives.
+// Replaces policy/policy_yaml.cc: a host passes policies as JSON, to which every YAML library can convert them.
 #include "driverupgrade/policy_codec.h"
 
 namespace driverupgrade {

@@ -1,4 +1,4 @@
-"""Conan 2 package of driverupgrade. docs/packaging.md says how to use it; packaging/conan/check.sh tries it."""
+"""Conan 2 package of driverupgrade. docs/packaging.md describes how to use it, and packaging/conan/check.sh tests it."""
 
 import os
 import re
@@ -48,7 +48,7 @@ class DriverupgradeConan(ConanFile):
         cmake_layout(self)
 
     def requirements(self):
-        # In public headers, which are partly inline: whoever includes them compiles and links abseil, too.
+        # Public headers, which are partly inline, use abseil. Therefore consumers also compile and link abseil.
         self.requires("abseil/[>=20220623.0]", transitive_headers=True, transitive_libs=True)
         self.requires("fmt/[>=9 <13]")
         self.requires("rapidjson/cci.20230929")
@@ -95,7 +95,7 @@ class DriverupgradeConan(ConanFile):
     def package(self):
         copy(self, "LICENSE", self.source_folder, os.path.join(self.package_folder, "licenses"))
         CMake(self).install()
-        # Conan writes these for each consumer.
+        # Conan generates these files for each consumer.
         rmdir(self, os.path.join(self.package_folder, "lib", "cmake"))
         rmdir(self, os.path.join(self.package_folder, "lib", "pkgconfig"))
 
@@ -108,7 +108,7 @@ class DriverupgradeConan(ConanFile):
             self.cpp_info.components["core"].system_libs = ["pthread"]
         self._component("testing", ["core"])
         self._component("wire", ["core"])
-        # A shared library that contains what it needs.
+        # A shared library that contains everything that it needs.
         self._component("c", [])
         self._component("kubernetes", ["wire", "abseil::absl_cord"])
         if self.options.with_cpprest or self.options.with_curl:

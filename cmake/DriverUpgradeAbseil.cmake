@@ -1,5 +1,6 @@
-# Writes driverupgrade/abseil_abi.h. With it, a consumer whose abseil differs from the one that the library was built
-# with gets a compiler error instead of missing symbols or undefined behavior. Sets DRIVERUPGRADE_GENERATED_INCLUDE_DIR.
+# Writes driverupgrade/abseil_abi.h. If a consumer's abseil differs from the abseil with which the library was built,
+# this header causes a compiler error, instead of missing symbols or undefined behavior. Sets
+# DRIVERUPGRADE_GENERATED_INCLUDE_DIR.
 if(NOT DRIVERUPGRADE_ABSEIL_RELEASE)
   set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
   try_compile(driverupgrade_abseil_probed ${CMAKE_CURRENT_BINARY_DIR}/abseil_probe
@@ -24,7 +25,7 @@ if(NOT DRIVERUPGRADE_ABSEIL_RELEASE)
   endforeach()
 endif()
 
-# At the same path in every build, so that a compiler cache shares results between builds.
+# The path is the same in every build, so that a compiler cache shares results between builds.
 set(DRIVERUPGRADE_GENERATED_INCLUDE_DIR ${CMAKE_BINARY_DIR}/driverupgrade_generated)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/abseil_abi.h.in
   ${DRIVERUPGRADE_GENERATED_INCLUDE_DIR}/driverupgrade/abseil_abi.h @ONLY)

@@ -7,7 +7,8 @@ find_package(yaml-cpp CONFIG REQUIRED)
 find_package(Threads REQUIRED)
 
 # RapidJSON has no target on Debian, `rapidjson` in Conan and vcpkg, `RapidJSON` upstream. It is put into our own
-# namespace, so that a consumer that uses it with other settings does not conflict with ours (one definition rule).
+# namespace, so that it does not conflict with the RapidJSON of a consumer that uses other settings (one definition
+# rule).
 add_library(driverupgrade_rapidjson INTERFACE)
 if(TARGET rapidjson)
   target_link_libraries(driverupgrade_rapidjson INTERFACE rapidjson)
@@ -17,7 +18,7 @@ else()
   target_include_directories(driverupgrade_rapidjson SYSTEM INTERFACE ${RAPIDJSON_INCLUDE_DIRS} ${RapidJSON_INCLUDE_DIRS})
 endif()
 
-# `yaml-cpp` up to 0.7, `yaml-cpp::yaml-cpp` from 0.8.
+# The target is `yaml-cpp` up to version 0.7, and `yaml-cpp::yaml-cpp` since version 0.8.
 if(TARGET yaml-cpp::yaml-cpp)
   set(DRIVERUPGRADE_YAML_CPP yaml-cpp::yaml-cpp)
 else()

@@ -1,6 +1,8 @@
-# One pkg-config file for each component. It requires the libraries that its target links, under pkg-config's names.
+# Writes one pkg-config file for each component. The file requires the libraries that the component's target links, under
+# pkg-config's names.
 
-# driverupgrade_pkg_config_words(<words> <is_module> <target>): the text for a dependency, and whether it is a module.
+# driverupgrade_pkg_config_words(<words> <is_module> <target>): returns the text for a dependency, and whether it is a
+# pkg-config module.
 function(driverupgrade_pkg_config_words words is_module library)
   set(${is_module} TRUE PARENT_SCOPE)
   if(library MATCHES "^driverupgrade::(.+)$")
@@ -24,7 +26,7 @@ function(driverupgrade_pkg_config_words words is_module library)
     if(library STREQUAL "Threads::Threads")
       set(${words} -pthread PARENT_SCOPE)
     elseif(library STREQUAL "httplib::httplib")
-      set(${words} "" PARENT_SCOPE)  # headers only, if it is a CMake package
+      set(${words} "" PARENT_SCOPE)  # a CMake package has only headers
     elseif(library STREQUAL "cpprestsdk::cpprest")
       set(${words} -lcpprest PARENT_SCOPE)  # it has no pkg-config file
     else()
@@ -33,8 +35,9 @@ function(driverupgrade_pkg_config_words words is_module library)
   endif()
 endfunction()
 
-# driverupgrade_install_pkg_config(<component>): a static library's file names all libraries that it was linked with, so
-# that `pkg-config --static`, which would request static versions of all libraries, is not needed.
+# driverupgrade_install_pkg_config(<component>): installs the pkg-config file of a component. The file of a static
+# library names all libraries that it was linked with. Therefore consumers do not need `pkg-config --static`, which
+# would request static versions of all libraries.
 function(driverupgrade_install_pkg_config component)
   set(target driverupgrade_${component})
   get_target_property(type ${target} TYPE)
@@ -57,7 +60,7 @@ function(driverupgrade_install_pkg_config component)
   endforeach()
   list(JOIN requires ", " requires)
   list(JOIN libs " " libs)
-  # Relative to the file, so that the tree can be moved.
+  # The path is relative to the file, so that the installed tree can be moved.
   file(RELATIVE_PATH up ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
   string(REGEX REPLACE "/$" "" up "${up}")
   set(file ${PROJECT_BINARY_DIR}/driverupgrade-${component}.pc)

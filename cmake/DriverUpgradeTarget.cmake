@@ -7,7 +7,7 @@ configure_file(${PROJECT_SOURCE_DIR}/cmake/driverupgrade.map.in ${driverupgrade_
 check_linker_flag(CXX LINKER:--version-script=${driverupgrade_exports} driverupgrade_has_version_script)
 
 # driverupgrade_add_library(<name> DESCRIPTION <what it is> HEADERS <public headers below include/>... SOURCES <sources>...)
-# One installable component: target driverupgrade_<name>, always used as driverupgrade::<name>.
+# Adds an installable component with the target driverupgrade_<name>. The target is always used as driverupgrade::<name>.
 function(driverupgrade_add_library name)
   cmake_parse_arguments(ARG "" "DESCRIPTION" "HEADERS;SOURCES" ${ARGN})
   set(target driverupgrade_${name})
@@ -35,8 +35,8 @@ function(driverupgrade_add_library name)
   set_property(GLOBAL APPEND PROPERTY DRIVERUPGRADE_COMPONENTS ${name})
 endfunction()
 
-# driverupgrade_add_objects(<name> SOURCES <sources>... LIBRARIES <targets>...) Objects that several libraries share:
-# each source is compiled once for all of them.
+# driverupgrade_add_objects(<name> SOURCES <sources>... LIBRARIES <targets>...): adds objects that several libraries
+# share. Each source is compiled once for all of them.
 function(driverupgrade_add_objects name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
   set(target driverupgrade_${name})
@@ -80,14 +80,14 @@ if(DRIVERUPGRADE_HARDENING)
     endif()
   endforeach()
   if(NOT DRIVERUPGRADE_SANITIZE)
-    # _FORTIFY_SOURCE needs optimisation, and sanitizers have their own checks.
+    # _FORTIFY_SOURCE needs optimization, and sanitizers have their own checks.
     foreach(flag IN ITEMS -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
       list(APPEND driverupgrade_hardening_options "$<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:${flag}>")
     endforeach()
   endif()
 endif()
 
-# Warnings, hardening and sanitizers, only for our own code: none of these reach a consumer.
+# Warnings, hardening and sanitizers, only for our own code. They do not affect consumers.
 function(driverupgrade_compile_options target)
   if(DRIVERUPGRADE_HARDENING)
     target_compile_options(${target} PRIVATE ${driverupgrade_hardening_options})

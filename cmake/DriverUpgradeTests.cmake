@@ -10,13 +10,14 @@ endif()
 # Everything that `scripts/test.sh` builds without --full.
 add_custom_target(quick_tests)
 
-# The headers that every test includes, compiled once. Test programs have the same options, so they can share it.
+# The headers that every test includes, compiled once. All test programs have the same options, so they can share the
+# result.
 add_executable(driverupgrade_test_headers ${CMAKE_CURRENT_LIST_DIR}/test_headers.cc)
 target_link_libraries(driverupgrade_test_headers PRIVATE driverupgrade::testing Catch2::Catch2 fmt::fmt)
 target_include_directories(driverupgrade_test_headers PRIVATE ${PROJECT_SOURCE_DIR}/tests)
 
-# driverupgrade_test_options(<target>): compiler options for code that only tests run. Optimised builds compile it
-# faster and without debug information, because test code is not measured.
+# driverupgrade_test_options(<target>): compiler options for code that only tests run. Optimized builds compile this
+# code faster and without debug information, because test code is not measured.
 function(driverupgrade_test_options target)
   driverupgrade_compile_options(${target})
   if(NOT DRIVERUPGRADE_SANITIZE)
@@ -33,9 +34,9 @@ target_precompile_headers(driverupgrade_test_headers PRIVATE
   <absl/status/statusor.h> <absl/time/time.h> <fmt/format.h> <support/catch.h>
   <driverupgrade/testing/fake_cluster.h> <driverupgrade/upgrade_engine.h>)
 
-# driverupgrade_add_test(<name> [QUICK] SOURCES <files>... LIBRARIES <targets>...): one executable, one ctest per
-# TEST_CASE. QUICK: the test belongs to the quick tier. The sources are not compiled in batches, because tests reuse
-# short names such as World and kPolicy.
+# driverupgrade_add_test(<name> [QUICK] SOURCES <files>... LIBRARIES <targets>...): adds one executable, with one ctest
+# for each TEST_CASE. QUICK: the test belongs to the quick tier. The sources are not compiled in batches, because tests
+# reuse short names such as World and kPolicy.
 function(driverupgrade_add_test name)
   cmake_parse_arguments(ARG "QUICK" "" "SOURCES;LIBRARIES" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
@@ -52,8 +53,8 @@ function(driverupgrade_add_test name)
   catch_discover_tests(${name} TEST_PREFIX "${name}: " ${driverupgrade_catch_arguments} ${labels})
 endfunction()
 
-# driverupgrade_quick(TESTS <names>... [PROGRAMS <targets>...]): assigns these tests to the quick tier. They need those
-# of the programs that this configuration builds.
+# driverupgrade_quick(TESTS <names>... [PROGRAMS <targets>...]): assigns these tests to the quick tier. The tests need
+# the listed programs, as far as this configuration builds them.
 function(driverupgrade_quick)
   cmake_parse_arguments(ARG "" "" "TESTS;PROGRAMS" ${ARGN})
   set_property(TEST ${ARG_TESTS} APPEND PROPERTY LABELS quick)

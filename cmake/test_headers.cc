@@ -1,2 +1,2 @@
-// The program that the precompiled headers of the tests belong to: DriverUpgradeTests.cmake.
+// The program to which the precompiled headers of the tests belong (DriverUpgradeTests.cmake).
 int main() { return 0; }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the release of a tag, or verifies a release. docs/releasing.md describes both.
+# Builds the release of a tag, or verifies one. docs/releasing.md describes both.
 #   release.sh VERSION [--sign KEYFILE] [--out FOLDER]   everything of the tag vVERSION, from a clean clone, into FOLDER (build/releases/VERSION)
 #   release.sh --verify FOLDER [--key FILE]              installs each artefact of FOLDER into an empty root or prefix, and runs it
 #

@@ -25,13 +25,13 @@ def summary(library, request, cluster, policy):
 
 
 def simulations(library, request, cluster, policies, seeds=5):
-    """Simulates rollouts of each policy, by its name. The same seeds produce the same rollouts."""
+    """Returns the simulated rollouts of each policy, by the policy's name. The same seeds produce the same rollouts."""
     compared = [{"name": name, "policy": policy} for name, policy in policies.items()]
     return {row["policy"]: row for row in library.simulate({**request, "policies": compared, "seeds": seeds}, cluster)}
 
 
 def compare(library, request, cluster, policies, seeds=5):
-    """Returns a summary for each policy, by its name. Raises ValueError with the library's message."""
+    """Returns a summary for each policy, by the policy's name. Raises ValueError with the library's message."""
     simulated = simulations(library, request, cluster, policies, seeds)
     return {
         name: {**summary(library, request, cluster, policy), "simulated": simulated[name]}

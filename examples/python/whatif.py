@@ -50,7 +50,7 @@ class Library:
 
 
 def parser_of(description):
-    """Returns the parser for the options of a question, except for its policy."""
+    """Returns the parser for the options that the programs share, which do not include the policy."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cluster", type=pathlib.Path, required=True)
     parser.add_argument("--domain", default="nvidia.com")

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Creates the Conan package static, shared, and without one of its HTTP libraries, and runs test_package on each; builds
-# and runs the consumer of docs/packaging.md with the third. Conan comes from PyPI into a virtual environment below
-# build/. The dependencies are the ones installed by the distribution, behind recipes without files
-# (offline/conanfile.py), and no remote is used. Logs are in build/conan/logs. Exit code 77: Conan is not available, so
-# nothing was checked.
+# Creates the Conan package in three variants: static, shared, and without one of its HTTP libraries. Runs test_package
+# on each variant, and builds and runs the consumer of docs/packaging.md with the third variant. Conan comes from PyPI
+# into a virtual environment below build/. The dependencies are the distribution's packages, with recipes that contain
+# no files (offline/conanfile.py). No remote is used. Logs are in build/conan/logs. Exit code 77: Conan is not
+# available, so nothing was checked.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Creates an empty Conan home in CONAN_HOME, and prints the path of the program. The home has no remotes, and the
-# recipes of offline/conanfile.py. Conan comes from PyPI into a virtual environment below build/. Exit code 77: it
+# Creates an empty Conan home in CONAN_HOME, and prints the path of the program. The home contains the recipes of
+# offline/conanfile.py, and no remotes. Conan comes from PyPI into a virtual environment below build/. Exit code 77: it
 # cannot be installed.
 set -euo pipefail
 cd "$(dirname "$0")/../.."

@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PORT = ROOT / "packaging/vcpkg/ports/driverupgrade"
 MANIFESTS = {"vcpkg.json": ROOT / "vcpkg.json", "the port's vcpkg.json": PORT / "vcpkg.json"}
 CONSUMER = ROOT / "tests/package/consumers/vcpkg/vcpkg.json"
-# Ports that vcpkg has removed from its registry: no default feature may need one.
+# Ports that vcpkg has removed from its registry: no default feature may need such a port.
 REMOVED = {"cpprestsdk"}
 
 
@@ -50,7 +50,7 @@ def manifest_errors(title, manifest, version):
 
 
 def difference_errors(root, port):
-    """The repository's manifest contains everything in the port's, and the dependencies of tests and examples."""
+    """Checks that the repository's manifest contains the port's manifest, and the dependencies of tests and examples."""
     host_tools = {"vcpkg-cmake", "vcpkg-cmake-config"}
     if set(names(root["dependencies"])) != set(names(port["dependencies"])) - host_tools:
         yield "the manifests do not have the same dependencies"

@@ -23,11 +23,11 @@ func TestAWriteIsWaitedForUntilTheWatchHasShownTheVersionOfItsResponse(t *testin
 		"the response has not arrived":     {func(o *ownWrites, w *ownWrite) { w.sent(); o.show("20") }, true},
 		"the response has a newer version": {func(_ *ownWrites, w *ownWrite) { w.sent(); w.answered(answered(http.StatusOK, "10")) }, true},
 		"the watch has an older version":   {func(o *ownWrites, w *ownWrite) { w.sent(); w.answered(answered(http.StatusOK, "11")); o.show("10") }, true},
-		"the watch has that version":       {func(o *ownWrites, w *ownWrite) { w.sent(); w.answered(answered(http.StatusOK, "10")); o.show("10") }, false},
+		"the watch has the same version":   {func(o *ownWrites, w *ownWrite) { w.sent(); w.answered(answered(http.StatusOK, "10")); o.show("10") }, false},
 		"the watch was ahead":              {func(o *ownWrites, w *ownWrite) { w.sent(); o.show("11"); w.answered(answered(http.StatusOK, "10")) }, false},
 		"the request was refused":          {func(_ *ownWrites, w *ownWrite) { w.sent(); w.answered(answered(http.StatusConflict, "10")) }, false},
 		"there is no response":             {func(_ *ownWrites, w *ownWrite) { w.sent(); w.answered(answer{status: engine.NoAnswer}) }, false},
-		"it took too long":                 {func(o *ownWrites, w *ownWrite) { w.sent(); o.forget(w); w.answered(answered(http.StatusOK, "10")) }, false},
+		"the write took too long":          {func(o *ownWrites, w *ownWrite) { w.sent(); o.forget(w); w.answered(answered(http.StatusOK, "10")) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := newOwnWrites()

@@ -208,7 +208,7 @@ func TestANodeIsUpgradedAndGivenBack(t *testing.T) {
 }
 
 func TestBuildStateListsOnceAndSendsNothingAfterwards(t *testing.T) {
-	for name, old := range map[string]bool{"a watch that begins with a list": false, "a list and a watch": true} {
+	for name, old := range map[string]bool{"a watch that starts with a list": false, "a list and a watch": true} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, 2)
 			if old {

@@ -530,8 +530,8 @@ func TestANodeThatWasPodlessInTheStateOfACallStaysInTheOrder(t *testing.T) {
 		name string
 		of   func(*ClusterUpgradeState) *ClusterUpgradeState
 	}{
-		{"as BuildState made the state", func(state *ClusterUpgradeState) *ClusterUpgradeState { return state }},
-		{"in a state of the operator's", func(state *ClusterUpgradeState) *ClusterUpgradeState {
+		{"in the state that BuildState returned", func(state *ClusterUpgradeState) *ClusterUpgradeState { return state }},
+		{"in a state that the operator built", func(state *ClusterUpgradeState) *ClusterUpgradeState {
 			part := NewClusterUpgradeState()
 			part.NodeStates = state.NodeStates
 			return &part

@@ -26,14 +26,14 @@ func TestAnUpgradeIsOverWhenNothingIsLeftToDo(t *testing.T) {
 	}{
 		{"no nodes", driver(2, 2, 0), nil, nil, false},
 		{"all done", driver(2, 2, 2), nodes{UpgradeStateDone: 2}, nil, true},
-		{"done with the template before", driver(2, 2, 1), nodes{UpgradeStateDone: 2}, nil, false},
+		{"done with the previous template", driver(2, 2, 1), nodes{UpgradeStateDone: 2}, nil, false},
 		{"a template that the DaemonSet has not seen", driver(3, 2, 2), nodes{UpgradeStateDone: 2}, nil, false},
-		{"one has failed with the pod of before", driver(2, 2, 1), nodes{UpgradeStateDone: 1, UpgradeStateFailed: 1}, nil, true},
-		{"one is in progress", driver(2, 2, 1), nodes{UpgradeStateDone: 1, UpgradeStateDrainRequired: 1}, nil, false},
-		{"one waits", driver(2, 2, 1), nodes{UpgradeStateDone: 1, UpgradeStateUpgradeRequired: 1}, nil, false},
-		{"one is kept as it is", driver(2, 2, 1), nodes{UpgradeStateDone: 1}, nodes{UpgradeStateUpgradeRequired: 1}, true},
-		{"one was to be kept when it had begun", driver(2, 2, 1), nodes{UpgradeStateDone: 1}, nodes{UpgradeStateDrainRequired: 1}, false},
-		{"nobody knows the DaemonSet", nil, nodes{UpgradeStateDone: 1}, nil, true},
+		{"a node has failed with the old pod", driver(2, 2, 1), nodes{UpgradeStateDone: 1, UpgradeStateFailed: 1}, nil, true},
+		{"a node is in progress", driver(2, 2, 1), nodes{UpgradeStateDone: 1, UpgradeStateDrainRequired: 1}, nil, false},
+		{"a node waits", driver(2, 2, 1), nodes{UpgradeStateDone: 1, UpgradeStateUpgradeRequired: 1}, nil, false},
+		{"a waiting node has the skip label", driver(2, 2, 1), nodes{UpgradeStateDone: 1}, nodes{UpgradeStateUpgradeRequired: 1}, true},
+		{"a node in progress has the skip label", driver(2, 2, 1), nodes{UpgradeStateDone: 1}, nodes{UpgradeStateDrainRequired: 1}, false},
+		{"the DaemonSet is unknown", nil, nodes{UpgradeStateDone: 1}, nil, true},
 	} {
 		t.Run(one.name, func(t *testing.T) {
 			state := NewClusterUpgradeState()

@@ -123,7 +123,7 @@ func TestTheRevisionsOfTheQuestionAreComparedWhicheverWatchIsBehind(t *testing.T
 
 // W40.
 func TestANodeIsEvacuatedIfARevisionOfTheQuestionIsNotKnown(t *testing.T) {
-	for name, revision := range map[string]int{"the running one": 2, "the target": 3} {
+	for name, revision := range map[string]int{"the running revision": 2, "the target revision": 3} {
 		t.Run(name, func(t *testing.T) {
 			w := withDigest(t, 1, "a")
 			w.cluster.LoseTemplate(revision) // first, so that no pass can see the new revision with both templates

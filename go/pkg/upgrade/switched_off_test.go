@@ -13,7 +13,7 @@ import (
 func TestAfterALabelIsRemovedTheOrderStartsNoNodeBeforeTheNextCall(t *testing.T) {
 	for name, remove := range map[string]func(*world){
 		"seen by the watch": func(w *world) { w.cluster.RemoveLabel("n0", GetUpgradeStateLabelKey()) },
-		"while nobody watched": func(w *world) {
+		"while no watch was open": func(w *world) {
 			w.cluster.MissedByWatches(func() { w.cluster.RemoveLabel("n0", GetUpgradeStateLabelKey()) })
 		},
 	} {

@@ -22,8 +22,8 @@ func approvalsOn(set *appsv1.DaemonSet, key string) []string {
 	return strings.FieldsFunc(set.Annotations[key], func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-// Approve sets the approval of a stage on a DaemonSet of the driver. If owner is nil, the rollout of any part may wait
-// for the approval; otherwise only the rollout of this owner's part. Approve fails if no rollout waits for this
+// Approve sets the approval of a stage on a DaemonSet of the driver. A nil owner means any part whose rollout waits for
+// the approval; otherwise, Approve considers only the part of this owner. Approve fails if no rollout waits for this
 // approval, or if the rollouts of several owners do. It also fails if a DaemonSet has changed since it was read, or if
 // the server refuses the patch. An approval that was set before the rollout was halted does not lift the halt: Approve
 // removes it, and returns an error.

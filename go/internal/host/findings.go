@@ -10,7 +10,7 @@ import (
 const momentMax = 5 * time.Second
 
 // isMomentary reports whether the finding is normal for a short time. Right after a change of a DaemonSet, its
-// controller has not observed the change yet. Questions of the engine are answered only after the pass that raises
+// controller has not observed the change yet. The host answers the engine's questions only after the pass that raises
 // them.
 func isMomentary(finding engine.Finding) bool {
 	return finding.Code == "RevisionUnknown" || finding.Code == "HookFailed"

@@ -74,7 +74,7 @@ type Host struct {
 	lateHolders, podsKept atomic.Int64 // sums over all engine.Outcomes
 
 	followers map[string]*podFollower // by node; used by the goroutine that runs the rounds
-	zones     map[string]time.Time    // by time zone: end of the offsets that the engine has; used by the same goroutine
+	zones     map[string]time.Time    // end of the offsets that the engine has, by time zone; used by the same goroutine
 	events    chan engine.Event       // Events for the recorder
 	broken    sync.Once
 }

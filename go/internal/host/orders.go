@@ -22,7 +22,8 @@ const (
 // ErrClosed is the error of a Host that has ended. The next BuildState creates a new Host.
 var ErrClosed = errors.New("the upgrade manager is closed")
 
-// order applies a policy to some nodes, and applies it again whenever something changes. Its fields are guarded by Host.mu.
+// order applies a policy to some nodes, and applies it again whenever something changes. Its fields are guarded by
+// Host.mu.
 //
 // An order remains after all of its nodes are done. The operator's own watch and the module's watch are two streams, so
 // the operator may make a call for a new driver before the module has seen the new driver. The remaining order then

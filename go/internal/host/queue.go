@@ -25,7 +25,7 @@ type queue struct {
 
 const rowMax = 4
 
-// turn receives exactly one value: nil when the request may be sent, or the error that prevents it from being sent.
+// turn receives exactly one value: nil when the request may be sent, or the reason why it cannot be sent.
 type turn chan error
 
 func newQueue(limiter flowcontrol.RateLimiter, most int) *queue {

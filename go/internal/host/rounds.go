@@ -119,7 +119,7 @@ func (h *Host) rest(now time.Time) {
 		before := len(h.followers)
 		h.follow(found, owner, now)
 		if len(h.followers) < before {
-			h.ring() // an order may still need these pods: its next pass then follows them again
+			h.ring() // an order may still need these pods; its next pass then follows them again
 		}
 	}
 }

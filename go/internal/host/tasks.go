@@ -162,8 +162,8 @@ func isInProgress(state string) bool {
 	return true
 }
 
-// settle reports the outcomes of requests as Events, in the log, and to waiting calls. Calls whose requests all have
-// responses return.
+// settle reports the outcomes of requests as Events, in the log, and to waiting calls. A call returns once all its
+// requests have responses.
 func (h *Host) settle() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

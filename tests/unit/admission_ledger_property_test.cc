@@ -1,6 +1,6 @@
-// Two naive engines on one ledger, each of which believes that it leads. They read, admit and start nodes, each at its
-// own pace, and crash anywhere in between. Patches and compare-and-sets are lost, or are applied late or without a
-// response.
+// Two simple engines share one ledger, and each believes that it is the leader. They read, admit, and start nodes
+// independently, and crash at any point. Patches and compare-and-set writes are lost, applied late, or applied without
+// a response.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -25,13 +25,13 @@ constexpr int kChaosTicks = 1'000;
 constexpr int kCalmTicks = 3'000;
 const DriverIdentity kGpu = *DriverIdentity::Create("nvidia.com", "gpu");
 
-// Ways in which an engine breaks the rules, to show that each rule is needed.
+// Ways in which an engine breaks the rules. They show that each rule is necessary.
 enum class Mistake {
   kNone,
-  kNoLedger,         // counts what it reads, and starts
+  kNoLedger,         // counts the nodes that it reads, and starts others without a grant
   kIgnoresFailure,   // starts although the compare-and-set failed
   kListsFirst,       // lists the nodes before it reads the ledger
-  kGrantsUncounted,  // counts only nodes in progress
+  kGrantsUncounted,  // ignores the grants of nodes that have not started
 };
 
 class Fleet {
@@ -143,7 +143,7 @@ void Fleet::SetState(Node& node, UpgradeState state) {
   node.resource_version = std::to_string(++version_);
 }
 
-// A new process knows nothing.
+// Replaces the engine with a new process, which remembers nothing.
 void Fleet::Crash(Engine& engine) {
   engine = Engine{};
   engine.ledger.emplace(line_, *AdmissionLedger::Create(kGpu, {.ns = "ops", .name = "ledger"}));
@@ -167,7 +167,7 @@ void Fleet::List(Engine& engine) {
   for (const auto& [name, node] : nodes_) engine.views.push_back({.node = node});
 }
 
-// As documented in ledger/admission_ledger.h.
+// Follows the steps that ledger/admission_ledger.h documents.
 std::vector<std::string> Fleet::ChosenBy(const Engine& engine, const std::vector<NodeReading>& readings) const {
   const Grants none;
   const bool blind = mistake_ == Mistake::kNoLedger || mistake_ == Mistake::kGrantsUncounted;
@@ -264,7 +264,7 @@ void Fleet::ChangeNode() {
   Node& node = found->second;
   const int dice = random_.Below(calm_ ? 60 : 100);
   if (dice < 30) {
-    node.resource_version = std::to_string(++version_);  // the kubelet reports
+    node.resource_version = std::to_string(++version_);  // the kubelet updates the status
   } else if (dice < 60) {
     if (IsInProgress(*ParseUpgradeState(node.labels.at(kGpu.StateLabel())))) SetState(node, UpgradeState::kDone);
   } else if (dice < 80) {
@@ -293,7 +293,7 @@ void Fleet::Tick() {
   Advance(engine);
 }
 
-// Returns the work that is left, or an empty string.
+// Returns a description of the unfinished work, or an empty string.
 std::string Fleet::Unfinished() const {
   for (const auto& [name, node] : nodes_) {
     if (!Is(node, UpgradeState::kDone)) return fmt::format("{} is not done", name);
@@ -327,14 +327,14 @@ Result Play(Mistake mistake, std::uint64_t first, std::uint64_t last) {
 }
 
 // api-A62.
-TEST_CASE("I1: two engines that both lead keep the budgets by the ledger, and finish, for 1,000 seeds") {
+TEST_CASE("I1: two engines that both lead stay within the budgets thanks to the ledger, and finish, for 1,000 seeds") {
   const Result result = Play(Mistake::kNone, 1, 1'000);
   INFO(result.report);
   CHECK(result.failures == 0);
   CHECK(result.started > 10'000);
 }
 
-TEST_CASE("I1: each rule for the use of the ledger is needed") {
+TEST_CASE("I1: every rule for using the ledger is necessary") {
   CHECK(Play(Mistake::kNoLedger, 1, 50).failures > 0);
   CHECK(Play(Mistake::kIgnoresFailure, 1, 100).failures > 0);
   CHECK(Play(Mistake::kGrantsUncounted, 1, 50).failures > 0);

@@ -144,7 +144,7 @@ TEST_CASE("arch 7: grants are kept, dropped, renewed and added") {
   CHECK(decision.grants == row.after);
   CHECK(decision.admitted == row.admitted);
   CHECK(decision.held_back == row.held_back);
-  // A node counts if its grant stays although no node asks for one.
+  // A node counts if the ledger keeps its grant although no node requests a grant.
   const Grants unasked = DecideGrants(row.before, row.nodes, {}, 2).grants;
   for (const NodeReading& node : row.nodes) CHECK(Counts(row.before, node) == unasked.contains(node.uid));
 }
@@ -158,7 +158,7 @@ TEST_CASE("Grants are written one per line, and read back") {
   CHECK(ParseGrants("").grants.empty());
 }
 
-TEST_CASE("Garbage in the ledger is reported, frees no slot in use and blocks none permanently") {
+TEST_CASE("Garbage in the ledger is reported, frees no slot in use, and blocks no slot permanently") {
   const ParsedGrants parsed =
       ParseGrants("a 1\n\n  b\t2 \r\nnonsense\nc 3 4\n{\"json\": true}\nd 5\nd 4\ne 5\ne 6\nf 1\nf\n\xff\x01 1");
   CHECK(parsed.grants == Grants{{"a", "1"},
@@ -183,7 +183,7 @@ TEST_CASE("Garbage in the ledger is reported, frees no slot in use and blocks no
   CHECK(replica.ledger->error().empty());
 }
 
-TEST_CASE("A pass makes no call without a change, and one compare-and-set for all changes") {
+TEST_CASE("Only a pass with changes writes the ledger, with a single compare-and-set") {
   ObjectServer<ConfigMap> server;
   Replica replica(server);
   CHECK(replica.Pass({Waiting("a", "1")}, {}).ok());
@@ -195,7 +195,7 @@ TEST_CASE("A pass makes no call without a change, and one compare-and-set for al
   CHECK(server.object()->data.at(kKey) == "a 1\nb 1\n");
   CHECK(replica.ledger->Granted("a") == "1");
   CHECK_FALSE(replica.ledger->Granted("c"));
-  // a has finished, b met a conflict, c is new.
+  // Node a has finished, the patch of b had a conflict, and c is new.
   CHECK(replica.Pass({Waiting("a", "5"), Waiting("b", "3"), Waiting("c", "1")}, {"b", "c"})->admitted ==
         Uids{"b", "c"});
   CHECK(server.object()->data.at(kKey) == "b 3\nc 1\n");
@@ -229,7 +229,7 @@ TEST_CASE("A failed compare-and-set admits no node, and the next pass reads firs
   CHECK(two.ledger->grants() == one.ledger->grants());
 }
 
-TEST_CASE("A lost answer admits no node, and a grant that it may have stored is found, counted and used") {
+TEST_CASE("A lost response admits no node, and a grant that may have been stored is found, counted, and used") {
   ObjectServer<ConfigMap> server;
   Replica replica(server);
   const Fault fault = GENERATE(Fault::kLostBefore, Fault::kLostAfter);
@@ -242,7 +242,7 @@ TEST_CASE("A lost answer admits no node, and a grant that it may have stored is 
   CHECK(replica.facade->writes == (fault == Fault::kLostAfter ? 1 : 2));
 }
 
-TEST_CASE("A clear refusal keeps the ledger known, and an unreadable ledger admits no node") {
+TEST_CASE("A definite refusal requires no new read of the ledger, and an unreadable ledger admits no node") {
   ObjectServer<ConfigMap> server;
   Replica replica(server);
   replica.facade->down = true;
@@ -278,7 +278,7 @@ TEST_CASE("Two drivers share one ConfigMap") {
         std::map<std::string, std::string>{{"nvidia.com_gpu", "a 1\n"}, {"nvidia.com_ofed", "a 1\n"}});
 }
 
-TEST_CASE("Owners of a driver's nodes share one ConfigMap, and the grants of one do not affect another") {
+TEST_CASE("The owners of a driver's nodes share one ConfigMap, and their grants do not affect each other") {
   ObjectServer<ConfigMap> server;
   Replica whole(server);
   Replica a(server, {.ns = "ops", .name = "ledger", .owner = "a"});
@@ -293,7 +293,7 @@ TEST_CASE("Owners of a driver's nodes share one ConfigMap, and the grants of one
                                                                     {"nvidia.com_gpu_b", "z 1\n"}});
 }
 
-TEST_CASE("Options of the ledger that cannot work are refused") {
+TEST_CASE("Invalid options of the ledger are refused") {
   ObjectServer<ConfigMap> server;
   const auto facade = std::make_shared<ConfigMapFacade>(server);
   const auto code = [&](AdmissionLedgerOptions options) {
@@ -312,7 +312,7 @@ TEST_CASE("Options of the ledger that cannot work are refused") {
   CHECK(code({.ns = "ops", .name = "ledger"}) == absl::StatusCode::kUnimplemented);
 }
 
-TEST_CASE("A node with a grant takes a slot and is unavailable, once") {
+TEST_CASE("A node with a grant takes one slot and counts as unavailable once") {
   UpgradePolicy policy;
   NodeView view{.node = {.name = "n", .uid = "a", .resource_version = "1", .ready = true}};
   view.node.labels[kGpu.StateLabel()] = std::string(ToLabelValue(UpgradeState::kUpgradeRequired));
@@ -326,7 +326,7 @@ TEST_CASE("A node with a grant takes a slot and is unavailable, once") {
   CHECK(WithGrant(internal::TallyOf(view, kGpu, policy)) == internal::TallyOf(view, kGpu, policy));
 }
 
-TEST_CASE("Unused grants are first in line, take nothing twice, and still count when they are refused") {
+TEST_CASE("Nodes with unused grants come first, take no second slot, and still count if they are not admitted") {
   const std::vector<WaitingNode> waiting = {{.node = "a"},
                                             {.node = "b"},
                                             {.node = "y", .candidate = {.has_grant = true}},

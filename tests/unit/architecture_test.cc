@@ -1,4 +1,4 @@
-// Checks the arrows of the architecture (docs/architecture.md, "Include graph") against the includes.
+// Checks the includes against the include graph in docs/architecture.md.
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -35,7 +35,7 @@ std::vector<fs::path> FilesBelow(const fs::path& folder) {
   return files;
 }
 
-TEST_CASE("Public headers include the standard library, abseil's four types and each other, nothing else") {
+TEST_CASE("Public headers include only the standard library, four types of abseil, and each other") {
   const std::set<std::string> abseil = {"absl/status/status.h", "absl/status/statusor.h", "absl/time/time.h"};
   for (const fs::path& file : FilesBelow("include")) {
     for (const std::string& include : IncludesOf(file)) {
@@ -62,14 +62,14 @@ TEST_CASE("arch-A1: code that decides does not read a clock") {
   }
 }
 
-// The invariant checker and the simulation read a node themselves, because they act as oracles and as users.
+// The invariant checker and the simulation are exempt: they are test oracles and users, and read nodes on their own.
 TEST_CASE("Only model/node_marks knows the spelling of the marks on a node") {
   const std::set<fs::path> knows = {kRoot / "src/model/node_marks.cc", kRoot / "src/model/driver_identity.cc",
                                     kRoot / "src/model/upgrade_state.cc",
-                                    // Messages of Events name states.
+                                    // The messages of Events contain state names.
                                     kRoot / "src/whatif/node_history.cc"};
   for (const fs::path& file : FilesBelow("src")) {
-    // The C interface only passes the keys on.
+    // The C interface returns the keys without reading them.
     if (knows.contains(file) || file == kRoot / "src/c/driverupgrade.cc") continue;
     if (file.string().starts_with((kRoot / "src/testing").string())) continue;
     std::ifstream stream(file);
@@ -86,7 +86,7 @@ TEST_CASE("Only model/node_marks knows the spelling of the marks on a node") {
   }
 }
 
-TEST_CASE("The library reads no environment, prints nothing and does not exit") {
+TEST_CASE("The library does not read the environment, print, or exit") {
   for (const fs::path& file : FilesBelow("src")) {
     std::ifstream stream(file);
     for (std::string line; std::getline(stream, line);) {
@@ -98,7 +98,7 @@ TEST_CASE("The library reads no environment, prints nothing and does not exit") 
   }
 }
 
-// CMake cuts names at semicolons, and ctest would then look for tests that do not exist.
+// CMake splits names at semicolons, and ctest would then look for tests that do not exist.
 TEST_CASE("No test has a semicolon in its name") {
   for (const fs::path& file : FilesBelow("tests")) {
     std::ifstream stream(file);

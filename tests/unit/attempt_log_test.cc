@@ -8,7 +8,7 @@ namespace {
 const absl::Time kT0 = absl::FromUnixSeconds(1000);
 const Node kNode{.name = "n1", .uid = "u1", .resource_version = "10"};
 
-TEST_CASE("api-A5: resource versions compare as numbers of any length, or otherwise only as equal or different") {
+TEST_CASE("api-A5: resource versions compare as numbers of any length, and other texts only for equality") {
   CHECK(internal::IsNewerVersion("10", "9"));
   CHECK_FALSE(internal::IsNewerVersion("9", "10"));
   CHECK_FALSE(internal::IsNewerVersion("10", "10"));
@@ -17,7 +17,7 @@ TEST_CASE("api-A5: resource versions compare as numbers of any length, or otherw
   CHECK_FALSE(internal::IsNewerVersion("abc", "abc"));
 }
 
-TEST_CASE("arch-A9: every patch sent at one version stays possible until a newer version is read") {
+TEST_CASE("arch-A9: a patch without a clear response may have been applied until a newer version of the node is read") {
   internal::AttemptLog log;
   const PatchNodeParams cordon{.unschedulable = true};
   const PatchNodeParams uncordon{.unschedulable = false};
@@ -36,7 +36,7 @@ TEST_CASE("arch-A9: every patch sent at one version stays possible until a newer
 }
 
 TEST_CASE(
-    "A patch that never gets a clear answer is remembered in constant space, and stays possible after a refusal") {
+    "Patches that never get a clear response use constant space, and may have been applied even after a refusal") {
   internal::AttemptLog log;
   const Node node{.name = "n", .uid = "u", .resource_version = "1"};
   absl::Time now = absl::UnixEpoch();
@@ -58,7 +58,7 @@ TEST_CASE(
   CHECK_FALSE(internal::IsSettled(*log.ForNode(node.uid).patch, node));
 }
 
-TEST_CASE("A patch that is refused again and again is retried less and less often, up to every 30 s") {
+TEST_CASE("A patch that is refused repeatedly is retried less and less often, down to every 30 s") {
   internal::AttemptLog log;
   absl::Duration last = absl::ZeroDuration();
   for (int i = 0; i < 12; ++i) {
@@ -72,7 +72,7 @@ TEST_CASE("A patch that is refused again and again is retried less and less ofte
   CHECK(last >= absl::Seconds(27));
 }
 
-TEST_CASE("arch-A9: a patch that met a newer version waits for that version to be read, or 15 s and then 30 s") {
+TEST_CASE("arch-A9: a patch that had a conflict waits until the newer version is read, or for 15 s and later 30 s") {
   internal::AttemptLog log;
   for (const absl::Duration delay : {absl::Seconds(15), absl::Seconds(30), absl::Seconds(30)}) {
     log.PatchSent(kNode, {.unschedulable = true}, kT0);
@@ -86,7 +86,7 @@ TEST_CASE("arch-A9: a patch that met a newer version waits for that version to b
   CHECK(internal::NextPatchDue(*log.ForNode("u1").patch, newer) == absl::InfinitePast());
 }
 
-TEST_CASE("arch-A9: refused evictions are due after 5 s doubling to 40 s, spread by 10 %, equal for equal input") {
+TEST_CASE("arch-A9: refused evictions are due after 5 s, doubling to 40 s, with a deterministic jitter of 10 %") {
   const absl::Duration expected[] = {absl::Seconds(5), absl::Seconds(10), absl::Seconds(20), absl::Seconds(40),
                                      absl::Seconds(40)};
   int count = 0;
@@ -99,7 +99,7 @@ TEST_CASE("arch-A9: refused evictions are due after 5 s doubling to 40 s, spread
   }
 }
 
-TEST_CASE("A server that requests a pause before the next eviction is respected, for five minutes at most") {
+TEST_CASE("The pause that a server requests before the next eviction is respected, up to five minutes") {
   PodAttempt attempt{.count = 1, .outcome = Outcome::kNotApplied, .answered_at = kT0};
   const auto pause_for = [&](absl::Duration asked) {
     attempt.retry_after = asked;
@@ -109,7 +109,7 @@ TEST_CASE("A server that requests a pause before the next eviction is respected,
   CHECK(pause_for(absl::Seconds(999'999'999)) == pause_for(absl::Minutes(5)));
 }
 
-TEST_CASE("A patch that changes nothing is settled by its answer, because no newer version follows") {
+TEST_CASE("A patch that changes nothing is settled by its response, because no newer version follows") {
   internal::AttemptLog log;
   log.PatchSent(kNode, {}, kT0);
   SECTION("applied") {
@@ -124,7 +124,7 @@ TEST_CASE("A patch that changes nothing is settled by its answer, because no new
     newer.resource_version = "11";
     CHECK(internal::NextPatchDue(*log.ForNode("u1").patch, newer) == absl::InfinitePast());
   }
-  SECTION("after one that may have been applied") {
+  SECTION("after another patch that may have been applied") {
     log.PatchAnswered("u1", Outcome::kUnclear, "timeout", kT0);
     log.PatchSent(kNode, {.unschedulable = true}, kT0);
     log.PatchAnswered("u1", Outcome::kUnclear, "timeout", kT0);
@@ -134,7 +134,7 @@ TEST_CASE("A patch that changes nothing is settled by its answer, because no new
   }
 }
 
-TEST_CASE("A call about a device taint rule is repeated after a pause, and immediately if the rule was read again") {
+TEST_CASE("A call about a device taint rule is repeated after a pause, or immediately once the rule was read again") {
   internal::AttemptLog log;
   DeviceCall call{.kind = DeviceCall::Kind::kPatch, .object = {.name = "r", .resource_version = "7"}};
   log.DeviceCallSent("u1", call);
@@ -160,7 +160,7 @@ TEST_CASE("A call about a device taint rule is repeated after a pause, and immed
   CHECK(log.ForNode("u1").devices.size() == 1);  // its response is outstanding
 }
 
-TEST_CASE("A clock that is set back an hour leaves every retry due within its pause from the new time") {
+TEST_CASE("After a clock is set back an hour, every retry is due within its usual pause from the new time") {
   internal::AttemptLog log;
   const MaintenanceCall call{.kind = MaintenanceCall::Kind::kDelete,
                              .object = {.name = "nvidia-operator-n1", .resource_version = "7"}};
@@ -187,7 +187,7 @@ TEST_CASE("The log forgets requests that a read settles, and keeps the rest") {
   log.PodRequestAnswered("u1", "pod-a", {.outcome = Outcome::kApplied, .answered_at = kT0});
   log.PodRequestAnswered("u1", "pod-b", {.outcome = Outcome::kApplied, .answered_at = kT0});
 
-  SECTION("an answer is outstanding") {
+  SECTION("a response is outstanding") {
     const std::set<std::string> live = {"pod-a"};
     log.NodeRead(kNode, &live);
     CHECK(log.ForNode("u1").patch);
@@ -224,7 +224,7 @@ TEST_CASE("The log forgets requests that a read settles, and keeps the rest") {
   }
 }
 
-TEST_CASE("W1: a label that is lost again and again is due after a pause that grows from ten seconds to an hour") {
+TEST_CASE("W1: a label that is lost repeatedly is written again after a pause that grows from ten seconds to an hour") {
   const std::string key = "nvidia.com/gpu-driver-upgrade-state";
   internal::AttemptLog log;
   Node node = kNode;
@@ -258,7 +258,7 @@ TEST_CASE("W1: a label that is lost again and again is due after a pause that gr
   CHECK_FALSE(read(false));
 }
 
-TEST_CASE("W39: the answer to an eviction is recorded as the facade returns it") {
+TEST_CASE("W39: the response to an eviction is recorded as the facade returns it") {
   internal::AttemptLog log;
   log.PodRequestSent("u1", "11", "p1", kT0);
   const absl::StatusOr<EvictionAnswer> refused =
@@ -276,7 +276,7 @@ TEST_CASE("W39: the answer to an eviction is recorded as the facade returns it")
   CHECK(AttemptOf(lost, kT0).outcome == Outcome::kUnclear);
 }
 
-TEST_CASE("The answers about one pod are counted without a log, so that each refusal is followed by a longer pause") {
+TEST_CASE("The responses for one pod are counted even without a log, so each refusal leads to a longer pause") {
   NodeAttempts attempts;
   const absl::StatusOr<EvictionAnswer> refused = EvictionAnswer{.refusal = Refusal::kDisruptionBudget, .budget = "web"};
   for (const int count : {1, 2, 3}) {
@@ -289,7 +289,7 @@ TEST_CASE("The answers about one pod are counted without a log, so that each ref
   CHECK(attempts.pods.size() == 1);
 }
 
-TEST_CASE("W1: a label that was written and removed before it was read is lost, one that we removed is not") {
+TEST_CASE("W1: a label that another client removed before it was read is lost, and a label that we removed is not") {
   const std::string key = "nvidia.com/gpu-driver-upgrade-state";
   for (const bool removed_by_us : {false, true}) {
     CAPTURE(removed_by_us);

@@ -1,4 +1,4 @@
-// Tests an engine that reads from a cache, and the controller that runs it, on the fake cluster in virtual time.
+// Tests an engine that reads from a cache, together with its controller, on the fake cluster in virtual time.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -31,7 +31,7 @@ class SkewedClock final : public Clock {
 
 using World = CachedWorld;
 
-TEST_CASE("arch-A10: a rollout from the cache ends like one from lists, and reads pods once per node") {
+TEST_CASE("arch-A10: a rollout from the cache ends like a rollout from lists, and reads pods once per node") {
   World world;
   world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
   world.Settle();
@@ -48,7 +48,7 @@ TEST_CASE("arch-A10: a rollout from the cache ends like one from lists, and read
   CHECK(world.Count(Operation::kGetNode) == 0);
 }
 
-TEST_CASE("arch-A10: requests in parallel keep the budgets, and end in the same place") {
+TEST_CASE("arch-A10: parallel requests stay within the budgets, and upgrade every node") {
   World world({.node_count = 12}, /*calls_in_flight=*/8);
   world.policy.max_parallel = 4;
   world.controller->SetPolicy(world.policy);
@@ -58,7 +58,7 @@ TEST_CASE("arch-A10: requests in parallel keep the budgets, and end in the same 
   CHECK(world.most_in_progress == 4);
 }
 
-TEST_CASE("arch-A10: a node without an answer to its patch does not block the others, and gets no second patch") {
+TEST_CASE("arch-A10: a node whose patch has no response yet does not block the others, and gets no second patch") {
   World world({.node_count = 4}, /*calls_in_flight=*/8);
   world.policy.max_parallel = 2;
   world.controller->SetPolicy(world.policy);
@@ -75,17 +75,17 @@ TEST_CASE("arch-A10: a node without an answer to its patch does not block the ot
   CHECK(world.most_in_progress <= 2);
 }
 
-TEST_CASE("arch-A10: an idle engine of 5,000 nodes makes no call but watches in an hour") {
+TEST_CASE("arch-A10: an idle engine of 5,000 nodes makes no calls except watches for an hour") {
   World world({.node_count = 5000});
   world.RunUntilDone();
   REQUIRE(world.AllDone());
-  while (world.controller->Step({}) < absl::InfiniteFuture()) {  // it sees its own writes
+  while (world.controller->Step({}) < absl::InfiniteFuture()) {  // steps until the engine has seen its own writes
     world.cluster->Advance(absl::Seconds(1));
     world.Settle();
   }
   const std::size_t before = world.cluster->journal().size();
   const int passes = world.controller->status().passes;
-  // Shorter than the delay that a watch allows. After a longer pause it would seem dead, and would start again.
+  // Shorter than the silence that a watch tolerates. After a longer pause the watch would be restarted.
   constexpr absl::Duration kPause = absl::Seconds(20);
   for (absl::Duration past = absl::ZeroDuration(); past < absl::Hours(1); past += kPause) {
     world.cluster->Advance(kPause);
@@ -97,7 +97,7 @@ TEST_CASE("arch-A10: an idle engine of 5,000 nodes makes no call but watches in 
     CAPTURE(std::string(ToString(calls[i].operation)));
     CHECK(std::string(ToString(calls[i].operation)).starts_with("watch "));
   }
-  CHECK(calls.size() - before <= kWatches * 12);  // each ends after five to ten minutes
+  CHECK(calls.size() - before <= kWatches * 12);  // each watch ends after five to ten minutes
   CHECK(world.controller->status().passes == passes);
 }
 
@@ -126,7 +126,7 @@ TEST_CASE("api-A16, api-A18: broken and expired watches lose no changes") {
   CHECK(world.most_in_progress <= 2);
 }
 
-TEST_CASE("A node that is deleted in the middle is forgotten, and its slot becomes free") {
+TEST_CASE("A node that is deleted during its upgrade is forgotten, and its slot becomes free") {
   World world({.node_count = 3});
   world.policy.max_parallel = 1;
   world.controller->SetPolicy(world.policy);
@@ -140,7 +140,7 @@ TEST_CASE("A node that is deleted in the middle is forgotten, and its slot becom
   CHECK(world.cluster->nodes().size() == 2);
 }
 
-TEST_CASE("arch-A10: Explain and Everything include what a pass did not repeat") {
+TEST_CASE("arch-A10: Explain and Everything include gates that the last pass did not repeat") {
   World world({.node_count = 4});
   world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
   world.Settle();
@@ -176,18 +176,18 @@ TEST_CASE("A controller does nothing while its policy is missing, and backs off 
   CHECK(idle.Healthy().ok());
 }
 
-TEST_CASE("A controller without a policy waits, and does not loop without a pause") {
+TEST_CASE("A controller without a policy waits, and does not spin") {
   World world({.node_count = 1});
   UpgradeController idle(*world.engine, world.cache, {});
   idle.Notify();
   idle.Step({});
   std::jthread later([&idle] { idle.SetPolicy({.auto_upgrade = true}); });
-  idle.Wait(absl::InfiniteFuture(), {});  // returns with the policy: without one there is nothing to return for
+  idle.Wait(absl::InfiniteFuture(), {});  // returns only when a policy is set
   CHECK(idle.Step({}) < absl::InfiniteFuture());
   CHECK(idle.status().passes == 1);
 }
 
-TEST_CASE("A loop that steps several controllers is woken by everything that would wake one of them") {
+TEST_CASE("A loop that steps several controllers wakes up for every change that would wake one of them") {
   World world({.node_count = 1}, /*calls_in_flight=*/1, /*with_threads=*/false);
   int told = 0;
   UpgradeController controller(*world.engine, world.cache, {.on_change = [&] { ++told; }});
@@ -223,7 +223,7 @@ TEST_CASE("A corrected policy is applied immediately") {
   CHECK(controller.status().last_error == absl::OkStatus());
 }
 
-/// A cluster whose clock differs from the caller's, so that it cannot tell when the caller's deadlines have passed.
+/// A cluster whose clock differs from the caller's, so that it cannot enforce the caller's deadlines.
 class PatientFacade final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;
@@ -249,7 +249,7 @@ void GoBy(std::shared_ptr<Clock> clock, World& world) {
   world.controller->SetPolicy(world.policy);
 }
 
-TEST_CASE("A clock that is set back does not hold up the upgrade") {
+TEST_CASE("A clock that is set back does not delay the upgrade") {
   World world({.node_count = 1});
   auto skewed = std::make_shared<SkewedClock>(world.clock);
   GoBy(skewed, world);
@@ -262,7 +262,7 @@ TEST_CASE("A clock that is set back does not hold up the upgrade") {
   CHECK(controller.status().passes == passes + 1);
 }
 
-TEST_CASE("A clock that is set back an hour does not hold up an eviction that was refused") {
+TEST_CASE("A clock that is set back an hour does not delay the retry of a refused eviction") {
   World world({.node_count = 1});
   auto skewed = std::make_shared<SkewedClock>(world.clock);
   GoBy(skewed, world);
@@ -275,13 +275,13 @@ TEST_CASE("A clock that is set back an hour does not hold up an eviction that wa
   const absl::Time began = world.clock->Now();
   REQUIRE(world.StepsUntil([&] { return world.Count(Operation::kEvictPod) == 2; }));
   CHECK(world.clock->Now() - began <= absl::Seconds(6));
-  // The drain ends by the new time, too, because its timer started again.
+  // The drain also ends on time by the new clock, because its timer started again.
   REQUIRE(world.StepsUntil(
       [&] { return world.cluster->nodes().front().labels.at(Gpu().StateLabel()) == "upgrade-failed"; }));
   CHECK(world.clock->Now() - began <= world.policy.drain->timeout + absl::Seconds(2));
 }
 
-/// Another replica takes over the Lease, renews it for `duration`, and releases it.
+/// Takes over the Lease as another replica, renews it for `duration`, and releases it.
 void LeadElsewhere(World& world, absl::Duration duration) {
   const absl::Time end = world.clock->Now() + duration;
   while (world.clock->Now() < end) {
@@ -299,7 +299,7 @@ void LeadElsewhere(World& world, absl::Duration duration) {
   REQUIRE(world.cluster->UpdateLease({}, lease).ok());
 }
 
-TEST_CASE("dep-F4: a leader that comes back to a node past its deadline fails and deletes nothing for a minute") {
+TEST_CASE("dep-F4: a leader that returns to a node past its deadline fails no node and deletes no pod for a minute") {
   World world({.node_count = 1});
   const bool deletes = GENERATE(false, true);
   CAPTURE(deletes);
@@ -349,7 +349,7 @@ TEST_CASE("arch-A11: decisions stop while a cache cannot follow the cluster") {
 TEST_CASE("A cluster that is restored to an earlier state is upgraded from there") {
   World world({}, /*calls_in_flight=*/1, /*with_threads=*/false);
   if (GENERATE(false, true)) {
-    // Grants from the lost time are for versions that recur only much later, and must not keep their slots.
+    // Grants written after the backup name versions that recur only much later. They must not keep their slots.
     world.ledger = AdmissionLedgerOptions{.ns = world.fleet.ns, .name = "grants"};
     world.controller.reset();
     world.engine.reset();
@@ -370,7 +370,7 @@ TEST_CASE("A cluster that is restored to an earlier state is upgraded from there
   world.busy.clear();
   REQUIRE(world.cluster->RestoreBackup());
   CHECK(done() == 1);
-  // Versions do not rise on their own, so the engine must forget what it knows of later ones.
+  // Old versions do not become newer on their own, so the engine must forget the later versions.
   CHECK(world.StepsUntil([&] { return world.AllDone(); }));
   CHECK(world.most_in_progress <= 2);
   for (const Pod& pod : world.cluster->pods()) {
@@ -378,7 +378,7 @@ TEST_CASE("A cluster that is restored to an earlier state is upgraded from there
   }
 }
 
-TEST_CASE("A second engine on the same cache starts with everything") {
+TEST_CASE("A second engine on the same cache starts with the complete state") {
   World world({.node_count = 3}, /*calls_in_flight=*/1, /*with_threads=*/false);
   world.cache->Turn({});
   REQUIRE(world.engine->Reconcile({}, world.policy)->plan.totals.total == 3);
@@ -408,7 +408,7 @@ TEST_CASE("A callback that failed is called again, even if nothing changes") {
   CHECK(asked >= 3);
 }
 
-TEST_CASE("T7: the restart check runs again when the DaemonSet has another target revision") {
+TEST_CASE("T7: the restart check runs again when the target revision of the DaemonSet changes") {
   World world({.node_count = 1}, /*calls_in_flight=*/1, /*with_threads=*/false);
   world.restart_only = [](const CallContext&, const Pod&, const ControllerRevision&,
                           const ControllerRevision&) -> absl::StatusOr<bool> { return true; };
@@ -432,7 +432,7 @@ TEST_CASE("T7: the restart check runs again when the DaemonSet has another targe
   CHECK(pass->plan.nodes[0].to() == UpgradeState::kPodRestartRequired);
 }
 
-TEST_CASE("W40: of 200 rollouts with watches that lag, nodes restart only in those whose revisions allow it") {
+TEST_CASE("W40: in 200 rollouts with lagging watches, drivers restart without a drain only if the revisions allow it") {
   constexpr int kRollouts = 10;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     SeededRandom random(seed);
@@ -487,7 +487,7 @@ TEST_CASE("An engine refuses a cache that does not follow its driver") {
         absl::InvalidArgumentError("engine options: the cache does not follow the driver in namespace elsewhere"));
 }
 
-TEST_CASE("A controller that leads again starts with a pass, whatever it was waiting for") {
+TEST_CASE("A controller that becomes the leader again starts with a pass, whatever it was waiting for") {
   World world({.node_count = 1});
   const auto replica = [&](std::string identity) -> std::shared_ptr<LeaderElection> {
     return *LeaderElection::Create(
@@ -498,7 +498,7 @@ TEST_CASE("A controller that leads again starts with a pass, whatever it was wai
   UpgradeController controller(*world.engine, world.cache, {.election = ours});
   controller.SetPolicy(world.policy);
   while (controller.status().passes == 0) world.clock->AdvanceTo(controller.Step({}));
-  // Steps until only the Lease has to be renewed.
+  // Steps until the only remaining work is to renew the Lease.
   for (int i = 0; i < 20; ++i) world.clock->AdvanceTo(controller.Step({}));
   const int passes = controller.status().passes;
   controller.Step({});

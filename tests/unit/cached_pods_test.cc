@@ -14,7 +14,7 @@ namespace {
 
 using World = CachedWorld;
 
-TEST_CASE("arch-A10: nodes get their pods from the watch, with one list of all pods and no further request per node") {
+TEST_CASE("arch-A10: the pods of nodes come from the watch, with one list of all pods and no request per node") {
   World world({.node_count = 12, .workload = ""}, /*calls_in_flight=*/1, /*with_threads=*/false);
   world.ledger = AdmissionLedgerOptions{.ns = "ops", .name = "ledger"};
   world.controller.reset();
@@ -39,7 +39,7 @@ TEST_CASE("arch-A10: nodes get their pods from the watch, with one list of all p
   });
   world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
   world.Settle();
-  // No client lists these pods: the watch reports them.
+  // Only the watch reports these pods.
   REQUIRE(world.StepsUntil([&] { return started.size() == 2; }));
   for (const char* name : {"f", "g", "h", "i"}) add(4, name);
   world.RunUntilDone();
@@ -52,12 +52,12 @@ TEST_CASE("arch-A10: nodes get their pods from the watch, with one list of all p
   CHECK(world.Count(Operation::kListPods) == 1 + names.size());
 }
 
-TEST_CASE("arch-A11: a list of pods without an answer does not block other nodes") {
+TEST_CASE("arch-A11: a list of pods without a response does not block other nodes") {
   World world({.node_count = 3}, /*calls_in_flight=*/8);
   world.policy.max_parallel = 3;
   world.controller->SetPolicy(world.policy);
   world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
-  // Waits for the cordon, so that only the list is held.
+  // Waits until the node is cordoned, so that `Hold` delays only the list.
   REQUIRE(world.StepsUntil([&] { return world.cluster->node(world.fleet.node_names[0])->unschedulable; }));
   world.line->Hold(world.fleet.node_names[0]);
   const auto done = [&](std::size_t node) { return World::IsDone(*world.cluster->node(world.fleet.node_names[node])); };
@@ -66,7 +66,7 @@ TEST_CASE("arch-A11: a list of pods without an answer does not block other nodes
   CHECK(world.StepsUntil([&] { return world.AllDone() && world.Count(Operation::kDeletePod) == 3; }));
 }
 
-TEST_CASE("A node whose pods are being read gets no patch before they are known") {
+TEST_CASE("A node whose pods are being read is not patched before they are known") {
   World world({.node_count = 1}, /*calls_in_flight=*/8);
   world.validation = LabelSelector::FromMatchLabels({{"app", "validator"}});
   world.controller.reset();
@@ -93,7 +93,7 @@ TEST_CASE("A node whose pods are being read gets no patch before they are known"
   CHECK(world.Count(Operation::kPatchNode) == 1);
 }
 
-TEST_CASE("A list of pods that a cordon has overtaken is repeated immediately, and is not a finding") {
+TEST_CASE("A list of pods that is older than the cordon is repeated immediately, and is not a finding") {
   World world({.node_count = 1}, /*calls_in_flight=*/1, /*with_threads=*/false);
   const std::string node = world.fleet.node_names[0];
   const auto cordon = [&](bool unschedulable) {
@@ -115,7 +115,7 @@ TEST_CASE("A list of pods that a cordon has overtaken is repeated immediately, a
   for (const Finding& finding : pass->plan.findings) CHECK(finding.code != FindingCode::kReadFailed);
 }
 
-TEST_CASE("No list that a pass causes is awaited for longer than call_timeout") {
+TEST_CASE("A pass waits for no list longer than call_timeout") {
   World world({.node_count = 2}, /*calls_in_flight=*/1, /*with_threads=*/false);
   const absl::Time begin = world.clock->Now();
   world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
@@ -144,8 +144,9 @@ TEST_CASE("arch-A11: pods that arrive after the cordon are evicted, even if the 
   CHECK_FALSE(world.cluster->pod("team-a", "late"));
 }
 
-TEST_CASE("arch-A11: pods that arrive while the driver starts are evicted before it is replaced once more") {
-  // The next driver pod is seen together with the end of the previous one, while the node's other pods are known.
+TEST_CASE("arch-A11: pods that arrive while the driver starts are evicted before it is replaced again") {
+  // The engine sees the next driver pod together with the end of the previous one, while it knows the node's other
+  // pods.
   const testing::PodBehavior at_once{.start_delay = absl::Seconds(20), .stop_delay = absl::ZeroDuration()};
   World world({.node_count = 6, .driver_behavior = at_once, .workload = ""}, /*calls_in_flight=*/1,
               /*with_threads=*/false);
@@ -187,7 +188,7 @@ TEST_CASE("arch-A11: pods that arrive while the driver starts are evicted before
   CHECK(restarted_under_pods.empty());
 }
 
-TEST_CASE("arch-A9: a refused eviction keeps its pace while the pods of its node are briefly unknown") {
+TEST_CASE("arch-A9: a refused eviction keeps its retry interval while the pods of its node are briefly unknown") {
   World world({.node_count = 1});
   world.cluster->AddDisruptionBudget({.ns = "team-a", .name = "web", .min_available = 1});
   world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
@@ -217,7 +218,7 @@ TEST_CASE("arch-A9: a refused eviction keeps its pace while the pods of its node
   for (std::size_t i = 1; i < times.size(); ++i) CHECK(times[i] - times[i - 1] >= absl::Milliseconds(4500));
 }
 
-// Starts a drain on one node, whose list of pods fails once.
+// Starts a drain on one node, and lets the next list of its pods fail.
 void FailOneList(World& world) {
   world.cluster->EditNode(world.fleet.node_names[0], [](Node& edited) {
     edited.labels[Gpu().StateLabel()] = "drain-required";

@@ -1,4 +1,4 @@
-// An engine that reads from a cache, and the controller that runs it, on the fake cluster in virtual time.
+// An engine that reads from a cache, together with its controller, on the fake cluster in virtual time.
 #ifndef DRIVERUPGRADE_TESTS_UNIT_CACHED_WORLD_H_
 #define DRIVERUPGRADE_TESTS_UNIT_CACHED_WORLD_H_
 
@@ -30,7 +30,7 @@ using testing::Fleet;
 
 inline constexpr int kWatches = 5;  // nodes, pods, DaemonSets, revisions, driver pods
 
-/// A fleet, a cache that follows it, and an engine and a controller on the cache.
+/// A fleet, a cache that follows it, and an engine and a controller that use the cache.
 struct CachedWorld {
   const bool threads;
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
@@ -49,7 +49,7 @@ struct CachedWorld {
   std::optional<AdmissionLedgerOptions> ledger = std::nullopt;
   int most_in_progress = 0;
 
-  /// The cache has no threads: the test runs its watches itself (WatchCache::Turn).
+  /// If `with_threads` is false, the cache has no threads, and the test runs its watches with WatchCache::Turn.
   explicit CachedWorld(testing::FleetOptions options = {}, int calls_in_flight = 1, bool with_threads = true)
       : threads(with_threads),
         cluster(std::make_shared<FakeCluster>(clock, testing::FakeClusterOptions{.watches_follow = with_threads})),
@@ -119,8 +119,8 @@ struct CachedWorld {
     const std::vector<Node> nodes = cluster->nodes();
     return std::all_of(nodes.begin(), nodes.end(), IsDone);
   }
-  /// Steps an engine whose requests have threads. In each step the cache first sees all changes, and then a little time
-  /// passes.
+  /// Steps the controller until `condition` holds. In each step the cache first sees all changes, and then a little
+  /// time passes.
   template <typename Condition>
   bool StepsUntil(Condition condition) {
     for (int i = 0; i < 60'000 && !condition(); ++i) {
@@ -130,7 +130,8 @@ struct CachedWorld {
     }
     return condition();
   }
-  /// Steps the controller only when something changes and when it is due. Returns how long that took.
+  /// Steps the controller until all nodes are done, only when something changes or a step is due. Returns the time that
+  /// this took.
   absl::Duration RunUntilDone(absl::Duration limit = absl::Hours(2)) {
     const absl::Time begin = clock->Now();
     while (!AllDone() && clock->Now() < begin + limit) {

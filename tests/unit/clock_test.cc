@@ -10,7 +10,7 @@
 namespace driverupgrade {
 namespace {
 
-TEST_CASE("a sleep without a length returns immediately") {
+TEST_CASE("a sleep of zero or negative length returns immediately") {
   const std::shared_ptr<Clock> clock = SystemClock();
   CHECK(clock->SleepFor(absl::ZeroDuration(), {}));
   CHECK(clock->SleepFor(absl::Seconds(-1), {}));
@@ -33,7 +33,7 @@ TEST_CASE("a stop ends even an infinite sleep, whether it is requested before or
   CHECK_FALSE(clock->SleepFor(absl::ZeroDuration(), source.get_token()));
 }
 
-TEST_CASE("the machine's clock does not stand still") {
+TEST_CASE("the system clock advances") {
   const std::shared_ptr<Clock> clock = SystemClock();
   const absl::Time before = clock->Now();
   CHECK(clock->SleepFor(absl::Milliseconds(2), {}));

@@ -56,7 +56,7 @@ class RefusingFacade final : public ForwardingFacade {
   const absl::Status answer_;
 };
 
-/// Gives every call its own deadline.
+/// Makes every call with an early deadline of its own.
 class HastyFacade final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;
@@ -136,7 +136,7 @@ TEST_CASE("An operation is a write unless it gets, lists or watches") {
   }
 }
 
-TEST_CASE("an operation that a facade lacks is unimplemented, even through a decorator, and named") {
+TEST_CASE("an operation that a facade lacks returns Unimplemented with its name, even through a decorator") {
   ForwardingFacade decorated(std::make_shared<EmptyFacade>());
   const std::vector<absl::Status> answers = CallAll(decorated);
   REQUIRE(answers.size() == static_cast<std::size_t>(Operation::kRecordEvent) + 1);
@@ -151,7 +151,7 @@ TEST_CASE("an operation that a facade lacks is unimplemented, even through a dec
   CHECK(names.size() == answers.size());
 }
 
-TEST_CASE("W39: the error for a facade without Events names the option that switches Events off") {
+TEST_CASE("W39: the error for a facade without Events names the option that disables Events") {
   CHECK(internal::CheckSupports(EmptyFacade(), {Operation::kRecordEvent}).message() ==
         "the cluster facade does not implement record event: implement RecordEvent, or set executor.events = false");
   CHECK(internal::CheckSupports(EmptyFacade(), {Operation::kGetLease}).message() ==
@@ -168,7 +168,7 @@ TEST_CASE("a decorator forwards parameters and context") {
   CHECK(recorder->deadline == absl::FromUnixSeconds(7));
 }
 
-TEST_CASE("a decorator that counts overrides one hook for all operations") {
+TEST_CASE("a decorator that counts calls overrides one hook for all operations") {
   CountingFacade counting(std::make_shared<RecordingFacade>());
   CHECK(absl::IsUnimplemented(counting.PatchNode({}, {.name = "n1"}).status()));
   CHECK(absl::IsUnimplemented(counting.DeletePod({}, {})));
@@ -176,7 +176,7 @@ TEST_CASE("a decorator that counts overrides one hook for all operations") {
   CHECK(counting.writes() == 2);
 }
 
-TEST_CASE("a decorator that refuses makes no call, and its refusal never looks like an answer") {
+TEST_CASE("a decorator that refuses a call does not forward it, and the refusal never looks like a response") {
   const auto recorder = std::make_shared<RecordingFacade>();
   RefusingFacade refusing(recorder, absl::PermissionDeniedError("no"));
   CHECK(absl::IsPermissionDenied(refusing.GetNode({}, {.name = "n1"}).status()));
@@ -193,7 +193,7 @@ TEST_CASE("a decorator may make the call with a different context") {
   CHECK(recorder->deadline == absl::FromUnixSeconds(9));
 }
 
-TEST_CASE("only an answer that excludes a change reports that a write was not applied") {
+TEST_CASE("only a status that rules out a change means that a write was not applied") {
   const std::set<absl::StatusCode> not_applied = {
       absl::StatusCode::kNotFound,         absl::StatusCode::kAlreadyExists,   absl::StatusCode::kInvalidArgument,
       absl::StatusCode::kPermissionDenied, absl::StatusCode::kUnauthenticated, absl::StatusCode::kResourceExhausted,
@@ -206,7 +206,7 @@ TEST_CASE("only an answer that excludes a change reports that a write was not ap
   }
 }
 
-TEST_CASE("every answer to an eviction has its own text") {
+TEST_CASE("every response to an eviction has its own text") {
   std::set<std::string> texts;
   for (int refusal = 0; refusal <= static_cast<int>(Refusal::kOther); ++refusal) {
     texts.emplace(ToString(EvictionAnswer{.refusal = static_cast<Refusal>(refusal)}));

@@ -20,7 +20,7 @@ TEST_CASE("a pod reference prints as namespace and name") {
   CHECK(PodRef{.ns = "gpu-operator", .name = "driver-x", .uid = "1"}.ToString() == "gpu-operator/driver-x");
 }
 
-TEST_CASE("a pod is finished if its phase says so") {
+TEST_CASE("a pod is finished if its phase is Succeeded or Failed") {
   CHECK(IsFinished({.phase = PodPhase::kSucceeded}));
   CHECK(IsFinished({.phase = PodPhase::kFailed}));
   CHECK_FALSE(IsFinished({.phase = PodPhase::kRunning}));
@@ -42,7 +42,7 @@ struct DaemonSetRow {
   bool expected;
 };
 
-TEST_CASE("only the apps/v1 DaemonSet that controls a pod makes it a DaemonSet's") {
+TEST_CASE("a pod is a DaemonSet pod only if an apps/v1 DaemonSet controls it") {
   const DaemonSetRow row = GENERATE(values<DaemonSetRow>({
       {"controlled", {Owner("apps/v1", "DaemonSet", true)}, true},
       {"no owner", {}, false},
@@ -62,7 +62,7 @@ struct ReadyRow {
   bool expected;
 };
 
-TEST_CASE("a pod is ready when it runs and every container of it is ready") {
+TEST_CASE("a pod is ready if it is running and all its containers are ready") {
   const ReadyRow row = GENERATE(values<ReadyRow>({
       {"running, all ready", PodPhase::kRunning, {Status(true, 3), Status(true, 0)}, true},
       {"one not ready", PodPhase::kRunning, {Status(true, 0), Status(false, 0)}, false},
@@ -74,13 +74,13 @@ TEST_CASE("a pod is ready when it runs and every container of it is ready") {
   CHECK(IsReady({.phase = row.phase, .container_statuses = row.statuses}) == row.expected);
 }
 
-TEST_CASE("an init container that is not ready does not matter for readiness") {
+TEST_CASE("an init container that is not ready does not affect the readiness of its pod") {
   CHECK(IsReady({.phase = PodPhase::kRunning,
                  .init_container_statuses = {Status(false, 0)},
                  .container_statuses = {Status(true, 0)}}));
 }
 
-TEST_CASE("a pod fails when a container that is not ready was restarted more often than allowed") {
+TEST_CASE("a pod counts as failed if a container that is not ready has more restarts than allowed") {
   CHECK_FALSE(IsFailing({}, 10));
   CHECK_FALSE(IsFailing({.container_statuses = {Status(false, 10)}}, 10));
   CHECK(IsFailing({.container_statuses = {Status(true, 0), Status(false, 11)}}, 10));
@@ -105,7 +105,7 @@ TEST_CASE("W8: a pod is starting until a container has started, restarted, or ca
   CHECK_FALSE(IsStarting(pod));
 }
 
-TEST_CASE("W5: a pod belongs to the node that it is bound to or, before that, to the node that its affinity names") {
+TEST_CASE("W5: a pod belongs to the node that it is bound to or, if unbound, to the node that its affinity names") {
   CHECK(NodeOf(Pod{.node_name = "a", .affinity_node_name = "b"}) == "a");
   CHECK(NodeOf(Pod{.affinity_node_name = "b"}) == "b");
   CHECK(NodeOf(Pod{}).empty());

@@ -1,4 +1,4 @@
-// Finds the drivers whose work relies on a node's cordon (dep-F7).
+// Tests how the drivers that need a node's cordon are found (dep-F7).
 #include "model/cordon_names.h"
 
 #include "driverupgrade/drain_manager.h"
@@ -18,7 +18,7 @@ Node NodeWith(const std::string& cordoned_by, const StringMap& labels = {}) {
   return builder.Build();
 }
 
-TEST_CASE("dep-F7: a driver's name is its domain and its driver") {
+TEST_CASE("dep-F7: a driver's full name is the domain and the driver name") {
   CHECK(internal::ParseDriverName("nvidia.com/gpu")->StateLabel() == "nvidia.com/gpu-driver-upgrade-state");
   for (const std::string none : {"", "gpu", "/gpu", "nvidia.com/", "nvidia.com/GPU", "nvidia.com/a/b"}) {
     CAPTURE(none);
@@ -26,13 +26,13 @@ TEST_CASE("dep-F7: a driver's name is its domain and its driver") {
   }
 }
 
-TEST_CASE("dep-F7: names form a set, however an administrator has written it") {
+TEST_CASE("dep-F7: names form a set, regardless of how an administrator has written it") {
   CHECK(internal::CordonNames(testing::NodeBuilder("n1").Build()).empty());
   CHECK(internal::CordonNames(NodeWith(" a/b ,, c/d,a/b, ")) == Names{"a/b", "c/d"});
   CHECK(internal::Spell(Names{"c/d", "a/b"}) == "a/b,c/d");
 }
 
-TEST_CASE("dep-F7: a name counts as long as its driver's upgrade is in progress") {
+TEST_CASE("dep-F7: a name counts while its driver's upgrade is in progress or has failed") {
   const struct {
     StringMap labels;
     bool live;
@@ -42,7 +42,7 @@ TEST_CASE("dep-F7: a name counts as long as its driver's upgrade is in progress"
       {{{"nvidia.com/gpu-driver-upgrade-state", "upgrade-done"}}, false},
       {{{"nvidia.com/gpu-driver-upgrade-state", "drain-required"}}, true},
       {{{"nvidia.com/gpu-driver-upgrade-state", "upgrade-failed"}}, true},
-      // A state of an unknown version: one cordon too many is better than one too few.
+      // A state from an unknown version. An unnecessary cordon is safer than a missing cordon.
       {{{"nvidia.com/gpu-driver-upgrade-state", "half-way"}}, true},
       {{{"nvidia.com/ofed-driver-upgrade-state", "drain-required"}}, false},
   };
@@ -54,7 +54,7 @@ TEST_CASE("dep-F7: a name counts as long as its driver's upgrade is in progress"
   }
 }
 
-TEST_CASE("dep-F8: a driver that writes no names, like the Go library, is known by its state label") {
+TEST_CASE("dep-F8: a driver that writes no names, as with the Go library, is recognized by its state label") {
   const Node node = NodeWith("nvidia.com/gpu", {{"nvidia.com/gpu-driver-upgrade-state", "drain-required"},
                                                 {"nvidia.com/ofed-driver-upgrade-state", "drain-required"},
                                                 {"example.com/x-driver-upgrade-state", "upgrade-done"},
@@ -64,7 +64,7 @@ TEST_CASE("dep-F8: a driver that writes no names, like the Go library, is known 
   CHECK(drivers[0].Name() == "nvidia.com/ofed");
 }
 
-TEST_CASE("W1: a driver without a label is live on a cordoned node with its own timer") {
+TEST_CASE("W1: a driver without a state label counts if the node is cordoned and has the driver's timer") {
   Node node{.annotations = {{std::string(kCordonedByAnnotation), "nvidia.com/gpu,nvidia.com/ofed"}},
             .unschedulable = true};
   CHECK(internal::LiveCordonNames(node, "nvidia.com/gpu").empty());
@@ -82,7 +82,7 @@ TEST_CASE("W2: a cordon of another program is recognized by the annotation of th
   CHECK_FALSE(internal::ForeignCordonOwner({.unschedulable = true}));
 }
 
-TEST_CASE("dep-F7: a program cordons a node alongside an engine, and neither lifts the cordon of the other") {
+TEST_CASE("dep-F7: a program and an engine cordon the same node, and neither lifts the cordon of the other") {
   const DriverIdentity tuner = *DriverIdentity::Create("example.com", "tuner");
   const Node before{.name = "n1", .uid = "u1", .resource_version = "7"};
   const PatchNodeParams cordon = CordonPatch(before, tuner);

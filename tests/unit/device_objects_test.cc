@@ -29,7 +29,7 @@ ResourceSlice SliceOn(const std::string& name, const std::string& node) {
   return {.name = name, .node_name = node, .driver = "gpu.nvidia.com", .pool = node, .devices = {{"gpu-0", "580.1"}}};
 }
 
-// Returns an instance in which all kinds are listed.
+// Returns an instance that has received a list of every kind.
 DeviceObjects Listed(const std::vector<std::string>& drivers = kGpu) {
   DeviceObjects objects;
   objects.Keep(drivers);
@@ -48,7 +48,7 @@ TEST_CASE("A node has the rules that it owns, the claims of its pool, and its sl
   CHECK(objects.On("n1", {"other.example.com"}).value() == NodeDevices{});
 }
 
-TEST_CASE("Devices are unknown until every kind has been read, and a failure gives the reason") {
+TEST_CASE("Devices are unknown until every kind has been read, and a failed read is the reason") {
   DeviceObjects objects;
   objects.Keep(kGpu);
   CHECK(objects.On("n1", kGpu).status() == absl::UnavailableError("DeviceTaintRules: has not been read yet"));
@@ -70,7 +70,7 @@ TEST_CASE("A change before the first list is ignored: one object must not count 
   CHECK_FALSE(objects.On("n1", kGpu).ok());
 }
 
-TEST_CASE("A claim that moves from node to node changes both, and one that is freed is forgotten") {
+TEST_CASE("A claim that moves between nodes changes both nodes, and a deallocated claim is forgotten") {
   DeviceObjects objects = Listed();
   CHECK(objects.Changed(ClaimOn("a", "n1")).empty());
   CHECK(objects.Changed(ClaimOn("a", "n2")) == ChangedNodes{"n1", "n2"});
@@ -82,7 +82,7 @@ TEST_CASE("A claim that moves from node to node changes both, and one that is fr
   CHECK(objects.Listed<ResourceClaim>({ClaimOn("c", "n2")}).empty());
 }
 
-TEST_CASE("An object that a later list lacks is removed") {
+TEST_CASE("An object that is missing from a later list is removed") {
   DeviceObjects objects = Listed();
   CHECK(objects.Listed<DeviceTaintRule>({RuleOn("r2", "n2")}) == ChangedNodes{"n1"});
   CHECK(objects.On("n1", kGpu).value().rules.empty());
@@ -98,7 +98,7 @@ TEST_CASE("Objects of other drivers, and objects without a node, are not kept") 
   CHECK(objects.On("n1", {"gpu.nvidia.com", "dra.net"}).value().claims.size() == 2);
 }
 
-TEST_CASE("A claim is known once it was read with an allocation, by whichever driver") {
+TEST_CASE("A claim is known once it was read with an allocation, whichever driver allocated it") {
   DeviceObjects objects = Listed();
   CHECK(objects.KnowsClaim("team-a", "a"));
   CHECK_FALSE(objects.KnowsClaim("team-a", "free"));
@@ -158,7 +158,7 @@ TEST_CASE("An object that cannot be read belongs to its node, or possibly to any
   CHECK(objects.Findings().empty());
 }
 
-TEST_CASE("Objects are unpacked as they were packed") {
+TEST_CASE("Unpacked objects equal the packed originals") {
   const absl::Time time = absl::FromUnixSeconds(1'795'000'000);
   DeviceObjects objects = Listed();
   DeviceTaintRule rule{

@@ -44,7 +44,7 @@ TEST_CASE("the keys that the Go library does not know share its prefix") {
   CHECK(ofed->EventReason() == "OFEDDriverUpgrade");
 }
 
-TEST_CASE("identities are equal if domain and driver are") {
+TEST_CASE("identities are equal if both domain and driver are equal") {
   const DriverIdentity gpu = *DriverIdentity::Create("nvidia.com", "gpu");
   CHECK(gpu == *DriverIdentity::Create("nvidia.com", "gpu"));
   CHECK_FALSE(gpu == *DriverIdentity::Create("nvidia.com", "ofed"));
@@ -91,7 +91,7 @@ TEST_CASE("domains that are refused") {
   CHECK(ErrorOf(domain, "gpu").find("driver identity: domain") == 0);
 }
 
-TEST_CASE("an error shows foreign text escaped and cut") {
+TEST_CASE("an error shows the refused text escaped and truncated") {
   CHECK(ErrorOf("a\x1b[31m\"", "gpu").find("\"a\\x1b[31m\\\"\"") != std::string::npos);
   CHECK(ErrorOf(std::string(100'000, 'A'), "gpu").size() < 300);
 }

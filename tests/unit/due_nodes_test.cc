@@ -1,4 +1,4 @@
-// Decides which nodes are judged again when there is no capacity for all of them.
+// Tests which nodes are judged first if a pass cannot judge all of them.
 #include "decide/due_nodes.h"
 
 #include "support/catch.h"
@@ -7,7 +7,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-TEST_CASE("arch-A10: nodes that change in every pass keep no other node waiting") {
+TEST_CASE("arch-A10: nodes that change in every pass do not starve other nodes") {
   for (const std::size_t room : {1, 2}) {
     internal::DueNodes due;
     std::set<std::string> judged;

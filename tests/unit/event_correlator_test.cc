@@ -24,7 +24,7 @@ RecordEventParams Warning(std::string message, absl::Time time = kBegin) {
           .time = time};
 }
 
-// Returns how many of `count` Events with different messages are written, one every `apart`.
+// Sends `count` Events with different messages at intervals of `apart`. Returns how many of them are written.
 int Written(EventCorrelator& correlator, int count, absl::Duration apart = absl::ZeroDuration()) {
   int written = 0;
   for (int i = 0; i < count; ++i) {
@@ -38,7 +38,7 @@ TEST_CASE("api-A48: a new Event is written unchanged") {
   CHECK(correlator.Correlate(Warning("blocked")) == Warning("blocked"));
 }
 
-TEST_CASE("api-A48: an Event that repeats is counted, under its first time and message") {
+TEST_CASE("api-A48: a repeated Event is counted in a series with the time and message of the first") {
   EventCorrelator correlator;
   (void)correlator.Correlate(Warning("blocked"));
   for (int count = 2; count <= 4; ++count) {
@@ -68,7 +68,7 @@ TEST_CASE("api-A48: only Events that are equal in everything else are counted to
   }
 }
 
-TEST_CASE("api-A48: of ten different messages the tenth and all later ones become one Event") {
+TEST_CASE("api-A48: from the tenth different message on, messages are combined into one Event") {
   EventCorrelator correlator;
   for (int i = 1; i <= 9; ++i)
     CHECK(correlator.Correlate(Warning(fmt::format("{}", i)))->message == fmt::format("{}", i));
@@ -80,11 +80,11 @@ TEST_CASE("api-A48: of ten different messages the tenth and all later ones becom
   const auto known = correlator.Correlate(Warning("3", kBegin + absl::Seconds(601)));
   CHECK(known->message == "3");
   CHECK(known->series->count == 2);
-  // After a pause of more than 600 s the next one starts a new Event.
+  // After a pause of more than 600 s the next message starts a new Event.
   CHECK(correlator.Correlate(Warning("12", kBegin + absl::Seconds(1202)))->message == "12");
 }
 
-TEST_CASE("api-A48: the limit of different messages applies to one object, type and reason") {
+TEST_CASE("api-A48: the limit on different messages applies per object, type, and reason") {
   EventCorrelator correlator;
   for (int i = 0; i < 9; ++i) (void)correlator.Correlate(Warning(fmt::format("{}", i)));
   RecordEventParams other = Warning("of another object");
@@ -95,7 +95,7 @@ TEST_CASE("api-A48: the limit of different messages applies to one object, type 
   CHECK(correlator.Correlate(other) == other);
 }
 
-TEST_CASE("api-A48: of 26 Events of one object and type 25 are written, and then one every 300 s") {
+TEST_CASE("api-A48: of the first 26 Events of an object and type, 25 are written, and after that one every 300 s") {
   EventCorrelator correlator;
   CHECK(Written(correlator, 26) == 25);
   RecordEventParams other = Warning("of another type");
@@ -104,7 +104,7 @@ TEST_CASE("api-A48: of 26 Events of one object and type 25 are written, and then
   CHECK_FALSE(correlator.Correlate(Warning("again", kBegin + absl::Seconds(299))).has_value());
   const auto refilled = correlator.Correlate(Warning("again", kBegin + absl::Seconds(300)));
   REQUIRE(refilled.has_value());
-  CHECK(refilled->series->count == 19);  // includes the dropped Events: the 10th to the 26th message, and two
+  CHECK(refilled->series->count == 19);  // messages 10 to 26, and the two later Events, including the dropped ones
   CHECK_FALSE(correlator.Correlate(Warning("again", kBegin + absl::Seconds(301))).has_value());
 }
 
@@ -121,7 +121,7 @@ TEST_CASE("api-A48: a clock that is set back adds no allowance, and does not blo
   CHECK(correlator.Correlate(Warning("x", before + absl::Seconds(300))).has_value());
 }
 
-TEST_CASE("api-A48: the memory is limited, and keeps the entries that were used last") {
+TEST_CASE("api-A48: the memory is limited, and keeps the most recently used entries") {
   EventCorrelator correlator(EventLimits{.remembered_max = 2});
   const auto on = [](std::string node) {
     RecordEventParams event = Warning("blocked");
@@ -133,7 +133,7 @@ TEST_CASE("api-A48: the memory is limited, and keeps the entries that were used 
   CHECK_FALSE(correlator.Correlate(on("b"))->series.has_value());
 }
 
-TEST_CASE("A map of limited size drops the entries that were used longest ago") {
+TEST_CASE("A map of limited size drops the least recently used entries") {
   LruMap<int> map(2);
   map.Use("a") = 1;
   CHECK(map.Use("b", 2) == 2);

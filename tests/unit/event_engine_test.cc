@@ -1,4 +1,4 @@
-// Events of an engine about the obstacles that keep nodes from moving, on the fake cluster in virtual time.
+// Tests an engine's Events about nodes that cannot proceed, on the fake cluster in virtual time.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -20,7 +20,7 @@ using testing::FakeClock;
 using testing::FakeCluster;
 using testing::Fleet;
 
-/// A fleet of one node with a pod that a disruption budget keeps there.
+/// A fleet of one node with a pod that a disruption budget can protect.
 struct World {
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
   std::shared_ptr<FakeCluster> cluster =
@@ -69,7 +69,7 @@ struct World {
   }
 };
 
-TEST_CASE("api-A48: a budget that blocks for hours is one Event, which exists as long as it blocks") {
+TEST_CASE("api-A48: a disruption budget that blocks for hours causes one Event, which does not expire meanwhile") {
   World world(GENERATE(false, true));
   world.AddBudget();
   world.Run(absl::Hours(2) + absl::Minutes(5));
@@ -93,7 +93,7 @@ TEST_CASE("api-A48: a budget that blocks for hours is one Event, which exists as
   CHECK(world.Warnings()[0].series->count == 6);
 }
 
-TEST_CASE("api-A48: a wait of hours without changes is reported again, by an engine that runs when it has announced") {
+TEST_CASE("api-A48: a wait of hours without changes is reported again if passes run at the announced times") {
   World world(GENERATE(false, true));
   world.policy.drain->timeout = absl::Seconds(10);
   world.AddBudget();
@@ -138,7 +138,7 @@ TEST_CASE("A node that was blocked and became free is reported when it is blocke
   CHECK(world.Warnings()[0].series->count == 2);
 }
 
-TEST_CASE("A hook that fails is one Event on the node, and its gate has no further Event") {
+TEST_CASE("A hook that fails causes one Event on the node, and no second Event for the gate") {
   World world(GENERATE(false, true), {},
               [](const CallContext&, const Pod&) -> absl::StatusOr<bool> { return absl::InternalError("boom"); });
   world.Run(absl::Minutes(4));
@@ -148,7 +148,7 @@ TEST_CASE("A hook that fails is one Event on the node, and its gate has no furth
   CHECK_FALSE(warnings[0].series);
 }
 
-TEST_CASE("A patch that the API server refuses is counted at the pace of its attempts") {
+TEST_CASE("A patch that the API server refuses causes one Event series, limited by the rate of attempts") {
   World world(GENERATE(false, true));
   world.cluster->SetFaultHooks(
       [](const testing::Call& call) -> std::optional<absl::Status> {
@@ -161,11 +161,11 @@ TEST_CASE("A patch that the API server refuses is counted at the pace of its att
   REQUIRE(warnings.size() == 1);
   CHECK(warnings[0].message == "Failed to update node state label to drain-required, nodes \"node-1\" is forbidden");
   REQUIRE(warnings[0].series);
-  // 25 at once, and 12 an hour.
+  // A burst of 25, and then 12 an hour.
   CHECK(world.cluster->events().size() <= 37);
 }
 
-TEST_CASE("Events about transitions and Events about findings have separate switches") {
+TEST_CASE("Events about transitions and Events about findings can be disabled separately") {
   struct Row {
     ExecutorOptions options;
     bool transitions, findings;
@@ -183,7 +183,8 @@ TEST_CASE("Events about transitions and Events about findings have separate swit
   CHECK(world.Warnings().size() == (row.findings ? 1 : 0));
 }
 
-TEST_CASE("W31: the Events of the states that one pass walks through have names in the order of these states") {
+TEST_CASE(
+    "W31: if a node changes its state several times in one pass, the names of the Events sort in the same order") {
   World world(GENERATE(false, true));
   world.policy = {.auto_upgrade = true};
   world.Run(absl::Minutes(5));

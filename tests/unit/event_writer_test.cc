@@ -39,7 +39,7 @@ TEST_CASE("Limited Events from several callers are written in sequence") {
   CHECK(cluster->stored_events().size() == 1);
 }
 
-/// Holds each Event of n1 until one of another node has been recorded.
+/// Holds each Event of n1 until an Event of another node has been recorded.
 class SlowNode final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;
@@ -57,7 +57,7 @@ class SlowNode final : public ForwardingFacade {
   bool other_recorded_ = false;
 };
 
-TEST_CASE("The Events of a node are written in order, and a slow one does not block other nodes") {
+TEST_CASE("The Events of a node are written in order, and a slow Event does not block other nodes") {
   auto clock = std::make_shared<FakeClock>();
   auto cluster = std::make_shared<FakeCluster>(clock);
   EventWriter writer(std::make_shared<SlowNode>(cluster), clock, absl::Seconds(30), 4);

@@ -43,7 +43,7 @@ struct World {
   std::size_t CountNews(const Plan& plan) { return Follow(plan).size(); }
 };
 
-TEST_CASE("A gate that requires action is reported once, on its node") {
+TEST_CASE("A gate that requires action causes one Event, on its node") {
   World world;
   const Plan plan = Changes({Waits("n1", GateReason::kDisruptionBudget, "shop/web: refused by disruption budget web")});
   CHECK(world.Follow(plan) ==
@@ -58,7 +58,7 @@ TEST_CASE("A gate that requires action is reported once, on its node") {
   CHECK(world.CountNews(Changes({})) == 0);
 }
 
-TEST_CASE("Gates are reported unless they are intended waits or have their own finding") {
+TEST_CASE("Gates cause Events unless they are intended waits or have their own finding") {
   World world;
   for (const GateTraits& gate : kGates) {
     const GateReason reason = gate.reason;
@@ -81,7 +81,7 @@ TEST_CASE("A gate is reported again when it has changed, and when it returns") {
   CHECK(world.CountNews(blocked) == 1);
   CHECK(world.CountNews(Changes({Waits("n1", GateReason::kPodsTerminating)})) == 0);
   CHECK(world.CountNews(blocked) == 1);
-  CHECK(world.CountNews(Plan{}) == 0);  // complete, so the finding has ended
+  CHECK(world.CountNews(Plan{}) == 0);  // a complete plan without the gate, so the gate has ended
   CHECK(world.CountNews(blocked) == 1);
 }
 
@@ -95,7 +95,7 @@ TEST_CASE("A plan that repeats all gates each time causes no new Events") {
   }
 }
 
-TEST_CASE("A gate or finding that lasts is reported again after half an hour") {
+TEST_CASE("A gate or finding that persists is reported again after half an hour") {
   World world;
   const Plan plan{.gates = {Waits("n1", GateReason::kFailed)},
                   .findings = {{.code = FindingCode::kHookFailed, .node = "n1", .message = "boom"}}};
@@ -190,7 +190,7 @@ TEST_CASE("A refused deletion is reported on its pod") {
   CHECK(event->message == "Failed to delete the pod for the driver upgrade, no");
 }
 
-TEST_CASE("A failure that may succeed the next time has no Event of its own") {
+TEST_CASE("A failure that may succeed on the next attempt has no Event of its own") {
   Refused world;
   world.plan = {.node = "n1", .uid = "u1", .resource_version = "7", .patch = PatchNodeParams{.unschedulable = true}};
   CHECK_FALSE(world.Send(absl::AbortedError("409")));
@@ -198,7 +198,7 @@ TEST_CASE("A failure that may succeed the next time has no Event of its own") {
   CHECK_FALSE(world.Send(absl::ResourceExhaustedError("429")));
 }
 
-TEST_CASE("A gate that has opened is not reported again, however much later") {
+TEST_CASE("A gate that has ended is not reported again, no matter how much time passes") {
   World world;
   REQUIRE(world.CountNews(Changes({Waits("n1", GateReason::kDisruptionBudget)})) == 1);
   REQUIRE(world.events.NextReminder());
@@ -208,7 +208,7 @@ TEST_CASE("A gate that has opened is not reported again, however much later") {
   CHECK(world.CountNews(Changes({})) == 0);
 }
 
-TEST_CASE("W1: a label that is removed again and again causes one Event per node and hour") {
+TEST_CASE("W1: a label that is removed repeatedly causes one Event per node and hour") {
   World world;
   const auto taken = [](int times) {
     return Plan{.findings = {{.code = FindingCode::kLabelTakenAway, .node = "n1", .message = std::to_string(times)}}};

@@ -19,7 +19,7 @@ Pod PodOf(const std::string& job, const std::string& node) {
   return pod;
 }
 
-// Evicts the pods from the node, and returns the result of End. All evictions are accepted.
+// Evicts the pods from the node, with all evictions accepted, and returns the result of End.
 int Evict(GangInterruptions& interruptions, const std::string& cause, const std::string& node,
           const std::vector<Pod>& pods) {
   NodeView view{.node = {.name = node}, .pods = pods};
@@ -33,13 +33,13 @@ int Evict(GangInterruptions& interruptions, const std::string& cause, const std:
   return interruptions.End(node, stopped);
 }
 
-TEST_CASE("B-20: a unit interrupts a gang once, however many of its pods it stops") {
+TEST_CASE("B-20: a unit counts as one interruption of a gang, no matter how many pods of the gang it stops") {
   GangInterruptions interruptions;
   interruptions.SetRevision("rev-2");
   CHECK(Evict(interruptions, "JobSet/team/a", "n1", {PodOf("a", "n1"), PodOf("b", "n1")}) == 2);
   CHECK(Evict(interruptions, "JobSet/team/a", "n2", {PodOf("a", "n2")}) == 0);
   CHECK(interruptions.counts() == GangsInterrupted{.revision = "rev-2", .by_interruptions = {{1, 2}}});
-  // Another unit.
+  // A second unit interrupts gang b again.
   CHECK(Evict(interruptions, "JobSet/team/b", "n3", {PodOf("b", "n3")}) == 1);
   CHECK(interruptions.counts() == GangsInterrupted{.revision = "rev-2", .by_interruptions = {{1, 1}, {2, 1}}});
 }
@@ -54,7 +54,7 @@ TEST_CASE("A later unit of the same name interrupts its gang again") {
   CHECK(Evict(interruptions, "JobSet/team/a", "n3", {PodOf("a", "n3")}) == 1);
 }
 
-TEST_CASE("Another revision counts from the start, unless it is unknown") {
+TEST_CASE("A new revision resets the counts, unless it is unknown") {
   GangInterruptions interruptions;
   interruptions.SetRevision("rev-2");
   CHECK(Evict(interruptions, "Node/n1", "n1", {PodOf("a", "n1")}) == 1);
@@ -75,7 +75,7 @@ TEST_CASE("Refused evictions, ended pods and independent pods do not interrupt a
   const Pod refused = PodOf("a", "n1");
   interruptions.Begin({.node = "n1", .evict = {refused.ref}}, {.node = {.name = "n1"}, .pods = {{refused}}}, "Node/n1");
   CHECK(interruptions.End("n1", {}) == 0);
-  // Requests that were never started.
+  // Begin was not called for these requests.
   CHECK(interruptions.End("n1", {refused.ref.uid}) == 0);
 }
 

@@ -21,7 +21,7 @@ int Count(const GateMemory& memory, GateReason reason) {
   return found == memory.counts().end() ? -1 : found->second;
 }
 
-TEST_CASE("A plan with all gates ends the gates that it lacks") {
+TEST_CASE("A plan with all gates ends the gates that are missing from it") {
   GateMemory memory;
   const Plan both{.gates = {Waits("n1", GateReason::kMaxParallel), Waits("n2", GateReason::kMaxParallel)}};
   CHECK(memory.Follow(both).size() == 2);
@@ -33,7 +33,7 @@ TEST_CASE("A plan with all gates ends the gates that it lacks") {
   CHECK(Count(memory, GateReason::kFailed) == 1);
 }
 
-TEST_CASE("A plan with the changed gates ends only the gates that it lists as ended") {
+TEST_CASE("A plan with changed gates ends only the gates that it lists as ended") {
   GateMemory memory;
   memory.Follow(Changes({Waits("n1", GateReason::kMaxParallel), Waits("n2", GateReason::kMaxParallel)}));
   CHECK(memory.Follow(Changes({})).empty());
@@ -42,7 +42,7 @@ TEST_CASE("A plan with the changed gates ends only the gates that it lists as en
   CHECK(memory.Follow(Changes({Waits("n1", GateReason::kJobs)}, {"n2", "n3"})).size() == 1);
   CHECK(Count(memory, GateReason::kMaxParallel) == 0);
   CHECK(Count(memory, GateReason::kJobs) == 1);
-  CHECK(memory.Follow(Changes({Waits("n2", GateReason::kMaxParallel)})).size() == 1);  // again
+  CHECK(memory.Follow(Changes({Waits("n2", GateReason::kMaxParallel)})).size() == 1);  // a new wait
 }
 
 TEST_CASE("Gates of a plan that was not reported are carried over to the next plan unless it repeats them") {

@@ -1,4 +1,4 @@
-// Tests that each of the operator's callbacks stays within its time.
+// Tests the time limits of the operator's callbacks.
 #include "read/hook_runner.h"
 
 #include <future>
@@ -28,7 +28,7 @@ TEST_CASE("A callback without a limit runs on the caller's thread") {
         absl::InternalError("the filter threw"));
 }
 
-TEST_CASE("A callback that throws is an error") {
+TEST_CASE("A callback that throws returns an error") {
   HookRunner hooks(absl::Minutes(2));
   CHECK(
       hooks.Run({}, "the filter", [](const CallContext&) -> absl::StatusOr<bool> { throw std::runtime_error("boom"); })
@@ -49,7 +49,8 @@ struct HangingCall {
   }
 };
 
-TEST_CASE("A callback that overruns is abandoned and asked to stop, and the rest of the round fails immediately") {
+TEST_CASE(
+    "A callback that exceeds its time is asked to stop and abandoned, and the rest of the round fails immediately") {
   HookRunner hooks(absl::Milliseconds(1));
   std::promise<void> release;
   const HangingCall hanging{release.get_future().share()};
@@ -61,8 +62,8 @@ TEST_CASE("A callback that overruns is abandoned and asked to stop, and the rest
   CHECK(hanging.stop_asked->get_future().get());
 }
 
-TEST_CASE("The callbacks of a round together have no more time than one callback alone") {
-  // By this clock each call takes half a minute.
+TEST_CASE("All callbacks of a round together have the time limit of one callback") {
+  // With this clock each call seems to take half a minute.
   absl::Time now = absl::UnixEpoch();
   HookRunner hooks(absl::Minutes(2), [&now] { return now += absl::Seconds(30); });
   const auto run = [&hooks] { return hooks.Run({}, "the filter", [](const CallContext&) { return true; }); };
@@ -73,7 +74,7 @@ TEST_CASE("The callbacks of a round together have no more time than one callback
   CHECK(run().ok());
 }
 
-TEST_CASE("Callbacks that never return do not use more and more threads") {
+TEST_CASE("Callbacks that never return use a limited number of threads") {
   std::promise<void> release;
   const std::shared_future<void> released = release.get_future().share();
   HookRunner hooks(absl::Milliseconds(1));
@@ -87,13 +88,13 @@ TEST_CASE("Callbacks that never return do not use more and more threads") {
   release.set_value();
 }
 
-TEST_CASE("A stop of the engine ends the wait for a running callback") {
+TEST_CASE("Stopping the engine ends the wait for a running callback") {
   std::promise<void> release;
   HookRunner hooks(absl::Hours(1));
   std::stop_source stop;
   const std::shared_future<void> released = release.get_future().share();
-  // A separate copy: the wait ends while request_stop() still works on the state that all copies share, and the test
-  // may finish before that.
+  // The callback has its own copy of `stop`: the wait can end, and the test can finish, while request_stop() is still
+  // using the state that the copies share.
   const auto call = [stop, released](const CallContext&) mutable -> absl::StatusOr<bool> {
     stop.request_stop();
     released.wait();

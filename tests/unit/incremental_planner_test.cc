@@ -1,5 +1,5 @@
-// Shows the cost of IncrementalPlanner, and what it reports to whom. Its agreement with Step is a property
-// (tests/property/incremental_property_test.cc).
+// Tests the cost of IncrementalPlanner, and what it reports. tests/property/incremental_property_test.cc tests that it
+// agrees with Step.
 #include "decide/incremental_planner.h"
 
 #include <algorithm>
@@ -67,7 +67,7 @@ UpgradePolicy Parallel(int max) {
   return {.auto_upgrade = true, .max_parallel = max, .drain = DrainPolicy{.timeout = absl::Seconds(300)}};
 }
 
-// Makes passes until there is nothing left to do, or at most 1,000. Returns the number of passes.
+// Runs passes until no work is left, but at most 1,000. Returns the number of passes.
 int RollOut(Fleet& fleet) {
   absl::Time now = kNow;
   for (int passes = 0; passes < 1'000; ++passes) {
@@ -79,9 +79,11 @@ int RollOut(Fleet& fleet) {
   return 1'000;
 }
 
-TEST_CASE("arch-A10: a rollout over 10,000 nodes judges each a few times, however many passes it takes") {
+TEST_CASE(
+    "arch-A10: a rollout over 10,000 nodes judges each node only a few times, regardless of the number of passes") {
   constexpr int kNodes = 10'000;
-  // New; waiting; admitted; draining; with its pods read; with its driver replaced; done; and a spare node.
+  // One judgement for each step of a node: new, waiting, admitted, draining, pods read, driver replaced, done; and one
+  // spare.
   constexpr int kJudgementsPerNode = 8;
   Fleet fleet(kNodes, Parallel(100));
   const int passes = RollOut(fleet);
@@ -93,7 +95,7 @@ TEST_CASE("arch-A10: a rollout over 10,000 nodes judges each a few times, howeve
   CHECK(fleet.planner.judgements() <= kNodes * kJudgementsPerNode);
 }
 
-// Runs under the sanitizers, which would report any data that planners share.
+// Meant for ThreadSanitizer, which would report a race on any data that planners share.
 TEST_CASE("arch-A8: planners on separate threads share nothing") {
   constexpr int kThreads = 4;
   std::array<std::uint64_t, kThreads> judgements = {};
@@ -113,7 +115,8 @@ TEST_CASE("arch-A8: planners on separate threads share nothing") {
   CHECK(std::count(judgements.begin(), judgements.end(), judgements[0]) == kThreads);
 }
 
-TEST_CASE("arch-A10: an Advance that may judge seven nodes eventually covers all nodes, and no node starts before") {
+TEST_CASE(
+    "arch-A10: if Advance may judge only seven nodes, repeated calls cover all nodes, and no node starts before") {
   Fleet whole(50, Parallel(2));
   Fleet pieces(50, Parallel(2));
   constexpr internal::AdvanceLimits kSeven{.judged = 7, .told = 7};
@@ -125,7 +128,8 @@ TEST_CASE("arch-A10: an Advance that may judge seven nodes eventually covers all
     CHECK(std::none_of(plan.nodes.begin(), plan.nodes.end(),
                        [&](const NodePlan& node) { return node.needs_grant && !plan.finished; }));
     if (finished) break;
-    CHECK(pieces.planner.judgements() - before <= 7 + static_cast<std::uint64_t>(7 * advances));  // acting ones, too
+    CHECK(pieces.planner.judgements() - before <=
+          7 + static_cast<std::uint64_t>(7 * advances));  // plus the nodes that act
     CHECK(plan.totals == Tally{});
     REQUIRE(advances < 10);
   }
@@ -144,7 +148,7 @@ TEST_CASE("arch-A10: a change that affects all nodes in the middle of a round st
   CHECK(fleet.planner.Advance(kNow, {.judged = 30}).plan.finished);
 }
 
-TEST_CASE("arch-A10: nodes that wait for a slot are reported a few at a time, and the planner requests another call") {
+TEST_CASE("arch-A10: waiting nodes are reported a few at a time, and the planner requests another call for the rest") {
   Fleet fleet(50, Parallel(2));
   fleet.Apply(fleet.planner.Advance(kNow).plan);
   static_cast<void>(fleet.planner.Advance(kNow));
@@ -165,7 +169,7 @@ TEST_CASE("arch-A10: nodes that wait for a slot are reported a few at a time, an
   CHECK(told.size() == 48);
 }
 
-TEST_CASE("arch-A10: a pass with nothing changed and nothing due judges and reports nothing") {
+TEST_CASE("arch-A10: a pass with no changes and no due nodes judges and reports nothing") {
   Fleet fleet(50, Parallel(0));
   fleet.Apply(fleet.planner.Advance(kNow).plan);
   REQUIRE(fleet.planner.Advance(kNow).plan.nodes.empty());
@@ -180,7 +184,7 @@ TEST_CASE("arch-A10: a pass with nothing changed and nothing due judges and repo
   CHECK(update.ungated.empty());
 }
 
-TEST_CASE("arch-A10: changed limits judge only the nodes that start") {
+TEST_CASE("arch-A10: after limits change, only the nodes that start are judged") {
   UpgradePolicy policy = Parallel(1);
   policy.paused = true;
   policy.failure_policy = FailurePolicy{.max_failures = Count{1}};
@@ -206,13 +210,13 @@ TEST_CASE("arch-A10: changed limits judge only the nodes that start") {
                       [](const NodeGate& node) { return node.gate.reason == GateReason::kMaxUnavailable; }) == 43);
   CHECK(fleet.planner.Publish()->Explain("n00049")->reason == GateReason::kMaxUnavailable);
   CHECK(fleet.planner.judgements() == before + 7);
-  // Without a failurePolicy failed nodes hold their slots, so this changes a rule.
+  // Without a failurePolicy, failed nodes hold their slots. This is a change of a rule, not of a limit.
   policy.failure_policy.reset();
   (void)change();
   CHECK(fleet.planner.judgements() >= before + 7 + 50);
 }
 
-TEST_CASE("arch-A10: changed grants judge their own nodes again, and no others") {
+TEST_CASE("arch-A10: after grants change, only their nodes are judged again") {
   Fleet fleet(50, Parallel(0));
   fleet.Apply(fleet.planner.Advance(kNow).plan);
   REQUIRE(fleet.planner.Advance(kNow).plan.nodes.empty());
@@ -222,7 +226,7 @@ TEST_CASE("arch-A10: changed grants judge their own nodes again, and no others")
   fleet.planner.SetGrants(grants);
   const Plan plan = fleet.planner.Advance(kNow).plan;
   CHECK(fleet.planner.judgements() == before + 2);
-  // n00008 has changed since its grant, and therefore holds no slot.
+  // Node n00008 has changed since its grant, and therefore holds no slot.
   CHECK(plan.totals.slots == 2);
   CHECK(plan.readings ==
         std::vector<NodeReading>{{"n00007-uid", version}, {"n00008-uid", version}, {"elsewhere", "5"}});
@@ -248,14 +252,14 @@ TEST_CASE("arch-A12: a node that is withheld waits, and is judged again by the n
   CHECK(fleet.planner.Advance(kNow).plan.nodes == first.nodes);
 }
 
-TEST_CASE("arch-A10: what was planned and not done is planned again") {
+TEST_CASE("arch-A10: planned work that was not done is planned again") {
   Fleet fleet(3, Parallel(1));
   const Plan first = fleet.planner.Advance(kNow).plan;
   REQUIRE(first.nodes.size() == 3);
   CHECK(fleet.planner.Advance(kNow).plan.nodes == first.nodes);
 }
 
-TEST_CASE("W5: an unscheduled driver pod counts for its node, once, and is named by the nodes that wait") {
+TEST_CASE("W5: a node with unscheduled driver pods counts once, and the gates of waiting nodes name the reason") {
   UpgradePolicy policy = Parallel(5);
   policy.max_unavailable = Count{2};
   Fleet fleet(4, policy);
@@ -278,7 +282,7 @@ TEST_CASE("W5: an unscheduled driver pod counts for its node, once, and is named
   CHECK(fleet.planner.Advance(kNow).plan.totals.unavailable == 1);
 }
 
-TEST_CASE("arch-A10: a gate is reported once, and a place in the queue on demand") {
+TEST_CASE("arch-A10: a gate is reported once, and the place in the queue only on demand") {
   Fleet fleet(3, Parallel(0));
   PlanUpdate update = fleet.planner.Advance(kNow);
   REQUIRE(update.plan.gates.size() == 3);
@@ -287,7 +291,7 @@ TEST_CASE("arch-A10: a gate is reported once, and a place in the queue on demand
         "maxParallelUpgrades: 0 of 0 slots are taken; place 2 in the queue");
   fleet.Apply(update.plan);
 
-  SECTION("deleted: its wait has ended, and the others have moved up") {
+  SECTION("a node is deleted: its wait ends, and the others move up") {
     fleet.planner.Remove("n00000");
     update = fleet.planner.Advance(kNow);
     CHECK(update.plan.gates.empty());
@@ -310,7 +314,7 @@ TEST_CASE("arch-A10: a gate is reported once, and a place in the queue on demand
   }
 }
 
-TEST_CASE("arch-A10: a gate that was not delivered is reported once more, and so is its end") {
+TEST_CASE("arch-A10: a gate that was not delivered is reported again, and so is its end") {
   Fleet fleet(2, Parallel(1));
   const auto tells = [&] {
     fleet.view("n00001").node.resource_version += "0";
@@ -323,20 +327,20 @@ TEST_CASE("arch-A10: a gate that was not delivered is reported once more, and so
   fleet.planner.NotTold("n00001");
   CHECK(tells());
   CHECK_FALSE(tells());
-  // A client that saw the gate earlier may still believe it.
+  // A client that received the gate earlier may still show it.
   fleet.planner.NotTold("n00001");
   fleet.planner.Remove("n00001");
   CHECK(fleet.planner.Advance(kNow).ungated == std::vector<std::string>{"n00001"});
 }
 
-// The first two nodes are canaries, for which all others wait.
+// Nodes with the label pool=canary are in the first stage, and all others wait for them.
 UpgradePolicy Canaries() {
   UpgradePolicy policy = Parallel(10);
   policy.rollout = RolloutPolicy{.stages = {{.name = "canary", .nodes = Selector("pool=canary")}}};
   return policy;
 }
 
-// Returns true if the node does more than become upgrade-required.
+// Returns true if the plan takes the node beyond upgrade-required.
 bool Starts(const PlanUpdate& update, const std::string& name) {
   return std::any_of(update.plan.nodes.begin(), update.plan.nodes.end(), [&](const NodePlan& node) {
     return node.node == name && node.path.back() != UpgradeState::kUpgradeRequired;
@@ -408,7 +412,7 @@ TEST_CASE("A node that waits again before the next round has no gate until then"
   std::erase_if(plan.nodes, [](const NodePlan& node) { return node.node != "n00000"; });
   REQUIRE(plan.nodes.size() == 1);
   fleet.Apply(plan);
-  // Views of other nodes are missing, so that there is no round.
+  // Views of other nodes are missing, so Advance does not start a round.
   REQUIRE_FALSE(fleet.planner.Advance(kNow, {.has_all_views = false}).plan.finished);
   const PlanUpdate update = fleet.planner.Withhold({{"n00000", {.reason = GateReason::kGroup}}});
   CHECK(Told(update, "n00000") == GateReason::kGroup);
@@ -416,7 +420,7 @@ TEST_CASE("A node that waits again before the next round has no gate until then"
   CHECK_FALSE(fleet.planner.Publish()->Explain("n00001"));
 }
 
-TEST_CASE("A verdict is not used for a time before it was made") {
+TEST_CASE("A verdict is not reused for a time before the verdict was made") {
   Fleet fleet(50, Parallel(0));
   fleet.Apply(fleet.planner.Advance(kNow).plan);
   REQUIRE(fleet.planner.Advance(kNow).plan.nodes.empty());

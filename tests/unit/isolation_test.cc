@@ -44,7 +44,7 @@ Pod CpuPod() {
   return PodBuilder("team-a", "cpu").WithUid("cpu-uid").OnNode("n1").OwnedByReplicaSet("cpu", "rs2").Build();
 }
 
-/// A node with eight devices, in the middle of its upgrade if it has a state.
+/// A node with eight devices, which is being upgraded if it has a state.
 struct DeviceNode : NodeUnderTest {
   explicit DeviceNode(std::string_view state) : NodeUnderTest(state) {
     policy.isolation.scope = IsolationScope::kDevices;
@@ -56,7 +56,7 @@ struct DeviceNode : NodeUnderTest {
       Annotated(identity.IsolatedDevicesAnnotation(), "8");
     }
   }
-  /// Adds our rule, which the controller manager has seen, and whose effect was set `ago`.
+  /// Adds our rule, with an effect that was set `ago`, and that the controller manager has processed.
   DeviceNode& Ruled(DeviceTaintEffect effect, absl::Duration ago = absl::Minutes(1)) {
     DeviceTaintRule rule = internal::RuleFor(view.node, kGpu, identity);
     rule.uid = "rule-uid";
@@ -82,7 +82,7 @@ struct DeviceNode : NodeUnderTest {
   DeviceTaintRule& rule() { return view.devices->rules.front(); }
 };
 
-/// A node on which evictions may start.
+/// Returns a node on which evictions may start.
 DeviceNode Settled(std::string_view state) { return DeviceNode(state).Ruled(DeviceTaintEffect::kNoSchedule); }
 
 std::string Calls(const Verdict& verdict) {
@@ -112,7 +112,7 @@ TEST_CASE("A-1: a node that starts is marked, and stays schedulable") {
   CHECK(Path(verdict.plan) == "cordon-required");
   CHECK_FALSE(node.After(verdict).unschedulable);
   CHECK(node.After(verdict).annotations[node.identity.IsolatedDevicesAnnotation()] == "8");
-  // Rules follow from the mark, so the mark is written first.
+  // Rules are created only for a marked node, so the mark is written first.
   CHECK(Calls(verdict).empty());
 }
 
@@ -190,7 +190,7 @@ TEST_CASE("A-1: a node that is already cordoned stays cordoned") {
   CHECK(node.After(verdict).unschedulable);
 }
 
-TEST_CASE("A-4 to A-6: a rule is created without effect, gets its effect once it was seen, and settles") {
+TEST_CASE("A-4 to A-6: a rule is created without effect, gets its effect once it has been processed, and settles") {
   DeviceNode node("cordon-required");
   SECTION("it is created") {
     const Verdict verdict = node.Judge();
@@ -203,14 +203,14 @@ TEST_CASE("A-4 to A-6: a rule is created without effect, gets its effect once it
     CHECK(rule.value == "gpu");
     CHECK(GateOf(verdict) == "DevicesTainted");
   }
-  SECTION("it has not been seen") {
+  SECTION("it has not been processed") {
     node.Ruled(DeviceTaintEffect::kNone, absl::Seconds(29));
     node.rule().generation = 3;
     const Verdict verdict = node.Judge();
     CHECK(Calls(verdict).empty());
     CHECK(verdict.gate->not_before == kNow + absl::Seconds(1));
   }
-  SECTION("it is never seen: the gate of the cluster is off") {
+  SECTION("it is never processed, because the feature gate of the cluster is off") {
     node.Ruled(DeviceTaintEffect::kNone, absl::Seconds(30));
     node.rule().conditions.clear();
     const Verdict verdict = node.Judge();
@@ -218,14 +218,14 @@ TEST_CASE("A-4 to A-6: a rule is created without effect, gets its effect once it
     CHECK_FALSE(IsMarked(node, verdict));
     CHECK(verdict.findings.at(0).code == FindingCode::kDevicesNotIsolated);
   }
-  SECTION("it was seen") { CHECK(Calls(node.Ruled(DeviceTaintEffect::kNone).Judge()) == "patch NoSchedule"); }
+  SECTION("it was processed") { CHECK(Calls(node.Ruled(DeviceTaintEffect::kNone).Judge()) == "patch NoSchedule"); }
   SECTION("it settles") {
     const Verdict verdict = node.Ruled(DeviceTaintEffect::kNoSchedule, absl::Seconds(9)).Judge();
     CHECK(GateOf(verdict) == "DevicesTainted");
     CHECK(verdict.gate->not_before == kNow + absl::Seconds(1));
     CHECK(Path(verdict.plan).empty());
   }
-  SECTION("the clock of the API server is behind, and the answer has just arrived") {
+  SECTION("the clock of the API server is behind, and the response has just arrived") {
     node.Ruled(DeviceTaintEffect::kNoSchedule, absl::Minutes(5));
     node.view.attempts.devices[node.rule().name] = {.outcome = Outcome::kApplied, .answered_at = kNow};
     CHECK(node.Judge().gate->not_before == kNow + absl::Seconds(10));
@@ -236,7 +236,7 @@ TEST_CASE("A-4 to A-6: a rule is created without effect, gets its effect once it
     CHECK(Path(verdict.plan) == "wait-for-jobs-required,pod-deletion-required");
     CHECK_FALSE(node.After(verdict).unschedulable);
   }
-  SECTION("a call that failed is repeated after a pause, and its answer is shown") {
+  SECTION("a failed call is repeated after a pause, and its error is shown") {
     node.view.attempts.devices[internal::RuleFor(node.view.node, kGpu, node.identity).name] = {
         .count = 1, .outcome = Outcome::kNotApplied, .answered_at = kNow, .message = "forbidden"};
     const Verdict verdict = node.Judge();
@@ -246,7 +246,7 @@ TEST_CASE("A-4 to A-6: a rule is created without effect, gets its effect once it
   }
 }
 
-TEST_CASE("A-7: claims that are allocated although the taint has settled lead to a cordon") {
+TEST_CASE("A-7: if claims are still allocated after the taint has settled, the node is cordoned") {
   auto node = Settled("pod-deletion-required");
   for (int i = 0; i < 4; ++i) node.Held(WebPod("late-" + std::to_string(i)).Build(), kNow - absl::Seconds(10 + i));
   SECTION("four") {
@@ -254,7 +254,7 @@ TEST_CASE("A-7: claims that are allocated although the taint has settled lead to
     CHECK(node.After(verdict).unschedulable);
     CHECK(Contains(verdict.findings.at(0).message, "4 claims were allocated"));
   }
-  SECTION("three: they are evicted like all others") {
+  SECTION("three: their pods are evicted like all others") {
     node.view.devices->claims.pop_back();
     node.view.pods_using_driver.erase(node.view.pods->back().ref.uid);
     const Verdict verdict = node.Judge();
@@ -309,7 +309,7 @@ TEST_CASE("A-10: the driver pod is not deleted while a claim is held") {
   CHECK(verdict.plan.remove.empty());
 }
 
-TEST_CASE("A-10: a pod on the node whose claim has not been read yet may hold a device, whatever is isolated") {
+TEST_CASE("A-10: a pod whose claim has not been read yet may hold a device, whether or not devices are isolated") {
   auto node = Settled(GENERATE("pod-deletion-required", "pod-restart-required"));
   if (GENERATE(false, true)) {
     node.CordonedByUs();
@@ -329,7 +329,7 @@ TEST_CASE("A-10: a pod on the node whose claim has not been read yet may hold a 
   CHECK(*verdict.gate->not_before <= kNow + absl::Minutes(1));
 }
 
-TEST_CASE("A-2: a pod that uses the driver without a claim would come back, so the node is cordoned") {
+TEST_CASE("A-2: a pod that uses the driver without a claim could be scheduled again, so the node is cordoned") {
   auto node = Settled(GENERATE("cordon-required", "pod-deletion-required", "pod-restart-required")).WithCpuPod();
   node.view.pods_using_driver = {"cpu-uid"};
   const Verdict verdict = node.Judge();
@@ -372,7 +372,7 @@ TEST_CASE("A-5: without rules and published devices, rules are created for all d
   CHECK(node.Judge().plan.remove.empty());
 }
 
-TEST_CASE("A-15: the end of an upgrade removes the rules even if an administrator has cordoned the node in between") {
+TEST_CASE("A-15: the end of an upgrade removes the rules even if an administrator has cordoned the node meanwhile") {
   auto node = Settled("pod-restart-required").WithCpuPod();
   Pod driver = DriverPod("new").Build();
   driver.ready_since = kNow - absl::Minutes(1);
@@ -390,7 +390,7 @@ TEST_CASE("A-9: a node whose devices are isolated is not drained, even if anothe
 }
 
 TEST_CASE(
-    "A-11: a pod that started to use a device after the driver pod was deleted is evicted, and one that waits stays") {
+    "A-11: a pod that got a device after the driver pod was deleted is evicted if it runs, and stays if it waits") {
   auto node = Settled("pod-restart-required").WithCpuPod();
   node.WithDriverPods({DriverPod("new").NotReady().Build()});
   SECTION("it runs") {
@@ -538,7 +538,7 @@ TEST_CASE("A-16: a node whose devices are isolated counts as unavailable") {
   CHECK(tally.slots == 1);
 }
 
-TEST_CASE("another client's cordon stays when the devices are released") {
+TEST_CASE("a cordon of another client stays when the devices are released") {
   auto node = Ready("uncordon-required");
   node.view.devices->rules.clear();
   node.Cordoned();
@@ -556,7 +556,7 @@ TEST_CASE("a node whose label was removed continues from its mark") {
   CHECK_FALSE(node.After(verdict).unschedulable);
 }
 
-TEST_CASE("pods that the policy does not allow to evict: with a drain, the node is cordoned and drained") {
+TEST_CASE("if the policy does not allow evicting a pod, and enables a drain, the node is cordoned and drained") {
   auto node =
       Settled("pod-deletion-required").Held(PodBuilder("team-a", "bare").WithUid("bare-uid").OnNode("n1").Build());
   const Verdict verdict = node.Judge();

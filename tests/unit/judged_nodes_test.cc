@@ -1,4 +1,4 @@
-// Published verdicts stay as they are while the next ones are computed.
+// Tests that published verdicts do not change while the next verdicts are computed.
 #include "decide/judged_nodes.h"
 
 #include "support/catch.h"
@@ -16,7 +16,7 @@ std::shared_ptr<const JudgedNode> Judged(const std::string& name, int done) {
   return node;
 }
 
-TEST_CASE("arch-A10: a shared view no longer changes") {
+TEST_CASE("arch-A10: a shared view does not change") {
   JudgedNodes nodes;
   nodes.Put(Judged("n1", 0));
   nodes.Put(Judged("n2", 0));

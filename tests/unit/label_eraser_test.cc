@@ -9,7 +9,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-/// A fleet without workloads, whose state labels vanish whenever any client writes them.
+/// A fleet without workloads, from which another client immediately removes all state labels.
 struct ErasedWorld : CachedWorld {
   explicit ErasedWorld(int node_count)
       : CachedWorld({.node_count = node_count, .workload = ""}, /*calls_in_flight=*/1, /*with_threads=*/false) {
@@ -21,7 +21,7 @@ struct ErasedWorld : CachedWorld {
       cluster->EditNode(node.name, [](Node& edited) { edited.labels.erase(Gpu().StateLabel()); });
     }
   }
-  /// Steps the controller and the eraser for `time`.
+  /// Runs the controller and the eraser for `time`.
   void Run(absl::Duration time) {
     const absl::Time end = clock->Now() + time;
     while (clock->Now() < end) {
@@ -48,7 +48,7 @@ struct ErasedWorld : CachedWorld {
   int most_cordoned = 0;
 };
 
-TEST_CASE("W1: three idle nodes next to an eraser of labels take at most ten writes in a minute") {
+TEST_CASE("W1: if another client erases labels, three idle nodes are written at most ten times in a minute") {
   ErasedWorld world(3);
   world.Run(absl::Minutes(1));
   const std::size_t written = world.Count(Operation::kPatchNode);
@@ -60,7 +60,7 @@ TEST_CASE("W1: three idle nodes next to an eraser of labels take at most ten wri
   for (const std::string& node : world.fleet.node_names) CHECK(world.Events(node, "LabelTakenAway") <= 2);
 }
 
-TEST_CASE("W1: a driver that never becomes ready stops at one node next to an eraser of labels") {
+TEST_CASE("W1: if another client erases labels, a driver that never becomes ready still stops at one node") {
   ErasedWorld world(3);
   world.policy.max_parallel = 1;
   world.controller->SetPolicy(world.policy);
@@ -72,7 +72,8 @@ TEST_CASE("W1: a driver that never becomes ready stops at one node next to an er
   CHECK(world.Count(Operation::kDeletePod) == 1);
 }
 
-TEST_CASE("W1, W41: a rollout finishes next to an eraser of labels, within its budget, and no node stays cordoned") {
+TEST_CASE(
+    "W1, W41: if another client erases labels, a rollout finishes within its budget, and no node stays cordoned") {
   ErasedWorld world(6);
   world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
   world.Run(absl::Minutes(10));
@@ -82,7 +83,7 @@ TEST_CASE("W1, W41: a rollout finishes next to an eraser of labels, within its b
   for (const Pod& pod : world.cluster->pods()) CHECK(RevisionHash(pod) == "rev-2");
 }
 
-TEST_CASE("W1: the wait for jobs ends on time next to an eraser of labels") {
+TEST_CASE("W1: if another client erases labels, the wait for jobs still ends on time") {
   ErasedWorld world(1);
   world.policy.wait_for_completion = WaitForCompletionPolicy{
       .pod_selector = LabelSelector::FromMatchLabels({{"app", "train"}}), .timeout = absl::Seconds(5)};

@@ -19,7 +19,7 @@ struct ParseRow {
   std::string canonical;
 };
 
-TEST_CASE("selectors of the query grammar and their canonical form") {
+TEST_CASE("selectors in the query syntax are parsed, and printed in canonical form") {
   const ParseRow row = GENERATE(values<ParseRow>({
       {"", ""},
       {" \t\r\n", ""},
@@ -72,7 +72,7 @@ struct ErrorRow {
   std::string error;
 };
 
-TEST_CASE("selectors that Kubernetes refuses are refused with the position") {
+TEST_CASE("selectors that Kubernetes refuses are refused with the position of the error") {
   const ErrorRow row = GENERATE(values<ErrorRow>({
       // S5.
       {"x=a||y=b", "character 3: value \"a||y\""},
@@ -133,7 +133,7 @@ TEST_CASE("keys and values may be as long as Kubernetes allows") {
   CHECK_FALSE(LabelSelector::Parse(std::string(254, 'p') + "/x").ok());
 }
 
-TEST_CASE("a selector as long as a request body is read in linear time") {
+TEST_CASE("a very long selector is parsed in linear time") {
   std::string text = "k in (";
   for (int i = 0; i < 200'000; ++i) text += std::to_string(i) + ",";
   const absl::StatusOr<LabelSelector> selector = LabelSelector::Parse(text + ")");
@@ -200,7 +200,7 @@ TEST_CASE("the empty selector selects everything and is the default") {
   CHECK_FALSE(LabelSelector::Parse("a")->empty());
 }
 
-TEST_CASE("the selector of nothing and its text match no labels") {
+TEST_CASE("the selector that matches nothing keeps doing so when its text is parsed") {
   const LabelSelector nothing = LabelSelector::Nothing();
   CHECK_FALSE(nothing.empty());
   CHECK_FALSE(nothing.Matches({}));
@@ -211,13 +211,13 @@ TEST_CASE("the selector of nothing and its text match no labels") {
   CHECK_FALSE(text.Matches({{"nothing", ""}}));
 }
 
-TEST_CASE("matchLabels are requirements of equality") {
+TEST_CASE("matchLabels become equality requirements") {
   const LabelSelector selector = LabelSelector::FromMatchLabels({{"b", "2"}, {"a", "1"}});
   CHECK(selector == *LabelSelector::Parse("a=1,b=2"));
   CHECK(selector.ToString() == "a=1,b=2");
 }
 
-TEST_CASE("requirements are kept sorted, their values without duplicates") {
+TEST_CASE("requirements are sorted, and duplicate values are removed") {
   const absl::StatusOr<LabelSelector> selector = LabelSelector::FromRequirements({
       {.key = "z", .op = Operator::kExists},
       {.key = "a", .op = Operator::kNotIn, .values = {"2", "1", "2"}},
@@ -248,7 +248,7 @@ struct RequirementRow {
   std::string error;
 };
 
-TEST_CASE("a requirement is refused if the number or the form of its values is wrong") {
+TEST_CASE("a requirement is refused if it has the wrong number of values or an invalid value") {
   const RequirementRow row = GENERATE(values<RequirementRow>({
       {"in without a value", {.key = "k", .op = Operator::kIn}, "operator in needs a value"},
       {"notin without a value", {.key = "k", .op = Operator::kNotIn}, "operator notin needs a value"},

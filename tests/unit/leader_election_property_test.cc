@@ -1,6 +1,6 @@
 // Two or three replicas run for hours of virtual time. Each has its own clock, which jumps occasionally, and a
-// connection that loses or delays calls and applies some writes late. The seed determines everything, and a failure
-// names it.
+// connection that loses or delays calls and applies some writes late. The seed determines the whole run, and a failure
+// reports the seed.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -16,13 +16,13 @@ namespace driverupgrade::tests {
 namespace {
 
 constexpr std::uint64_t kSeeds = 1'000;
-// Most faults show early, but some runs are long.
+// Most defects show early, so only every tenth run is long.
 absl::Duration Chaos(std::uint64_t seed) { return seed % 10 == 0 ? absl::Hours(4) : absl::Minutes(30); }
 constexpr absl::Duration kCalm = absl::Seconds(60);
 
 const absl::Time kStart = absl::FromUnixSeconds(1'800'000'000);
 
-// A replica's own clock, with a wrong time and a wrong rate.
+// A replica's own clock, which differs from the real time and runs at a different rate.
 class DriftingClock final : public Clock {
  public:
   DriftingClock(const absl::Time& real, absl::Duration offset, double rate)
@@ -169,13 +169,14 @@ absl::StatusOr<Lease> World::Call(const Lease* write, bool create) {
   }
 }
 
-// Makes one step, or makes an event happen to the process.
+// Steps the replica's election, or lets the replica crash, release the Lease, pause, or lose its connection or its
+// time.
 void World::Act(Replica& replica) {
   replica.busy = true;
   const int dice = calm_ ? 100'000 : random_.Below(20'000);
   absl::Duration rest = absl::ZeroDuration();
   if (dice < 10 * mischief_percent_) {
-    Start(replica);  // crashes, and starts again
+    Start(replica);  // the process crashes, and starts again
     rest = absl::Milliseconds(random_.Between(0, 30'000));
   } else if (dice < 20 * mischief_percent_) {
     (void)replica.election->Release({});
@@ -196,7 +197,7 @@ void World::Act(Replica& replica) {
   Check();
 }
 
-// Runs the next event until `end`, if there is one.
+// Runs the next event before `end`. Returns false if no event is left.
 bool World::RunOne(absl::Time end) {
   const auto late = std::min_element(late_.begin(), late_.end(), [](auto& a, auto& b) { return a.at < b.at; });
   Replica* next = nullptr;
@@ -221,7 +222,7 @@ void World::RunUntil(absl::Time end) {
   now_ = std::max(now_, end);
 }
 
-// A replica comes to believe that it leads only when it acts, so checking then is enough.
+// A replica can start to believe that it leads only when it acts, so a check after each action is enough.
 void World::Check() {
   std::string leaders;
   for (const auto& replica : replicas_) {
@@ -252,7 +253,7 @@ std::string World::Run(absl::Duration chaos) {
   return "";
 }
 
-TEST_CASE("api-A58, api-A60: two replicas never lead at the same moment, and in the end one does, for 1,000 seeds") {
+TEST_CASE("api-A58, api-A60: two replicas never lead at the same time, and in the end one leads, for 1,000 seeds") {
   std::string report;
   int failures = 0;
   int terms = 0;
@@ -268,7 +269,7 @@ TEST_CASE("api-A58, api-A60: two replicas never lead at the same moment, and in 
   }
   INFO(report);
   CHECK(failures == 0);
-  // The faults take effect, and yet some replica leads most of the time.
+  // The faults take effect, but a replica still leads most of the time.
   CAPTURE(terms, absl::FormatDuration(led), absl::FormatDuration(total));
   CHECK(terms > 5 * static_cast<int>(kSeeds));
   CHECK(led > 0.9 * total);

@@ -18,7 +18,7 @@ using driverupgrade::testing::FakeClock;
 
 enum class Fault { kNone, kRefused, kLostBefore, kLostAfter, kConflictAfter };
 
-// A Lease behind a connection that fails on command.
+// A Lease behind a connection that fails when the test requests it.
 class LeaseFacade final : public ClusterFacade {
  public:
   explicit LeaseFacade(ObjectServer<Lease>& server) : server_(server) {}
@@ -76,13 +76,13 @@ struct Replica {
     election = *LeaderElection::Create(
         facade, {.ns = "ops", .name = "driver", .identity = std::move(identity), .clock = clock});
   }
-  // Steps punctually for `duration`.
+  // Steps at every due time for `duration`.
   void Run(absl::Duration duration) {
     const absl::Time end = clock->Now() + duration;
     for (absl::Time due = election->Step({}); due <= end; due = election->Step({})) clock->AdvanceTo(due);
     clock->AdvanceTo(end);
   }
-  // Steps punctually until it leads, for at most a minute. Returns how long that took.
+  // Steps at every due time until the replica leads, for at most a minute. Returns the time that this took.
   absl::Duration RunUntilLeader() {
     const absl::Time begin = clock->Now();
     while (clock->Now() - begin < absl::Minutes(1)) {
@@ -121,7 +121,7 @@ TEST_CASE("api-A56: options that cannot keep two leaders apart are refused") {
   CHECK(LeaderElection::Create(facade, good).status().code() == absl::StatusCode::kUnimplemented);
 }
 
-TEST_CASE("api-A59: a lease is created, renewed with its history kept, and taken over with one more transition") {
+TEST_CASE("api-A59: a lease is created, renewed without losing its history, and taken over with one more transition") {
   ObjectServer<Lease> server;
   Replica a(server, "a");
   const absl::Time start = a.clock->Now();
@@ -143,7 +143,7 @@ TEST_CASE("api-A59: a lease is created, renewed with its history kept, and taken
   CHECK(server.object()->transitions == 0);
 
   Replica b(server, "b");
-  b.clock->SetTime(start + absl::Hours(3));  // clocks need not agree
+  b.clock->SetTime(start + absl::Hours(3));  // the clocks of replicas may differ
   CHECK(b.RunUntilLeader() >= absl::Seconds(15));
   CHECK(server.object()->holder == "b");
   CHECK(server.object()->transitions == 1);
@@ -155,7 +155,8 @@ TEST_CASE("api-A59: a lease is created, renewed with its history kept, and taken
   CHECK(a.election->terms() == 1);
 }
 
-TEST_CASE("api-A58: a lease that changes is alive, whatever its times are, and one that does not change expires") {
+TEST_CASE(
+    "api-A58: a lease that keeps changing is valid, whatever its times are, and a lease that does not change expires") {
   ObjectServer<Lease> server;
   Lease foreign{.ns = "ops", .name = "driver", .holder = "x", .duration = absl::Seconds(30)};
   foreign.renew_time = FakeClock::DefaultStart() - absl::Hours(24);
@@ -167,7 +168,7 @@ TEST_CASE("api-A58: a lease that changes is alive, whatever its times are, and o
     REQUIRE_FALSE(b.election->IsLeader());
   }
   b.election->Step({});
-  // The duration in the record counts, from the moment at which b saw the record change.
+  // The lease expires after the duration in the record, counted from when b last saw the record change.
   const absl::Duration taken = b.RunUntilLeader();
   CHECK(taken >= absl::Seconds(28));
   CHECK(taken <= absl::Seconds(30) + absl::Seconds(4.4));
@@ -185,18 +186,18 @@ TEST_CASE("A released or never acquired lease is free immediately (api-A59, api-
     CHECK(server.object()->duration == absl::Seconds(1));
     CHECK(server.object()->transitions == 0);
   }
-  SECTION("released with a lost answer") {
+  SECTION("released with a lost response") {
     a.facade->faults = {Fault::kLostAfter};
     CHECK_FALSE(a.election->Release({}).ok());
     CHECK(a.election->Release({}).ok());
   }
-  SECTION("released against a conflict") {
+  SECTION("released despite a conflict") {
     a.facade->faults = {Fault::kConflictAfter};
     CHECK(a.election->Release({}).ok());
   }
   CHECK_FALSE(a.election->IsLeader());
   CHECK(server.object()->holder.empty());
-  // At b's next attempt, for which a leaves enough time.
+  // Replica b acquires the lease at its next attempt.
   const absl::Duration taken = b.RunUntilLeader();
   CHECK(taken <= absl::Seconds(4.4));
   CHECK(server.object()->holder == "b");
@@ -205,7 +206,7 @@ TEST_CASE("A released or never acquired lease is free immediately (api-A59, api-
   CHECK_FALSE(a.election->IsLeader());
 }
 
-TEST_CASE("Release leaves another's lease alone, and a missing one") {
+TEST_CASE("Release changes neither another replica's lease nor a missing lease") {
   ObjectServer<Lease> server;
   Replica a(server, "a");
   CHECK(a.election->Release({}).ok());
@@ -223,8 +224,8 @@ TEST_CASE("A crashed leader is replaced within lease_duration + 2.2 retry period
     Replica a(server, "a");
     Replica b(server, "b" + std::to_string(i));
     a.Run(absl::Seconds(1));
-    b.Run(absl::Milliseconds(50 * i));      // b is at any point of its wait
-    (void)server.Update(*server.object());  // the last sign of life
+    b.Run(absl::Milliseconds(50 * i));      // replica b is at an arbitrary point of its wait
+    (void)server.Update(*server.object());  // the last renewal
     const absl::Duration taken = b.RunUntilLeader();
     CAPTURE(i, absl::FormatDuration(taken));
     REQUIRE(taken >= absl::Seconds(15));
@@ -232,7 +233,7 @@ TEST_CASE("A crashed leader is replaced within lease_duration + 2.2 retry period
   }
 }
 
-TEST_CASE("API server down: 9 s are survived, at 10 s leadership ends, and it is acquired again") {
+TEST_CASE("API server down: leadership survives 9 s, ends at 10 s, and is acquired again") {
   ObjectServer<Lease> server;
   Replica a(server, "a");
   a.Run(absl::Seconds(30));
@@ -270,21 +271,21 @@ TEST_CASE("A write with an unknown outcome neither gains nor loses leadership") 
   const Fault fault = GENERATE(Fault::kLostBefore, Fault::kLostAfter, Fault::kConflictAfter);
   ObjectServer<Lease> server;
   Replica a(server, "a");
-  SECTION("to acquire") {
+  SECTION("a write to acquire") {
     a.facade->faults = {fault};
     a.election->Step({});
     CHECK_FALSE(a.election->IsLeader());
     CHECK(a.RunUntilLeader() <= absl::Seconds(4.4));
     CHECK(server.object()->transitions == 0);
   }
-  SECTION("to renew") {
+  SECTION("a write to renew") {
     a.election->Step({});
     const std::optional<absl::Time> until = a.election->LeadsUntil();
     a.clock->Advance(absl::Seconds(2));
     a.facade->faults = {fault};
     a.election->Step({});
     CHECK(a.election->IsLeader());
-    // A conflict is read and settled immediately.
+    // After a conflict, the replica reads the lease and settles the outcome immediately.
     if (fault != Fault::kConflictAfter) CHECK(a.election->LeadsUntil() == until);
     a.Run(absl::Seconds(20));
     CHECK(a.election->IsLeader());
@@ -292,7 +293,7 @@ TEST_CASE("A write with an unknown outcome neither gains nor loses leadership") 
   }
 }
 
-TEST_CASE("A failed attempt is reported, and a renewal that is refused ends leadership like any other") {
+TEST_CASE("A failed attempt is reported") {
   ObjectServer<Lease> server;
   Replica a(server, "a");
   a.facade->faults = {Fault::kRefused};
@@ -301,7 +302,7 @@ TEST_CASE("A failed attempt is reported, and a renewal that is refused ends lead
   CHECK_FALSE(a.election->IsLeader());
 }
 
-TEST_CASE("An announcement of a leader is on its Lease from its next write on, without a further request") {
+TEST_CASE("The leader's next write of the Lease includes its announcement, without an additional request") {
   ObjectServer<Lease> server;
   Replica a(server, "a");
   a.election->Announce("policy", "1");
@@ -336,7 +337,7 @@ TEST_CASE("A new leader overwrites the announcement of its predecessor with the 
   CHECK((server.object()->annotations == StringMap{{"policy", "of b"}} || server.object()->annotations.empty()));
 }
 
-TEST_CASE("An announcement never costs the leadership: if it is too long, or is refused, it is left out") {
+TEST_CASE("An announcement never costs the leadership: if it is too long or refused, it is omitted") {
   ObjectServer<Lease> server;
   Replica a(server, "a");
   SECTION("too long") {
@@ -359,7 +360,7 @@ TEST_CASE("An announcement never costs the leadership: if it is too long, or is 
     a.Run(absl::Minutes(1));
     CHECK(server.object()->annotations.empty());
   }
-  SECTION("refused later, and accepted again when it has changed") {
+  SECTION("refused later, and accepted again after it has changed") {
     a.Run(absl::Seconds(5));
     a.facade->dislikes_annotations = true;
     a.election->Announce("policy", "1");
@@ -382,7 +383,7 @@ TEST_CASE("A renewal counts from the time before it was sent") {
   const absl::Time sent = a.clock->Now();
   a.election->Step({});
   CHECK(a.election->LeadsUntil() == sent + absl::Seconds(10));
-  SECTION("and an answer that arrives too late does not make a leader") {
+  SECTION("and a response that arrives too late does not make the replica a leader") {
     a.facade->before_answer = [&] { a.clock->Advance(absl::Seconds(10)); };
     a.clock->Advance(absl::Seconds(2));
     a.election->Step({});
@@ -391,7 +392,7 @@ TEST_CASE("A renewal counts from the time before it was sent") {
   }
 }
 
-TEST_CASE("A clock that jumps forwards ends leadership early and never starts it early") {
+TEST_CASE("A clock that jumps forward may end leadership early, but never starts it early") {
   ObjectServer<Lease> server;
   Replica a(server, "a");
   Replica b(server, "b");
@@ -408,7 +409,7 @@ TEST_CASE("A clock that jumps forwards ends leadership early and never starts it
     b.clock->Advance(absl::Hours(1));
     b.election->Step({});
     CHECK_FALSE(b.election->IsLeader());
-    // The jump counts as one wait at most, so the leader's 10 s have passed before b takes the lease.
+    // The jump counts as one wait at most, so the leader's 10 s have passed before replica b takes the lease.
     CHECK(b.RunUntilLeader() >= absl::Seconds(10.6));
   }
 }
@@ -426,7 +427,7 @@ TEST_CASE("A clock that is set back ends leadership until a renewal, and delays 
     CHECK(a.election->Step({}) == a.clock->Now() + absl::Seconds(2));  // due immediately, not in an hour
     CHECK(a.election->IsLeader());
   }
-  SECTION("the leader's, while it waits for an answer") {
+  SECTION("the leader's, while it waits for a response") {
     a.clock->Advance(absl::Seconds(2));
     a.facade->before_answer = [&] {
       a.clock->Advance(absl::Seconds(3));
@@ -446,7 +447,7 @@ TEST_CASE("A clock that is set back ends leadership until a renewal, and delays 
   }
 }
 
-TEST_CASE("A replica that was stopped reads before it acts") {
+TEST_CASE("A replica that was suspended reads the lease before it acts") {
   ObjectServer<Lease> server;
   Replica a(server, "a");
   Replica b(server, "b");
@@ -459,7 +460,7 @@ TEST_CASE("A replica that was stopped reads before it acts") {
   CHECK(server.object()->holder == "a");
 }
 
-TEST_CASE("A deleted lease lasts as long as it would have for replicas that saw it, and its holder creates it again") {
+TEST_CASE("For replicas that saw it, a deleted lease expires at the usual time, and its holder creates it again") {
   ObjectServer<Lease> server;
   Replica a(server, "a");
   Replica b(server, "b");
@@ -480,7 +481,7 @@ TEST_CASE("A deleted lease lasts as long as it would have for replicas that saw 
   }
 }
 
-TEST_CASE("Candidates spread their attempts, identically in every run") {
+TEST_CASE("Candidates spread their attempts, and each replica's times are the same in every run") {
   ObjectServer<Lease> server;
   (void)server.Create({.ns = "ops", .name = "driver", .holder = "x", .duration = absl::Hours(1)});
   std::set<absl::Duration> waits;
@@ -497,7 +498,7 @@ TEST_CASE("Candidates spread their attempts, identically in every run") {
   CHECK(waits.size() > 40);
 }
 
-TEST_CASE("An invalid duration is replaced by our own") {
+TEST_CASE("An invalid duration is replaced with our own") {
   ObjectServer<Lease> server;
   (void)server.Create({.ns = "ops", .name = "driver", .holder = "x"});
   Replica b(server, "b");

@@ -1,6 +1,5 @@
-// Two engines that both believe that they lead share one ledger. One pass starts in the middle of the other, calls and
-// responses are lost or come late, watches lag, engines crash, and nodes come and go. The budgets hold, and all work
-// finishes.
+// Two engines share one ledger, and both believe that they lead. Passes overlap, calls and responses are lost or late,
+// watches lag, engines crash, and nodes are added and removed. The budgets hold, and all work finishes.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -33,7 +32,7 @@ constexpr int kCalmTicks = 400;
 
 struct Setup {
   bool ledger = true;
-  bool cache = false;  // whether the second engine reads from a cache
+  bool cache = false;  // true if the second engine reads from a cache
 };
 
 class Duel {
@@ -77,11 +76,11 @@ class Duel {
   int fault_percent_ = 0;
   bool calm_ = false;
   bool lagging_ = false;
-  std::optional<std::size_t> passing_;  // the engine whose pass is in progress
+  std::optional<std::size_t> passing_;  // index of the engine whose pass is in progress
   bool nested_ = false;
   int revision_ = 2;
   int touches_ = 0;
-  std::map<std::string, bool> busy_;  // by node
+  std::map<std::string, bool> busy_;  // by node name
   int started_ = 0;
   std::string broken_;
 };
@@ -175,7 +174,7 @@ void Duel::Crash(std::size_t engine) {
   if (created.ok()) engines_[engine] = *std::move(created);
 }
 
-// Here, only upgrades make nodes unavailable.
+// In this test, only upgrades make nodes unavailable.
 void Duel::Watch(const Change& change) {
   if (change.node.before != nullptr && change.node.after == nullptr) busy_.erase(change.node.before->name);
   if (change.node.after == nullptr) return;
@@ -251,7 +250,8 @@ void Duel::AnswerLate() {
 void Duel::Tick() {
   cluster_->Advance(absl::Milliseconds(random_.Between(100, calm_ ? 3000 : 1000)));
   AnswerLate();
-  if (calm_ && random_.Chance(5)) Touch(AnyNode());  // the kubelet does, and an unused grant waits for it
+  if (calm_ && random_.Chance(5))
+    Touch(AnyNode());  // as a kubelet does, because an unused grant stays until its node changes
   if (!calm_ && random_.Chance(40)) Disturb();
   Pass(static_cast<std::size_t>(random_.Below(2)));
 }
@@ -292,14 +292,14 @@ Result Play(Setup setup, std::uint64_t seeds) {
   return result;
 }
 
-TEST_CASE("I1: two engines on lists that both lead keep the budgets by the ledger, and finish") {
+TEST_CASE("I1: two engines on lists that both lead stay within the budgets thanks to the ledger, and finish") {
   const Result result = Play({}, 500);
   INFO(result.report);
   CHECK(result.failures == 0);
   CHECK(result.started > 1'500);
 }
 
-TEST_CASE("I1: an engine on lists and one on a cache that both lead keep the budgets by the ledger, and finish") {
+TEST_CASE("I1: an engine on lists and an engine on a cache that both lead stay within the budgets, and finish") {
   const Result result = Play({.cache = true}, 100);
   INFO(result.report);
   CHECK(result.failures == 0);

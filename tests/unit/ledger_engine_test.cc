@@ -1,4 +1,4 @@
-// Tests an engine with an AdmissionLedger on the fake cluster (ADR 0005), both with lists and with a cache.
+// Tests an engine with an AdmissionLedger on the fake cluster (ADR 0005), with lists and with a cache.
 #include <algorithm>
 #include <functional>
 #include <future>
@@ -29,7 +29,7 @@ constexpr const char* kKey = "nvidia.com_gpu";
 
 enum class Reads { kLists, kCache };
 
-/// Three nodes with outdated driver pods, one slot, and an engine that may be replaced by another.
+/// Three nodes with outdated driver pods, one slot, and an engine that a test can replace.
 struct World {
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
   std::shared_ptr<FakeCluster> cluster = std::make_shared<FakeCluster>(clock);
@@ -50,7 +50,7 @@ struct World {
     engine.reset();
     if (cache) cache->Stop();
   }
-  /// A new process: it remembers nothing.
+  /// Replaces the engine with a new process, which remembers nothing.
   void Restart() {
     engine.reset();
     if (cache) cache->Stop();
@@ -74,7 +74,7 @@ struct World {
     Settle();
     return result->plan;
   }
-  /// Returns when the cache has seen everything.
+  /// Returns when the cache has seen all changes.
   void Settle() {
     if (cache) cluster->AwaitWatchesIdle(kWatches);
   }
@@ -100,7 +100,7 @@ struct World {
     const auto state = ParseUpgradeState(State(name));
     return !state || IsInProgress(*state);
   }
-  /// Returns `<node> <version>` for each grant, with the nodes' names.
+  /// Returns `<node name> <version>` for each stored grant.
   std::string Stored() const {
     const auto map = cluster->config_map("ops", "ledger");
     return map ? map->data.at(kKey) : "none";
@@ -109,7 +109,7 @@ struct World {
     const Node node = cluster->node(name).value();
     return fmt::format("{} {}\n", node.uid, node.resource_version);
   }
-  /// Stores grants on behalf of another replica, which has crashed since, or of an administrator.
+  /// Stores grants as another replica that has crashed since, or as an administrator.
   void Store(const std::string& text) {
     REQUIRE(cluster->CreateConfigMap({}, {.ns = "ops", .name = "ledger", .data = {{kKey, text}}}).ok());
   }
@@ -118,7 +118,7 @@ struct World {
   void Touch(const std::string& name) {
     cluster->EditNode(name, [&](Node& node) { node.annotations["kubelet"] = std::to_string(cluster_touches++); });
   }
-  /// Runs `what` once, before the next call of `operation`.
+  /// Runs `what` once, just before the next call of `operation`.
   void Before(Operation operation, std::function<void()> what) {
     auto next = std::make_shared<std::function<void()>>(std::move(what));
     cluster->SetFaultHooks(
@@ -146,7 +146,8 @@ std::vector<std::string> Findings(const Plan& plan) {
   return messages;
 }
 
-TEST_CASE("arch-A12: a slot is granted before the node starts, once per pass, and returned") {
+TEST_CASE(
+    "arch-A12: a slot is granted before the node starts, with at most one write per pass, and released at the end") {
   World world(GENERATE(Reads::kLists, Reads::kCache));
   std::vector<Operation> order;
   world.cluster->SetFaultHooks(
@@ -162,7 +163,7 @@ TEST_CASE("arch-A12: a slot is granted before the node starts, once per pass, an
   CHECK(world.Stored() == granted);
   CHECK(world.IsBusy("node-1"));
   CHECK_FALSE(world.IsBusy("node-2"));
-  // The other two nodes become upgrade-required without a grant, because they come later by name.
+  // The other two nodes become upgrade-required without a grant, because they come later in the order of names.
   REQUIRE(order.size() == 4);
   CHECK(order.front() == Operation::kCreateConfigMap);
   for (int i = 0; i < 600 && !world.AllDone(); ++i) {
@@ -187,7 +188,8 @@ TEST_CASE("A ConfigMap is requested only with a ledger") {
   world.ledger.reset();
   world.RunUntilDone();
   CHECK(world.Calls(Operation::kGetConfigMap) + world.Writes() == 0);
-  CHECK(world.Calls(Operation::kPatchNode) == 3 * 2 + 2);  // waiting nodes become upgrade-required first
+  CHECK(world.Calls(Operation::kPatchNode) ==
+        3 * 2 + 2);  // two patches per node, and one more for each node that waits
 }
 
 TEST_CASE("A crash between grant and patch: the next engine uses the grant, before all others") {
@@ -203,7 +205,7 @@ TEST_CASE("A crash between grant and patch: the next engine uses the grant, befo
   world.RunUntilDone();
 }
 
-TEST_CASE("A grant of a node that does not start takes a slot and counts as unavailable until the node changes") {
+TEST_CASE("A grant of a node that does not start uses a slot and headroom until the node changes") {
   World world(GENERATE(Reads::kLists, Reads::kCache));
   if (GENERATE(true, false)) {
     world.policy.max_parallel.reset();
@@ -229,7 +231,7 @@ TEST_CASE("A grant of a node that does not start takes a slot and counts as unav
   CHECK(world.Stored() == next);
 }
 
-TEST_CASE("The grant of a node that is deleted is returned") {
+TEST_CASE("The grant of a deleted node is released") {
   World world(GENERATE(Reads::kLists, Reads::kCache));
   world.Pass();
   REQUIRE(world.IsBusy("node-1"));
@@ -238,11 +240,11 @@ TEST_CASE("The grant of a node that is deleted is returned") {
   world.PassIn(absl::Seconds(1));
   CHECK(world.IsBusy("node-2"));
   CHECK(world.Stored().find(world.cluster->node("node-2")->uid) == 0);
-  // A cache that has seen the node knows that it was deleted.
+  // A cache that has seen the node knows of its deletion, and needs no list.
   if (world.cache) CHECK(world.Calls(Operation::kListNodes) == lists);
 }
 
-TEST_CASE("A node that is missing from the cache is not considered deleted, but a periodic list decides") {
+TEST_CASE("A node that is missing from the cache counts as deleted only once a list of nodes shows it") {
   World world(Reads::kCache);
   world.Store("nobody 5\n");
   SECTION("it was deleted") {
@@ -271,13 +273,13 @@ TEST_CASE("A node that is missing from the cache is not considered deleted, but 
     REQUIRE(result.ok());
     CHECK_FALSE(world.IsBusy("node-1"));
     world.cluster->ResumeWatches();
-    world.Pass();  // its version is newer than the grant
+    world.Pass();  // the version of the node is newer than its grant
     CHECK(world.IsBusy("node-1"));
     CHECK(world.Calls(Operation::kListNodes) == 1);
   }
 }
 
-TEST_CASE("A conflict of the patch renews the grant") {
+TEST_CASE("After a conflict of the patch, the grant is renewed") {
   World world(GENERATE(Reads::kLists, Reads::kCache));
   world.Before(Operation::kPatchNode, [&] { world.Touch("node-1"); });
   const std::string first = world.Line("node-1");
@@ -292,7 +294,7 @@ TEST_CASE("A conflict of the patch renews the grant") {
   CHECK(world.Writes() == 2);
 }
 
-TEST_CASE("While the ledger is unusable no node starts, other work continues, and a finding reports it") {
+TEST_CASE("While the ledger is unusable, no node starts, other work continues, and a finding reports the problem") {
   World world(GENERATE(Reads::kLists, Reads::kCache));
   world.policy.max_parallel = 2;
   world.Store("");
@@ -315,7 +317,7 @@ TEST_CASE("While the ledger is unusable no node starts, other work continues, an
     CHECK(Findings(next).empty());
     CHECK(world.IsBusy("node-1"));
   }
-  SECTION("it cannot be written, then another replica has written it, then the answer is lost") {
+  SECTION("it cannot be written, then another replica has written it, then the response is lost") {
     world.cluster->FailNext(Operation::kPatchConfigMap, absl::ResourceExhaustedError("slow down"));
     world.cluster->FailNext(Operation::kPatchConfigMap, absl::AbortedError("conflict"));
     world.cluster->FailNextAfterApplying(Operation::kPatchConfigMap, absl::DeadlineExceededError("no answer"));
@@ -346,7 +348,7 @@ TEST_CASE("Nodes in progress continue while the ledger fails") {
   CHECK(world.Calls(Operation::kGetConfigMap) < 10);
 }
 
-TEST_CASE("A full ledger holds the rest back, and garbage in it is reported") {
+TEST_CASE("A full ledger holds back the remaining nodes, and garbage in the ledger is reported") {
   World world(GENERATE(Reads::kLists, Reads::kCache));
   world.policy.max_parallel.reset();
   world.ledger->grants_max = 1;
@@ -378,7 +380,7 @@ TEST_CASE("Nodes that do not fit into a full ledger are not judged in each pass"
   world.RunUntilDone();
 }
 
-TEST_CASE("Groups that start together take space in the ledger as a whole") {
+TEST_CASE("Groups that start together take space in the ledger for all nodes or for none") {
   World world(Reads::kCache, 6);
   world.policy.max_parallel.reset();
   world.policy.rollout = RolloutPolicy{.groups = NodeGroups{.by = "rack"}};
@@ -398,7 +400,7 @@ TEST_CASE("Groups that start together take space in the ledger as a whole") {
   world.RunUntilDone();
 }
 
-TEST_CASE("A group of more nodes than the ledger can grant reports that, and other nodes continue") {
+TEST_CASE("A group with more nodes than the ledger can grant has a gate that reports this, and other nodes continue") {
   World world(Reads::kCache, 3);
   world.policy.max_parallel.reset();
   world.policy.rollout = RolloutPolicy{.groups = NodeGroups{.by = "rack"}};
@@ -414,7 +416,7 @@ TEST_CASE("A group of more nodes than the ledger can grant reports that, and oth
   CHECK(GateOf(plan, "node-1")->gate.detail.find("2 nodes start together, 1 may have a grant") != std::string::npos);
 }
 
-TEST_CASE("If the pods of one node are being read, none of the nodes that start together with it starts") {
+TEST_CASE("While the pods of one node are being read, none of the nodes that start together with it start") {
   World world(Reads::kCache, 3);
   world.policy.max_parallel.reset();
   world.policy.rollout = RolloutPolicy{.order = {{.by = OrderBy::kFewestPods}}, .groups = NodeGroups{.by = "rack"}};
@@ -444,11 +446,11 @@ TEST_CASE("If the pods of one node are being read, none of the nodes that start 
   }
   release.set_value();
   for (int i = 0; i < 10'000 && busy() == 0; ++i) world.Pass();
-  world.engine->Quiesce();  // the requests of that pass are sent by several threads
+  world.engine->Quiesce();  // several threads send the requests of that pass
   CHECK(busy() == 3);
 }
 
-/// Holds the calls of one operation until Release.
+/// Blocks the calls of one operation until `Release`.
 class HeldCalls {
  public:
   HeldCalls(FakeCluster& cluster, Operation operation) : cluster_(cluster) {
@@ -510,14 +512,14 @@ TEST_CASE("arch-A11: passes continue while revisions are being listed, and nodes
   CHECK(world.State("node-1") == "upgrade-done");
 }
 
-TEST_CASE("An administrator's node requests no slot and needs no grant") {
+TEST_CASE("A node that an administrator has cordoned takes no slot and needs no grant") {
   World world(GENERATE(Reads::kLists, Reads::kCache), 1);
   world.cluster->Cordon("node-1");
   world.RunUntilDone();
   CHECK(world.Writes() == 0);
 }
 
-TEST_CASE("Options of a ledger that cannot work are refused with the engine's") {
+TEST_CASE("Invalid options of a ledger are refused when the engine is created") {
   World world(Reads::kLists, 1);
   EngineOptions options{.snapshot = {.ns = world.fleet.ns, .driver_labels = world.labels},
                         .ledger = AdmissionLedgerOptions{.ns = "ops"}};
@@ -527,7 +529,7 @@ TEST_CASE("Options of a ledger that cannot work are refused with the engine's") 
   CHECK(absl::IsUnimplemented(UpgradeEngine::Create(Gpu(), world.cluster, options).status()));
 }
 
-TEST_CASE("After a restore of the cluster its grants are read before anything is granted") {
+TEST_CASE("After a restore of the cluster, the stored grants are read before a new grant is written") {
   World world(Reads::kCache);
   world.cluster->BackUp();
   world.Pass();
@@ -552,7 +554,7 @@ TEST_CASE("After a restore of the cluster its grants are read before anything is
   CHECK(asked.front() == Operation::kGetConfigMap);
 }
 
-TEST_CASE("After a restore of the cluster the rollout continues from the record in it") {
+TEST_CASE("After a restore of the cluster, the rollout continues from the restored record") {
   World world(Reads::kCache);
   world.policy.max_parallel.reset();
   world.cluster->EditNode("node-1", [](Node& node) { node.labels["pool"] = "canary"; });

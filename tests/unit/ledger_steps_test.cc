@@ -1,4 +1,4 @@
-// Tests the ledger without a cluster: which starts wait for which response.
+// Tests without a cluster which responses must arrive before a node starts.
 #include "ledger/ledger_steps.h"
 
 #include <optional>
@@ -25,7 +25,7 @@ ConfigMap Stored(const std::string& version, const std::string& grants, const st
   return map;
 }
 
-// Returns a plan with one node that waits at this version and would start.
+// Returns a plan that would start one node, which waits at this version.
 Plan PlanOf(const std::string& version, std::optional<std::string> record = std::nullopt) {
   NodePlan node{.node = "n", .uid = "u", .resource_version = version};
   node.from = UpgradeState::kUpgradeRequired;
@@ -39,7 +39,7 @@ Plan PlanOf(const std::string& version, std::optional<std::string> record = std:
 
 bool Starts(LedgerSteps& steps, const Plan& plan, absl::Time now) { return steps.Settle(plan, now).empty(); }
 
-TEST_CASE("A node starts once its grant and the record are stored, and not while a request has no answer") {
+TEST_CASE("A node starts once its grant and the record are stored, and not while a response is outstanding") {
   LedgerSteps steps = Made();
   steps.Begin(kNow);
   REQUIRE(std::holds_alternative<GetConfigMapParams>(*steps.Next()));
@@ -54,13 +54,13 @@ TEST_CASE("A node starts once its grant and the record are stored, and not while
   steps.Take(Stored("1", "u 5\n", "R"), kNow);
   CHECK(Starts(steps, PlanOf("5"), kNow));
   CHECK(steps.Next() == nullptr);
-  SECTION("one answer serves one plan") {
+  SECTION("one response serves one plan") {
     CHECK_FALSE(Starts(steps, PlanOf("5"), kNow));
     CHECK(std::holds_alternative<GetConfigMapParams>(*steps.Next()));
   }
 }
 
-// Returns steps whose record was shown to be current at kNow.
+// Returns steps whose record was confirmed as current at kNow.
 LedgerSteps Confirmed() {
   LedgerSteps steps = Made();
   steps.Begin(kNow);
@@ -70,7 +70,7 @@ LedgerSteps Confirmed() {
   return steps;
 }
 
-TEST_CASE("An answer that shows the record to be current counts for half a minute") {
+TEST_CASE("A response that confirms the record as current is valid for half a minute") {
   LedgerSteps soon = Confirmed();
   CHECK(Starts(soon, PlanOf("5"), kNow + absl::Seconds(29)));
   LedgerSteps late = Confirmed();
@@ -79,7 +79,7 @@ TEST_CASE("An answer that shows the record to be current counts for half a minut
   CHECK_FALSE(Starts(set_back, PlanOf("5"), kNow - absl::Seconds(1)));
 }
 
-TEST_CASE("After a conflict, an earlier answer does not show the record that is read then to be current") {
+TEST_CASE("After a conflict, an earlier response does not confirm the record that is read next") {
   LedgerSteps steps = Confirmed();
   CHECK_FALSE(Starts(steps, PlanOf("6"), kNow));  // the grant is renewed for the newer version
   REQUIRE(std::holds_alternative<PatchConfigMapParams>(*steps.Next()));
@@ -94,7 +94,7 @@ TEST_CASE("After a conflict, an earlier answer does not show the record that is 
   CHECK(Starts(steps, PlanOf("6"), retry));
 }
 
-TEST_CASE("The answer to a request from before the cluster was restored is ignored") {
+TEST_CASE("The response to a request from before a restore of the cluster is ignored") {
   LedgerSteps steps = Made();
   steps.Begin(kNow);
   steps.Forget(kNow);
@@ -107,7 +107,7 @@ TEST_CASE("The answer to a request from before the cluster was restored is ignor
   CHECK(steps.record() == "Q");
 }
 
-TEST_CASE("A list of nodes from before the cluster was restored removes no grant") {
+TEST_CASE("A list of nodes from before a restore of the cluster removes no grant") {
   LedgerSteps steps = Confirmed();
   const auto is_managed = [](const std::string&) { return true; };
   steps.Standing(is_managed, kNow);
@@ -121,7 +121,7 @@ TEST_CASE("A list of nodes from before the cluster was restored removes no grant
   CHECK_FALSE(steps.Standing(is_managed, kNow).contains("u"));
 }
 
-TEST_CASE("A node missing from a list has no grant, and gets it back with the list that contains the node again") {
+TEST_CASE("A node that is missing from a list loses its grant, and regains it when a later list contains the node") {
   LedgerSteps steps = Made();
   steps.Begin(kNow);
   steps.Take(Stored("1", "u 5\n", ""), kNow);
@@ -135,7 +135,7 @@ TEST_CASE("A node missing from a list has no grant, and gets it back with the li
   CHECK(standing({"u"}).contains("u"));
 }
 
-TEST_CASE("UIDs of nodes are read from whole objects and from their metadata, and a list without one is refused") {
+TEST_CASE("UIDs of nodes are read from whole objects or metadata alone, and a list with a missing UID is refused") {
   const std::string items =
       R"("metadata":{"continue":""},"items":[{"metadata":{"uid":"a"}},{"metadata":{"uid":"b"}}]})";
   const std::vector<std::string> both = {"a", "b"};

@@ -24,7 +24,7 @@ Plan Waiting(GateReason reason, std::string detail) {
                      .gate = {.reason = reason, .detail = std::move(detail)}}}};
 }
 
-TEST_CASE("defect-D32: a node that waits is logged when its wait starts, not at each pass") {
+TEST_CASE("defect-D32: a waiting node is logged when its wait starts, not in each pass") {
   LoggedLines log;
   CHECK(log.After(Waiting(GateReason::kPodsTerminating, "team-a/web: terminating")) ==
         std::vector<std::string>{"level=info msg=\"node waits\" driver=nvidia.com/gpu node=n1 state=drain-required "
@@ -35,7 +35,7 @@ TEST_CASE("defect-D32: a node that waits is logged when its wait starts, not at 
   CHECK(log.After(Waiting(GateReason::kDisruptionBudget, "team-a/db")).size() == 1);
 }
 
-TEST_CASE("A node that still waits is not logged again because a plan reports only changes") {
+TEST_CASE("A node that is still waiting is not logged again after a plan that reports only changes") {
   LoggedLines log;
   CHECK(log.After(Waiting(GateReason::kMaxParallel, "place 7 in the queue")).size() == 1);
   CHECK(log.After({.gates_complete = false}).empty());
@@ -49,7 +49,7 @@ TEST_CASE("A node that still waits is not logged again because a plan reports on
   CHECK(log.After(other).size() == 1);
 }
 
-TEST_CASE("A node that is patched waits in its new state once the patch is applied, and a line shows until when") {
+TEST_CASE("The wait of a patched node is logged in its new state once the patch is applied, with the end of the wait") {
   LoggedLines log;
   Plan plan = Waiting(GateReason::kJobs, "team-a/web");
   plan.gates[0].gate.not_before = absl::UnixEpoch() + absl::Hours(1);
@@ -64,7 +64,7 @@ TEST_CASE("A node that is patched waits in its new state once the patch is appli
   CHECK(log.lines[1].ends_with("until=1970-01-01T01:00:00Z"));
 }
 
-TEST_CASE("A node whose patch was not applied waits as the next plan finds it") {
+TEST_CASE("If a patch was not applied, the wait is logged according to the next plan") {
   LoggedLines log;
   Plan plan = Waiting(GateReason::kJobs, "team-a/web");
   plan.nodes.push_back({.node = "n1", .path = {UpgradeState::kWaitForJobsRequired}, .patch = PatchNodeParams{}});
@@ -76,14 +76,14 @@ TEST_CASE("A node whose patch was not applied waits as the next plan finds it") 
   CHECK(log.After(Waiting(GateReason::kMaxParallel, "place 1")).empty());
 }
 
-TEST_CASE("If no eviction was accepted, the log shows refused evictions") {
+TEST_CASE("Refused evictions are logged even if no eviction was accepted") {
   LoggedLines log;
   log.observer->OnNodeApplied({.node = "n1"}, {.node = "n1", .evictions_refused = 2});
   REQUIRE(log.lines.size() == 1);
   CHECK(log.lines[0].find("msg=\"evictions refused\"") != std::string::npos);
 }
 
-TEST_CASE("A finding is logged once, as long as it exists") {
+TEST_CASE("A finding is logged once while it persists") {
   LoggedLines log;
   const Plan plan{.findings = {{.code = FindingCode::kUpdateStrategy, .message = "DaemonSet a/b is not OnDelete"}}};
   CHECK(log.After(plan) ==
@@ -92,14 +92,14 @@ TEST_CASE("A finding is logged once, as long as it exists") {
   CHECK(log.After(plan).empty());
 }
 
-TEST_CASE("A log entry has one line, whatever the values are") {
+TEST_CASE("A log entry is a single line, whatever its values contain") {
   CHECK(FormatLogfmt({.message = "m", .fields = {{"a", "x\ny\x1b[31m \"q\" \\"}}}) ==
         R"(level=info msg=m a="x\ny\x1b[31m \"q\" \\")");
-  // A C1 control character, and a character that reverses the direction of writing.
+  // A C1 control character, a character that reverses the text direction, and an invalid byte.
   CHECK(FormatLogfmt({.message = "1\r2", .fields = {{"a", "\xC2\x9B"}, {"b", "\xE2\x80\xAE"}, {"c", "\xFF"}}}) ==
         R"(level=info msg="1\x0d2" a="\xc2\x9b" b="\xe2\x80\xae" c="\xff")");
   CHECK(FormatLogfmt({.message = "m", .fields = {{"a", "\x7f"}}}) == R"(level=info msg=m a="\x7f")");
-  // A value that looks like further fields, and an overlong value.
+  // A value that looks like another field, and a value that is too long.
   CHECK(FormatLogfmt({.message = "m", .fields = {{"a", "b level=error"}}}) == R"(level=info msg=m a="b level=error")");
   CHECK(FormatLogfmt({.message = "m", .fields = {{"a", std::string(100'000, 'x')}}}).size() < 2000);
 }

@@ -1,4 +1,4 @@
-// Tests the requests to the maintenance operator, and how its responses are read (upstream-behaviour.md §4, dep-F13).
+// Tests the requests to the maintenance operator, and how its status is read (upstream-behaviour.md §4, dep-F13).
 #include "decide/maintenance_requestor.h"
 
 #include "decide/attempt_log.h"
@@ -33,7 +33,7 @@ NodeView ViewWith(std::vector<NodeMaintenance> objects) {
   return {.node = {.name = "n1", .uid = "n1-uid"}, .maintenances = std::move(objects)};
 }
 
-TEST_CASE("T34-T36: a node's NodeMaintenance determines the phase of its maintenance") {
+TEST_CASE("T34-T36: the phase of a node's maintenance follows from its NodeMaintenance") {
   NodeMaintenance deleting = Object("nvidia.gpu-operator", "Ready");
   deleting.deletion_timestamp = kNow;
   NodeMaintenance other_node = Object("nvidia.gpu-operator", "Ready");
@@ -85,7 +85,7 @@ TEST_CASE("H14, H15: the request contains the policy's settings and nothing else
     policy.wait_for_completion = WaitForCompletionPolicy{};
     CHECK_FALSE(requestor.Request({.name = "n1"}, policy, std::nullopt).object.wait_for_pod_completion);
   }
-  SECTION("an unlimited timeout is zero there, and less than a second is not") {
+  SECTION("an unlimited timeout is written as zero, and a timeout below a second as one second") {
     policy.wait_for_completion = WaitForCompletionPolicy{.pod_selector = Selector("job=yes")};
     policy.drain = DrainPolicy{.force = true,
                                .delete_empty_dir = true,
@@ -113,7 +113,7 @@ TEST_CASE("H14, H15: the request contains the policy's settings and nothing else
   }
 }
 
-TEST_CASE("A claim is released the way it was made: our own object is deleted, another one is left") {
+TEST_CASE("A claim is released according to its kind: our own object is deleted, and an additional requestor leaves") {
   const internal::MaintenanceRequestor requestor(kOptions);
   CHECK(requestor.Release(Object(), kNow)->kind == Kind::kDelete);
 
@@ -157,7 +157,7 @@ TEST_CASE("M7: a failure is reported once, and only our own report is withdrawn"
   CHECK_FALSE(internal::MaintenanceRequestor(other).WithdrawFailure(report->object, kNow));
 }
 
-TEST_CASE("Requestor options that the API server would refuse are refused first") {
+TEST_CASE("Requestor options that the API server would refuse are refused in advance") {
   CHECK(Validate(kOptions).ok());
   const struct {
     RequestorOptions options;
@@ -173,7 +173,8 @@ TEST_CASE("Requestor options that the API server would refuse are refused first"
   for (const auto& c : cases) CHECK(Validate(c.options) == absl::InvalidArgumentError(c.error));
 }
 
-TEST_CASE("arch-A9: a call about a NodeMaintenance is paced, but a call about a newer object is not") {
+TEST_CASE(
+    "arch-A9: a call for a NodeMaintenance is retried after a pause, but a call for a newer object is not delayed") {
   internal::AttemptLog log;
   const MaintenanceCall call{.kind = Kind::kJoin, .object = Object("nvidia.network-operator")};
   log.MaintenanceCallSent("n1-uid", call);

@@ -38,7 +38,7 @@ TEST_CASE("A histogram counts each value once, in the first bucket that contains
   CHECK(histogram.sum == 105.5);
 }
 
-TEST_CASE("Transitions are counted one by one, and only if the node was patched") {
+TEST_CASE("Each transition is counted, but only if the node was patched") {
   Observed observed;
   const NodePlan plan{.node = "n1",
                       .from = UpgradeState::kDone,
@@ -54,7 +54,7 @@ TEST_CASE("Transitions are counted one by one, and only if the node was patched"
   CHECK(figures.last_progress == observed.clock->Now());
 }
 
-/// The upgrade of one node, as an observer sees it.
+/// The upgrade of one node as seen by an observer.
 struct Journey {
   Observed observed = {};
   std::string uid = "u1";
@@ -67,7 +67,7 @@ struct Journey {
   }
 };
 
-TEST_CASE("A node's time in a state, and the time of its upgrade, are counted when they have ended") {
+TEST_CASE("The time of a node in a state, and the duration of its upgrade, are counted when they end") {
   Journey journey;
   journey.To({UpgradeState::kUpgradeRequired});
   journey.To({UpgradeState::kCordonRequired, UpgradeState::kDrainRequired}, absl::Seconds(60));
@@ -79,13 +79,14 @@ TEST_CASE("A node's time in a state, and the time of its upgrade, are counted wh
   CHECK(figures.state_seconds.at(UpgradeState::kUpgradeRequired).sum == 60);
   CHECK(figures.state_seconds.at(UpgradeState::kDrainRequired).sum == 10);
   CHECK(figures.state_seconds.at(UpgradeState::kFailed).sum == 100);
-  CHECK_FALSE(figures.state_seconds.contains(UpgradeState::kCordonRequired));  // skipped by a single patch
+  CHECK_FALSE(
+      figures.state_seconds.contains(UpgradeState::kCordonRequired));  // left with the same patch that entered it
   CHECK_FALSE(figures.state_seconds.contains(UpgradeState::kDone));
   CHECK(figures.upgrade_seconds.Count() == 1);
   CHECK(figures.upgrade_seconds.sum == 111);
 }
 
-TEST_CASE("A node that was not seen entering its state, or that replaced another one of its name, has no time in it") {
+TEST_CASE("A node has no time in a state if the observer did not see it enter, or if it replaced another node") {
   Journey journey;
   journey.state = UpgradeState::kDrainRequired;
   CHECK(journey.To({UpgradeState::kPodRestartRequired}, absl::Hours(1)).state_seconds.empty());
@@ -96,14 +97,14 @@ TEST_CASE("A node that was not seen entering its state, or that replaced another
   CHECK(figures.upgrade_seconds.Count() == 0);
 }
 
-TEST_CASE("A clock that is turned back gives no negative time") {
+TEST_CASE("A clock that is set back causes no negative time") {
   Journey journey;
   journey.To({UpgradeState::kUpgradeRequired});
   const MetricsSnapshot figures = journey.To({UpgradeState::kCordonRequired}, -absl::Hours(1));
   CHECK(figures.state_seconds.at(UpgradeState::kUpgradeRequired).sum == 0);
 }
 
-TEST_CASE("Nodes that disappear without a report are not remembered indefinitely") {
+TEST_CASE("Only a limited number of nodes that disappear without a report is remembered") {
   internal::NodeTimes times;
   const absl::Time now = absl::UnixEpoch();
   for (int i = 0; i < 5; ++i) {
@@ -139,7 +140,7 @@ TEST_CASE("Failures have separate counters for conflicts, unknown outcomes and r
   if (!row.status.ok()) CHECK(figures.node_errors.at(row.status.code()) == 1);
 }
 
-TEST_CASE("Evictions and deleted driver pods add up, including those before a failure") {
+TEST_CASE("Evictions and deleted driver pods are counted, including those before a failure") {
   Observed observed;
   observed.After(NodePlan{.node = "n1"}, {.evictions_accepted = 3, .evictions_refused = 1});
   const MetricsSnapshot figures = observed.After(
@@ -149,7 +150,7 @@ TEST_CASE("Evictions and deleted driver pods add up, including those before a fa
   CHECK(figures.driver_pods_deleted == 1);
 }
 
-TEST_CASE("The wait reasons of nodes are counted from plans with all gates, and from plans with the changed ones") {
+TEST_CASE("Nodes are counted by wait reason, from plans with all gates and from plans with changed gates") {
   Observed observed;
   const Plan all{.gates = {Waits("n1", GateReason::kMaxParallel), Waits("n2", GateReason::kMaxParallel)}};
   CHECK(observed.After(all).blocked == std::map<GateReason, int>{{GateReason::kMaxParallel, 2}});
@@ -162,7 +163,7 @@ TEST_CASE("The wait reasons of nodes are counted from plans with all gates, and 
   CHECK(observed.After(Plan{}).blocked.at(GateReason::kMaxParallel) == 0);
 }
 
-TEST_CASE("Findings are counted as in the last plan, and ended findings as zero") {
+TEST_CASE("Findings are counted from the last plan, and ended findings count as zero") {
   Observed observed;
   const Finding cordon{.code = FindingCode::kForeignCordon, .node = "n1"};
   observed.After({.findings = {cordon, cordon, {.code = FindingCode::kLedger}}});
@@ -170,13 +171,13 @@ TEST_CASE("Findings are counted as in the last plan, and ended findings as zero"
         std::map<FindingCode, int>{{FindingCode::kForeignCordon, 1}, {FindingCode::kLedger, 0}});
 }
 
-TEST_CASE("Findings about the configuration come from the last pass that planned, and add to its plan's findings") {
+TEST_CASE("Findings about the configuration come from the last successful pass, and are added to those in its plan") {
   Observed observed;
   const Finding nothing{.code = FindingCode::kNothingIsEvicted};
   const Finding ledger{.code = FindingCode::kLedger};
   observed.After({.findings = {ledger}});
   observed.observer.OnPassEnded({.configuration = {nothing}});
-  observed.After({.findings = {ledger}});  // the next one, which has not ended yet
+  observed.After({.findings = {ledger}});  // the next pass, which has not ended yet
   const std::map<FindingCode, int> both = {{FindingCode::kLedger, 1}, {FindingCode::kNothingIsEvicted, 1}};
   CHECK(observed.observer.Snapshot().findings == both);
   observed.observer.OnPassEnded({.status = absl::UnavailableError("away")});
@@ -186,7 +187,7 @@ TEST_CASE("Findings about the configuration come from the last pass that planned
         std::map<FindingCode, int>{{FindingCode::kLedger, 1}, {FindingCode::kNothingIsEvicted, 0}});
 }
 
-TEST_CASE("A pass that fails is counted and timed, and a clock that is turned back adds nothing") {
+TEST_CASE("A failed pass is counted and timed, and a clock that is set back adds no time") {
   Observed observed;
   const absl::Time now = observed.clock->Now();
   observed.observer.OnPassEnded({.began = now, .ended = now + absl::Milliseconds(1500), .auto_upgrade = true});
@@ -198,7 +199,7 @@ TEST_CASE("A pass that fails is counted and timed, and a clock that is turned ba
   CHECK_FALSE(figures.auto_upgrade);
 }
 
-TEST_CASE("Metrics may be read while nodes are applied") {
+TEST_CASE("Metrics may be read while the plans of nodes are applied") {
   Observed observed;
   const NodePlan plan{.node = "n1", .from = UpgradeState::kDrainRequired, .path = {UpgradeState::kPodRestartRequired}};
   std::vector<std::thread> threads;
@@ -227,7 +228,7 @@ TEST_CASE("A group of observers forwards everything to each of them, and skips n
   }
 }
 
-/// A rollout over six nodes, by lists or from a cache, observed from its first pass.
+/// A rollout over six nodes with lists or a cache, observed from its first pass.
 struct Rollout {
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
   std::shared_ptr<FakeCluster> cluster = std::make_shared<FakeCluster>(clock);
@@ -257,7 +258,7 @@ struct Rollout {
     REQUIRE(engine->Reconcile({}, policy).ok());
     return metrics->Snapshot();
   }
-  /// Returns the number of waiting nodes by reason, as the engine itself reports it for all nodes.
+  /// Returns the number of waiting nodes by reason, according to the engine's complete report.
   std::map<GateReason, int> Blocked() const {
     std::map<GateReason, int> blocked;
     for (const NodeGate& gate : engine->Everything().gates) ++blocked[gate.gate.reason];
@@ -265,7 +266,7 @@ struct Rollout {
   }
 };
 
-TEST_CASE("In a whole rollout the metrics match the engine, by lists and from a cache") {
+TEST_CASE("During a whole rollout the metrics match the engine, with lists and with a cache") {
   const bool cached = GENERATE(false, true);
   CAPTURE(cached);
   Rollout rollout(cached);
@@ -292,7 +293,7 @@ TEST_CASE("In a whole rollout the metrics match the engine, by lists and from a 
   CHECK(figures.auto_upgrade);
 }
 
-TEST_CASE("A pass that fails keeps the metrics of the last one, and counts an error") {
+TEST_CASE("A failed pass keeps the metrics of the previous pass, and counts an error") {
   Rollout rollout(/*cached=*/false);
   rollout.Pass();
   rollout.policy.max_parallel = -1;

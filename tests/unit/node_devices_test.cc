@@ -25,7 +25,7 @@ using testing::Fleet;
 
 const std::string kDriver = "gpu.nvidia.com";
 
-// Two nodes with devices, a pod with a claim on the first of them, and a rule for each.
+// Two nodes with devices, and a pod with a claim on the first node.
 struct World {
   explicit World(const DeviceOptions& devices = {})
       : cluster(std::make_shared<FakeCluster>(clock, FakeClusterOptions{.devices = devices, .watches_follow = false})) {
@@ -48,7 +48,7 @@ struct World {
                                                                      .pool = node,
                                                                      .key = key}});
     REQUIRE(rule.ok());
-    // The controller of device taints has written to it since.
+    // The device taint controller has updated the rule since.
     for (const DeviceTaintRule& stored : cluster->device_taint_rules()) {
       if (stored.uid == rule->uid) return stored;
     }
@@ -73,7 +73,7 @@ struct World {
   SnapshotBuilder builder{Gpu(), cluster, Options(), /*requestor=*/std::nullopt, &log};
 };
 
-TEST_CASE("A view has the rules, claims and slices of its node") {
+TEST_CASE("A view contains the rules, claims, and slices of its node") {
   World world;
   const DeviceTaintRule rule = world.Taint(world.fleet.node_names[0], "k");
   const ClusterSnapshot snapshot = world.Read();
@@ -92,7 +92,7 @@ TEST_CASE("A view has the rules, claims and slices of its node") {
   CHECK(snapshot.nodes[1]->devices->slices.size() == 1);
 }
 
-TEST_CASE("No objects of DRA are read unless the options name drivers") {
+TEST_CASE("No DRA objects are read unless the options name drivers") {
   World world;
   SnapshotOptions options = world.Options();
   options.devices.clear();
@@ -107,7 +107,7 @@ TEST_CASE("No objects of DRA are read unless the options name drivers") {
   }
 }
 
-TEST_CASE("A-1: a cluster without device taint rules differs from one that does not respond") {
+TEST_CASE("A-1: a cluster without device taint rules is distinguished from a cluster that does not respond") {
   World without(DeviceOptions{.served = DeviceOptions::Served::kClaims});
   const ClusterSnapshot none = without.Read();
   REQUIRE(none.nodes[0]->devices);
@@ -131,7 +131,7 @@ TEST_CASE("A-1: a cluster without device taint rules differs from one that does 
   CHECK(broken.Read().nodes[0]->devices);
 }
 
-TEST_CASE("A-4: a node on which only a rule of ours is left is managed by the operator") {
+TEST_CASE("A-4: a node with nothing left but a rule of ours is still managed") {
   World world;
   REQUIRE(world.cluster->RemoveDaemonSet(world.fleet.ns, world.fleet.daemon_set));
   for (const char* name : {"ours", "others"}) world.cluster->AddNode(testing::NodeBuilder(name).Build());
@@ -143,7 +143,7 @@ TEST_CASE("A-4: a node on which only a rule of ours is left is managed by the op
   CHECK(managed == std::vector<std::string>{"ours"});
 }
 
-TEST_CASE("Calls about rules are remembered until the node has no rule of ours and is not being upgraded") {
+TEST_CASE("Calls for rules are remembered as long as the node has a rule of ours or is being upgraded") {
   World world;
   const DeviceTaintRule rule = world.Taint(world.fleet.node_names[0], Gpu().KeyPrefix());
   const std::string uid = rule.node_uid;
@@ -157,7 +157,7 @@ TEST_CASE("Calls about rules are remembered until the node has no rule of ours a
 
 // ----- holders of devices
 
-// W35. Returns the names of the pods that use the driver, and of those whose claims have not been read.
+// W35. Returns the names of the pods that use the driver, and the names and claims of the pods with unread claims.
 std::pair<std::set<std::string>, std::set<std::string>> HoldersOn(World& world) {
   ClusterSnapshot snapshot = world.Read();
   world.builder.ReadPods({}, {world.fleet.node_names[0]}, snapshot);
@@ -184,7 +184,7 @@ TEST_CASE("As long as claims cannot be read, a pod with a claim may use the driv
   CHECK(HoldersOn(world) == std::pair(Names{"train"}, Names{}));
 }
 
-TEST_CASE("A pod on the node whose claim was read before its allocation may use the driver") {
+TEST_CASE("A pod whose claim was read before the claim was allocated may use the driver") {
   World world;
   Pod pod = testing::PodBuilder("team-a", "next").OnNode(world.fleet.node_names[0]).Build();
   pod.resource_claims = {"later"};
@@ -204,7 +204,7 @@ std::shared_ptr<WatchCache> CacheOf(World& world, std::vector<std::string> devic
        .clock = world.clock});
 }
 
-TEST_CASE("A cache follows the devices of nodes, and names the nodes that have changed") {
+TEST_CASE("A cache follows the devices of nodes, and reports the nodes that have changed") {
   World world;
   const std::shared_ptr<WatchCache> cache = CacheOf(world, {kDriver});
   CHECK(absl::IsUnavailable(cache->Devices(0, world.fleet.node_names[0]).status()));
@@ -247,7 +247,7 @@ TEST_CASE("A cache of a cluster without device taint rules is synced, and report
   CHECK(devices.claims.size() == 1);
 }
 
-TEST_CASE("A cluster that lacks an operation of DRA cannot be watched for it") {
+TEST_CASE("A cluster without the DRA operations cannot be watched for DRA objects") {
   World world;
   world.cluster->SetSupported(Operation::kWatchResourceSlices, false);
   const SnapshotOptions options = world.Options();

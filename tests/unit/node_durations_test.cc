@@ -1,4 +1,4 @@
-// Tests how long nodes take, by outcome.
+// Tests the measured durations of nodes, by outcome.
 #include "ledger/node_durations.h"
 
 #include "support/catch.h"
@@ -9,7 +9,7 @@ namespace {
 
 using internal::NodeDurations;
 
-// Starts a node, and returns the measured durations. Each step is a state and the minute at which the node reaches it.
+// Starts a node, and returns the measured durations. Each step is a state and the minute at which the node enters it.
 // `last_uid` is the UID of the node in the last step.
 std::vector<absl::Duration> Took(const std::vector<std::pair<const char*, int>>& steps,
                                  const std::string& last_uid = "n1-uid") {
@@ -18,7 +18,7 @@ std::vector<absl::Duration> Took(const std::vector<std::pair<const char*, int>>&
   for (const auto& [state, minutes] : steps) {
     NodeUnderTest node(state);
     if (minutes == steps.back().second) node.view.node.uid = last_uid;
-    // The pass ends an hour after the answer.
+    // The pass ends an hour after the response.
     const absl::Time answered = kNow + absl::Minutes(minutes);
     const NodeOutcome outcome{
         .node = "n1", .patched_at = answered, .node_after = std::make_shared<const Node>(node.view.node)};
@@ -30,11 +30,11 @@ std::vector<absl::Duration> Took(const std::vector<std::pair<const char*, int>>&
 TEST_CASE("The duration of a node is measured from its start to its end") {
   CHECK(Took({{"drain-required", 0}, {"pod-restart-required", 3}, {"upgrade-done", 5}}) ==
         std::vector{absl::Minutes(5)});
-  // Another node with the same name has the driver from the beginning.
+  // The last step is another node of the same name, which had the driver from the beginning.
   CHECK(Took({{"drain-required", 0}, {"upgrade-done", 5}}, "another-uid").empty());
 }
 
-TEST_CASE("A node that has failed has no duration, whether its patch was answered or not") {
+TEST_CASE("A failed node has no duration, whether or not the response to its patch was received") {
   NodeDurations durations;
   const auto note = [&](const char* state, int minutes) {
     const NodeOutcome outcome{.node = "n1",

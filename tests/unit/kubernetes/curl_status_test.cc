@@ -26,7 +26,7 @@ TEST_CASE("A message of libcurl is not repeated, because it may contain text fro
   }
 }
 
-TEST_CASE("A failure before the request proves that it was not sent", "[curl_status]") {
+TEST_CASE("A failure before the request is sent proves that it was not sent", "[curl_status]") {
   for (bool sent : {false, true}) {
     const CurlFailure failure{.code = CURLE_RECV_ERROR, .words = "Recv failure: reset", .sent = sent};
     const absl::Status status = StatusOfCurlFailure("GET x", failure, "");
@@ -35,7 +35,7 @@ TEST_CASE("A failure before the request proves that it was not sent", "[curl_sta
   }
 }
 
-TEST_CASE("A TLS peer that disconnects differs from a peer that refuses", "[curl_status]") {
+TEST_CASE("A TLS peer that disconnects is reported differently from a peer that refuses", "[curl_status]") {
   const auto code_of = [](std::string_view words) {
     return StatusOfCurlFailure("GET x", {.code = CURLE_SSL_CONNECT_ERROR, .words = words}, "").code();
   };

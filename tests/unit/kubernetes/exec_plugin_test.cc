@@ -64,7 +64,7 @@ TEST_CASE("A plugin returns a token and an optional expiry time", "[exec_plugin]
   CHECK(timed->expires == absl::FromUnixSeconds(1767225600));
 }
 
-TEST_CASE("Invalid output of a plugin is refused without repeating it", "[exec_plugin]") {
+TEST_CASE("Invalid output of a plugin is refused, and the error does not repeat it", "[exec_plugin]") {
   for (const std::string& text :
        {std::string("t0ken"), std::string(R"({"kind":"t0ken"})"), std::string("[]"), std::string(),
         std::string(R"({"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1beta1",)"
@@ -79,12 +79,13 @@ TEST_CASE("Invalid output of a plugin is refused without repeating it", "[exec_p
   }
 }
 
-TEST_CASE("A plugin receives the exec information, and has no terminal and no open file of ours", "[exec_plugin]") {
+TEST_CASE("A plugin receives the exec information, and inherits neither a terminal nor our open files",
+          "[exec_plugin]") {
   const absl::StatusOr<std::string> output = RunProgram(
       {.command = {"/bin/sh", "-c", R"(read line && exit 3; ls /proc/self/fd | tr '\n' ' '; echo "$GREETING")"},
        .environment = {"GREETING=hello"}});
   REQUIRE(output.ok());
-  // The fourth is the directory that `ls` itself reads.
+  // Number 3 is the directory that `ls` itself reads.
   CHECK(*output == "0 1 2 3 hello\n");
   ExecPlugin plugin = Script(R"sh(
       case "$KUBERNETES_EXEC_INFO" in
@@ -97,7 +98,7 @@ TEST_CASE("A plugin receives the exec information, and has no terminal and no op
   CHECK(credential->token.Reveal() == "good");
 }
 
-TEST_CASE("A plugin that fails is reported by its command without its output", "[exec_plugin]") {
+TEST_CASE("The error about a failed plugin names its command, but does not contain its output", "[exec_plugin]") {
   struct Row {
     ExecPlugin plugin;
     const char* why;
@@ -134,7 +135,7 @@ bool Eventually(const std::function<bool()>& is_so) {
   return is_so();
 }
 
-TEST_CASE("A plugin that does not exit is killed, with all processes that it has started", "[exec_plugin]") {
+TEST_CASE("A plugin that does not exit is killed together with all processes that it has started", "[exec_plugin]") {
   const TemporaryFolder folder;
   const std::string started = folder.path() + "/started";
   for (const char* script : {"sleep 600 & echo $! > {0}.part; mv {0}.part {0}; wait",
@@ -144,7 +145,7 @@ TEST_CASE("A plugin that does not exit is killed, with all processes that it has
     const auto plugin = [&](const std::string& file) { return Script(fmt::format(fmt::runtime(script), file)); };
     CHECK(Message(RunExecPlugin(plugin(folder.path() + "/other"), absl::Milliseconds(50)).status()) ==
           "credential plugin /bin/sh: still running after 50ms");
-    // The 50 ms may pass before the script has started, while a stop happens exactly when the test requires it.
+    // A timeout of 50 ms may pass before the script has started, but a stop request comes only after that.
     std::filesystem::remove(started);
     std::stop_source stop;
     std::thread stopper([&] {
@@ -176,7 +177,7 @@ TEST_CASE("A token is kept until it expires or is refused", "[exec_plugin]") {
   const auto created = [&](const std::string& expires) {
     return *TokenSource::Create({.server = "https://h", .exec = plugin(expires)}, {}, now);
   };
-  SECTION("indefinitely") {
+  SECTION("without an expiry time, until it is refused") {
     const auto tokens = created("");
     CHECK(tokens->Get(now)->Reveal() == "t1");
     CHECK(tokens->Get(now + std::chrono::hours(100))->Reveal() == "t1");
@@ -184,7 +185,7 @@ TEST_CASE("A token is kept until it expires or is refused", "[exec_plugin]") {
     CHECK(tokens->Get(now)->Reveal() == "t2");
     CHECK_FALSE(tokens->Renew(Secret("t2"), now + std::chrono::milliseconds(500)));
   }
-  SECTION("for an hour") {
+  SECTION("with an expiry time, until then") {
     const std::string hour = absl::FormatTime(absl::RFC3339_sec, absl::Now() + absl::Hours(1), absl::UTCTimeZone());
     const auto tokens = created(fmt::format(R"(,"expirationTimestamp":"{}")", hour));
     CHECK(tokens->Get(now)->Reveal() == "t1");
@@ -193,7 +194,7 @@ TEST_CASE("A token is kept until it expires or is refused", "[exec_plugin]") {
   }
 }
 
-TEST_CASE("If there is no token, a failing plugin fails all calls of a minute and runs once for them",
+TEST_CASE("If there is no token, a failing plugin runs once a minute at most, and all calls meanwhile fail",
           "[exec_plugin]") {
   const TemporaryFolder folder;
   const std::string runs = folder.path() + "/runs";
@@ -210,7 +211,8 @@ TEST_CASE("If there is no token, a failing plugin fails all calls of a minute an
   CHECK(std::filesystem::file_size(runs) == 4);
 }
 
-TEST_CASE("A caller that is asked to stop does not wait for a plugin, and does not blame it", "[exec_plugin]") {
+TEST_CASE("A caller that is asked to stop does not wait for a plugin, and reports that it was cancelled",
+          "[exec_plugin]") {
   const TokenSource::Now now{std::chrono::hours(1000)};
   const auto tokens = *TokenSource::Create({.server = "https://h", .exec = Script("sleep 600")}, {}, now);
   std::stop_source stop;
@@ -220,7 +222,7 @@ TEST_CASE("A caller that is asked to stop does not wait for a plugin, and does n
   CHECK(Message(status) == "credential plugin /bin/sh: stop requested");
 }
 
-TEST_CASE("A kubeconfig's plugin is read only if it is allowed", "[exec_plugin]") {
+TEST_CASE("The plugin in a kubeconfig is read only if plugins are allowed", "[exec_plugin]") {
   const std::string document = KubeConfigWith(
       "{apiVersion: client.authentication.k8s.io/v1, command: ./bin/login, args: [-a, 'b c'], "
       "env: [{name: X, value: y}], interactiveMode: Never}");

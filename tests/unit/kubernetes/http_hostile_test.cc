@@ -1,4 +1,4 @@
-// Tests servers that break off, send nonsense, or never stop sending.
+// Tests servers that close connections early, send garbage, or never stop sending.
 #include <fmt/format.h>
 
 #include "driverupgrade/kubernetes/http_transport.h"
@@ -13,7 +13,7 @@ using namespace testing_support;  // NOLINT: the test's own helpers.
 
 constexpr char kChunked[] = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
 
-TEST_CASE("A broken or malformed answer is an error, not half an answer", "[http_hostile]") {
+TEST_CASE("A broken or malformed response is an error, not a partial response", "[http_hostile]") {
   struct Row {
     const char *path, *bytes, *message;
   };
@@ -88,7 +88,7 @@ TEST_CASE("Headers over the limit are refused", "[http_hostile]") {
   CHECK(transport->Send({}, Get("/fits")).ok());
 }
 
-TEST_CASE("A server that announces an answer indefinitely blocks no caller beyond the deadline", "[http_hostile]") {
+TEST_CASE("A server that sends interim responses forever blocks no caller beyond the deadline", "[http_hostile]") {
   LoopbackServer server([](Connection& connection, const std::string& request) {
     if (request.starts_with("GET /fits")) return connection.Answer(200, "{}");
     while (connection.Write("HTTP/1.1 100 Continue\r\n\r\n")) {
@@ -114,7 +114,7 @@ TEST_CASE("A server that announces an answer indefinitely blocks no caller beyon
 
 // cpprestsdk treats the interim response as the final one. The bytes after it must not become the response to another
 // request.
-TEST_CASE("An interim answer is skipped or an error, and mixes up no answers", "[http_hostile]") {
+TEST_CASE("An interim response is skipped or an error, and does not mix up later responses", "[http_hostile]") {
   LoopbackServer server([](Connection& connection, const std::string& request) {
     if (request.starts_with("GET /interim")) connection.Write("HTTP/1.1 102 Processing\r\n\r\n");
     return connection.Answer(200, request.substr(4, request.find(' ', 4) - 4));
@@ -131,7 +131,7 @@ TEST_CASE("An interim answer is skipped or an error, and mixes up no answers", "
   for (int i = 0; i < 3; ++i) CHECK(transport->Send(Patiently(), Get("/after"))->body == "/after");
 }
 
-TEST_CASE("If a server never starts to talk, the request was not sent", "[http_hostile]") {
+TEST_CASE("If a server never starts the TLS handshake, the request counts as not sent", "[http_hostile]") {
   LoopbackServer mute([](Connection& connection, const std::string&) {
     connection.WaitForClose();
     return false;

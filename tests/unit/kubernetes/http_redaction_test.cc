@@ -1,5 +1,5 @@
-// The server echoes one of our credentials. No text that leaves the transport may contain it, nor any text derived from
-// such a text.
+// The server echoes one of our credentials. Neither a text that leaves the transport nor any text derived from it may
+// contain the credential.
 #include <fmt/format.h>
 
 #include <functional>
@@ -42,7 +42,7 @@ class IgnoringSink final : public WatchSink<Node> {
   bool OnBookmark(std::string_view) override { return true; }
 };
 
-TEST_CASE("A server that echoes the token does not get it into an error", "[http_redaction]") {
+TEST_CASE("A token that the server echoes does not appear in an error", "[http_redaction]") {
   struct Row {
     const char* name;
     std::function<bool(Connection&, const std::string& authorization)> answer;
@@ -100,7 +100,7 @@ TEST_CASE("The text around a redacted token is kept", "[http_redaction]") {
   CHECK(RetryAfter(status) == absl::Seconds(3));
 }
 
-TEST_CASE("A token is in no header that is passed on", "[http_redaction]") {
+TEST_CASE("A token does not appear in any header that is passed on", "[http_redaction]") {
   LoopbackServer server([](Connection& connection, const std::string& request) {
     const std::string header = fmt::format("Warning: 299 - \"{}\"\r\n", AuthorizationIn(request));
     return connection.Answer(request.starts_with("GET /good") ? 200 : 429, "x\n", header);
@@ -119,11 +119,11 @@ TEST_CASE("A token is in no header that is passed on", "[http_redaction]") {
   CHECK(sink.warning == struck);
 }
 
-TEST_CASE("A token is in no line of a watch, and therefore in none of its errors", "[http_redaction]") {
+TEST_CASE("A token does not appear in the lines of a watch, and therefore not in its errors", "[http_redaction]") {
   LoopbackServer server([](Connection& connection, const std::string& request) {
     const std::string line =
         fmt::format(R"({{"type":"ERROR","object":{}}})", FailureBody(500, "lost " + AuthorizationIn(request)));
-    // In two pieces, of which the second starts in the middle of the token.
+    // The token is split between two chunks.
     const std::size_t middle = line.find(kToken) + 5;
     connection.Write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
     connection.WriteChunk(line.substr(0, middle));
@@ -180,7 +180,7 @@ TEST_CASE("A token is recognized in every spelling that a server may use", "[htt
   CHECK(StruckFrom(token, R"("a+b/c=\"d\\e<f>&g")") == R"("[redacted]")");
   CHECK(StruckFrom(token, R"("a+b/c=\"d\\e\u003cf\u003e\u0026g")") == R"("[redacted]")");
   CHECK(StruckFrom(token, R"("a+b\/c=\"d\\e<f>&g")") == R"("[redacted]")");
-  // In Base64, characters that also depend on the surrounding text may stay.
+  // In Base64, the characters at both ends also depend on the surrounding text, and may stay.
   for (const char* before : {"", "u:", "Bearer ", "user:"}) {
     const std::string text = before + token + " and";
     for (const std::string& encoded : {absl::Base64Escape(text), absl::WebSafeBase64Escape(text)}) {
@@ -199,10 +199,10 @@ TEST_CASE("A token that could be a word is redacted only if it is used as a toke
   CHECK(StruckFrom("", "nothing is secret") == "nothing is secret");
 }
 
-TEST_CASE("The eight tokens that were sent last are known, the longest first", "[http_redaction]") {
+TEST_CASE("The last eight tokens that were sent are redacted, the longest first", "[http_redaction]") {
   Redactor redactor{Secret()};
   for (int i = 0; i < 9; ++i) redactor.Remember(Secret(fmt::format("token-number-{}", i)));
-  redactor.Remember(Secret("token-number-1"));  // Again: it is the newest now.
+  redactor.Remember(Secret("token-number-1"));  // Remembered again, so it is now the newest.
   redactor.Remember(Secret("token-number-1-and-more"));
   std::string text = "token-number-0 token-number-1 token-number-2 token-number-3 token-number-1-and-more";
   redactor.Strike(text);
@@ -222,7 +222,7 @@ TEST_CASE("The lines of a client key are redacted, however they are joined", "[h
   }
 }
 
-TEST_CASE("A status keeps its code and its mark when a secret is redacted from it", "[http_redaction]") {
+TEST_CASE("A status keeps its code and its not-sent mark when a secret is redacted from it", "[http_redaction]") {
   Redactor redactor{Secret()};
   redactor.Remember(Secret(kToken));
   const absl::Status struck = redactor.Strike(MarkRequestNotSent(absl::UnavailableError(fmt::format("x {}", kToken))));

@@ -1,4 +1,4 @@
-// TLS and tokens of an HttpTransport.
+// Tests TLS and tokens of an HttpTransport.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -32,7 +32,7 @@ Identity ServerIdentity(const std::string& names = kLocal) {
   return MakeIdentity({.common_name = "server", .alternative_names = names}, &Authority());
 }
 
-TEST_CASE("A server that the cluster's authority vouches for is accepted", "[http_security]") {
+TEST_CASE("A server whose certificate is signed by the cluster's authority is accepted", "[http_security]") {
   LoopbackServer server(AnswerOk, TlsServerOptions{.identity = ServerIdentity()});
   const Identity other = MakeIdentity({.common_name = "old CA", .is_authority = true});
   // A bundle of several authorities, as during a rotation.
@@ -42,7 +42,7 @@ TEST_CASE("A server that the cluster's authority vouches for is accepted", "[htt
   CHECK_THAT(WithSpaces(server.requests()[0]), Catch::Contains("Authorization: Bearer t0ken"));
 }
 
-TEST_CASE("If a server cannot be verified, it receives no request", "[http_security]") {
+TEST_CASE("A server receives requests only if it can be verified", "[http_security]") {
   struct Row {
     const char* name;
     Identity identity;
@@ -119,7 +119,7 @@ TEST_CASE("tls-server-name replaces the name to verify", "[http_security]") {
   CHECK(insecure->Send(Patiently(), Get("/")).ok());
 }
 
-TEST_CASE("A peer that speaks old TLS, or none, is refused", "[http_security]") {
+TEST_CASE("A peer that uses an old TLS version, or no TLS, is refused", "[http_security]") {
   LoopbackServer old(AnswerOk, TlsServerOptions{.identity = ServerIdentity(), .version_max = TLS1_1_VERSION});
   LoopbackServer plain(AnswerOk);
   const std::string plain_as_https = fmt::format("https://127.0.0.1:{}", plain.port());
@@ -138,7 +138,7 @@ TEST_CASE("A peer that speaks old TLS, or none, is refused", "[http_security]") 
   CHECK(plain.requests().empty());
 }
 
-TEST_CASE("A client certificate is sent, and its refusal is reported", "[http_security]") {
+TEST_CASE("A client certificate is sent, and an error reports if it is refused", "[http_security]") {
   const Identity client = MakeIdentity({.common_name = "operator"}, &Authority());
   const Identity stranger = MakeIdentity({.common_name = "stranger"});
   for (int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
@@ -187,7 +187,8 @@ TEST_CASE("Credentials that do not match are refused when the transport is creat
   }
 }
 
-TEST_CASE("A token file is read again, and a bad one keeps the last good token", "[http_security]") {
+TEST_CASE("A token file is read again, and if its content is invalid, the last valid token stays in use",
+          "[http_security]") {
   const TemporaryFile file("first\n");
   using Seconds = std::chrono::seconds;
   TokenSource::Now now{Seconds(1000)};
@@ -214,8 +215,9 @@ TEST_CASE("A token file is read again, and a bad one keeps the last good token",
   CHECK_FALSE(source->Renew(Secret("fourth"), now + Seconds(10)));
 }
 
-TEST_CASE("By default a token file is read again within a minute, together with its current links", "[http_security]") {
-  // Like the kubelet, which renews a token after 80 % of its lifetime, and never in the file itself.
+TEST_CASE("By default a token file is read again within a minute, through its current symbolic links",
+          "[http_security]") {
+  // The kubelet renews a token after 80 % of its lifetime, and replaces a link instead of writing to the file.
   const TemporaryFile first("first");
   const TemporaryFile second("second");
   const std::filesystem::path link = first.path() + ".link";
@@ -229,7 +231,8 @@ TEST_CASE("By default a token file is read again within a minute, together with 
   std::filesystem::remove(link);
 }
 
-TEST_CASE("A transport switches to the new token by age, before the server refuses the old one", "[http_security]") {
+TEST_CASE("A transport switches to the new token because of its age, before the server refuses the old one",
+          "[http_security]") {
   const TemporaryFile file("old-token");
   std::atomic<int> refused = 0;
   LoopbackServer server([&](Connection& connection, const std::string& request) {
@@ -257,7 +260,7 @@ TEST_CASE("A token that would inject a header is refused", "[http_security]") {
   }
 }
 
-TEST_CASE("After a refusal the token is read again, and the request is repeated once with the new one",
+TEST_CASE("After a refusal the token is read again, and the request is repeated once with the new token",
           "[http_security]") {
   const TemporaryFile file("old-token");
   LoopbackServer server([](Connection& connection, const std::string& request) {
@@ -289,7 +292,7 @@ TEST_CASE("After a refusal the token is read again, and the request is repeated 
   }
 }
 
-TEST_CASE("The token is in no error", "[http_security]") {
+TEST_CASE("No error contains the token", "[http_security]") {
   LoopbackServer broken([](Connection& connection, const std::string& request) {
     connection.Write(request);  // Echoes the request.
     return false;
@@ -304,9 +307,9 @@ TEST_CASE("The token is in no error", "[http_security]") {
   }
 }
 
-// The library's own cancellation crashed here after 100 to 424 cancels.
-TEST_CASE("Busy TLS bodies can be cancelled again and again", "[http_security]") {
-  setenv("SSL_CERT_FILE", "/dev/null", 1);  // The library reads the system's authorities for every connection.
+// The cancellation of cpprestsdk crashed here after 100 to 424 cancelled calls.
+TEST_CASE("TLS response bodies can be cancelled repeatedly while data arrives", "[http_security]") {
+  setenv("SSL_CERT_FILE", "/dev/null", 1);  // cpprestsdk reads the system's authorities for every connection.
   Event busy;
   LoopbackServer server(
       [&](Connection& connection, const std::string&) {
@@ -320,7 +323,7 @@ TEST_CASE("Busy TLS bodies can be cancelled again and again", "[http_security]")
       TlsServerOptions{.identity = ServerIdentity()});
   const auto transport = MakeTransport({.server = server.url(), .ca_pem = Authority().certificate},
                                        {.body_size_max = std::size_t{1} << 30});
-  const char* const rounds = std::getenv("DRIVERUPGRADE_CANCEL_ROUNDS");  // For longer runs by hand.
+  const char* const rounds = std::getenv("DRIVERUPGRADE_CANCEL_ROUNDS");  // For longer manual runs.
   const int count = rounds == nullptr ? 12 : std::atoi(rounds);
   std::atomic<int> cancelled{0};
   std::vector<std::thread> threads;
@@ -329,7 +332,7 @@ TEST_CASE("Busy TLS bodies can be cancelled again and again", "[http_security]")
       for (int j = 0; j < count; ++j) {
         std::stop_source stop;
         std::thread stopper([&] {
-          if (j == 0) busy.Wait();  // How many bodies are busy depends on the machine, but some must be.
+          if (j == 0) busy.Wait();  // At least one body must be arriving. How many are depends on the machine.
           std::this_thread::sleep_for(std::chrono::milliseconds(1 + (i * 17 + j * 31) % 100));
           stop.request_stop();
         });

@@ -1,4 +1,4 @@
-// HttpTransport::Stream.
+// Tests HttpTransport::Stream.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -17,7 +17,7 @@ using namespace testing_support;  // NOLINT: the test's own helpers.
 
 constexpr char kChunked[] = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
 
-// Writes the given chunks, and then either the last chunk or nothing, breaking off.
+// Writes the given chunks, and then either the final chunk or, if `end` is false, closes the connection.
 LoopbackServer::Handler Chunks(std::vector<std::string> chunks, bool end = true) {
   return [chunks = std::move(chunks), end](Connection& connection, const std::string&) {
     connection.Write(kChunked);
@@ -38,7 +38,7 @@ TEST_CASE("Lines of a stream are complete and in order", "[http_stream]") {
   CHECK(sink.lines == std::vector<std::string>{"ab", "c", "d", "ef", "g"});
 }
 
-TEST_CASE("An error status is the answer, and the sink gets nothing", "[http_stream]") {
+TEST_CASE("An error status is returned as the response, and the sink receives nothing", "[http_stream]") {
   LoopbackServer server([](Connection& connection, const std::string& request) {
     if (request.starts_with("GET /long")) return connection.Answer(500, std::string(2000, 'x'));
     return connection.Answer(410, "{\"reason\":\n\"Expired\"}", "Retry-After: 1\r\n");
@@ -55,7 +55,7 @@ TEST_CASE("An error status is the answer, and the sink gets nothing", "[http_str
   CHECK(sink.lines.empty());
 }
 
-TEST_CASE("A stream that is cut is an error after its complete lines", "[http_stream]") {
+TEST_CASE("A stream that is cut off returns an error after its complete lines", "[http_stream]") {
   LoopbackServer server(Chunks({"a\nb\nc"}, false));
   const auto transport = MakeTransport({.server = server.url()});
   Lines sink;
@@ -101,7 +101,7 @@ TEST_CASE("A line over the limit is refused", "[http_stream]") {
   CHECK(sink.lines == std::vector<std::string>{"short"});
 }
 
-TEST_CASE("A silent stream ends on stop, at its deadline, or because it is dead", "[http_stream]") {
+TEST_CASE("A silent stream ends on a stop request, at its deadline, or after the idle timeout", "[http_stream]") {
   LoopbackServer server([](Connection& connection, const std::string& request) {
     if (!request.starts_with("GET /headless")) {
       connection.Write(kChunked);
@@ -111,7 +111,7 @@ TEST_CASE("A silent stream ends on stop, at its deadline, or because it is dead"
     return false;
   });
   Lines sink;
-  SECTION("stop, from the sink itself or from elsewhere") {
+  SECTION("stop request from the sink or from another thread") {
     const auto transport = MakeTransport({.server = server.url()});
     std::stop_source stop;
     Lines stopping([&](std::string_view) { return stop.request_stop(); });
@@ -141,21 +141,21 @@ TEST_CASE("A silent stream ends on stop, at its deadline, or because it is dead"
     }));
     CHECK(sink.lines == std::vector<std::string>{"a"});
   }
-  SECTION("silence") {
+  SECTION("idle timeout") {
     const auto transport = MakeTransport({.server = server.url()}, {.stream_idle_timeout = absl::Milliseconds(100)});
     const absl::Status status = transport->Stream({}, Get("/w"), sink).status();
     CHECK(status.code() == absl::StatusCode::kUnavailable);
     CHECK_THAT(Message(status), Catch::EndsWith(": nothing came for 100ms"));
   }
-  SECTION("no head") {
+  SECTION("no response headers") {
     const auto transport = MakeTransport({.server = server.url()}, {.request_timeout = absl::Milliseconds(100)});
     CHECK(transport->Stream({}, Get("/headless"), sink).status().code() == absl::StatusCode::kDeadlineExceeded);
     CHECK(sink.statuses.empty());
   }
 }
 
-// Waits until the server stops writing. On a busy machine this may return too early: then a defect goes unnoticed, but
-// a sound transport never fails.
+// Waits until the server stops writing. On a busy machine this may return too early, which can hide a defect, but never
+// fails a correct transport.
 int WrittenInTheEnd(const std::atomic<int>& written) {
   int seen = 0;
   do {
@@ -191,7 +191,8 @@ TEST_CASE("A slow sink blocks only its own stream", "[http_stream]") {
   REQUIRE(head.ok());
   CHECK(sink.lines.size() == kChunkCount);
   CHECK(written_while_blocked > 0);
-  CHECK(written_while_blocked < kChunkCount / 2);  // The rest waited in the server: sockets hold a few MB.
+  CHECK(written_while_blocked <
+        kChunkCount / 2);  // The rest had to wait in the server, because sockets buffer only a few MB.
 }
 
 TEST_CASE("Many streams run in parallel", "[http_stream]") {

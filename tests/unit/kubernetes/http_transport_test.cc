@@ -22,8 +22,8 @@ bool AnswerOk(Connection& connection, const std::string&) { return connection.An
 
 absl::Duration Elapsed(steady_clock::time_point since) { return absl::FromChrono(steady_clock::now() - since); }
 
-// A backend may return a connection to its pool only after the response, so the next request may come too early for
-// reuse.
+// Returns true once a request reuses a connection. A backend may return a connection to its pool after the response, so
+// the next request may come too early.
 bool UsesConnectionAgain(HttpTransport& transport, const LoopbackServer& server) {
   for (int i = 0; i < 1000; ++i) {
     const int before = server.connections();
@@ -33,7 +33,7 @@ bool UsesConnectionAgain(HttpTransport& transport, const LoopbackServer& server)
   return false;
 }
 
-TEST_CASE("A request target is encoded once, and only if it can be", "[http_transport]") {
+TEST_CASE("A request target is encoded once, and invalid targets are refused", "[http_transport]") {
   CHECK(*EncodeRequestTarget(Get("/api/v1/nodes")) == "/api/v1/nodes");
   CHECK(*EncodeRequestTarget({.path = "/p", .query = {{"a b", "x=1,y!=(2)"}, {"l", ""}, {"u", "\xc3\xa9~"}}}) ==
         "/p?a%20b=x%3D1%2Cy%21%3D%282%29&l=&u=%C3%A9~");
@@ -54,7 +54,7 @@ TEST_CASE("Header names are compared without regard to case", "[http_transport]"
   CHECK_FALSE(response.Header("Retry").has_value());
 }
 
-TEST_CASE("The mark of an unsent request survives copies and is on errors only", "[http_transport]") {
+TEST_CASE("The mark of an unsent request survives copies, and is only set on errors", "[http_transport]") {
   const absl::Status marked = MarkRequestNotSent(absl::UnavailableError("x"));
   const absl::Status copy = marked;
   CHECK(RequestWasNotSent(copy));
@@ -62,7 +62,7 @@ TEST_CASE("The mark of an unsent request survives copies and is on errors only",
   CHECK_FALSE(RequestWasNotSent(MarkRequestNotSent(absl::OkStatus())));
 }
 
-TEST_CASE("Lines are complete however they were cut", "[http_transport]") {
+TEST_CASE("Lines are complete regardless of how the input was split", "[http_transport]") {
   const std::string text = "one\n\r\ntwo\r\n\nthree and a long tail\nrest";
   for (std::size_t size = 1; size <= text.size(); ++size) {
     Lines sink;
@@ -78,7 +78,7 @@ TEST_CASE("Lines are complete however they were cut", "[http_transport]") {
   CHECK(sink.lines.empty());
 }
 
-TEST_CASE("The request that is sent equals the call", "[http_transport]") {
+TEST_CASE("The request that is sent matches the call", "[http_transport]") {
   LoopbackServer server(AnswerOk);
   const auto transport = MakeTransport({.server = server.url() + "/prefix/", .token = Secret("t0ken")});
   const absl::StatusOr<HttpResponse> response =
@@ -149,7 +149,7 @@ TEST_CASE("A redirect is returned, and the token is not sent elsewhere", "[http_
 
 TEST_CASE("A silent server is abandoned at the deadline", "[http_transport]") {
   LoopbackServer server([](Connection& connection, const std::string& request) {
-    // Bytes that keep coming do not extend the deadline.
+    // A steady trickle of bytes does not extend the deadline.
     if (request.starts_with("GET /drip")) {
       connection.Write("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n");
       while (connection.Write("x")) std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -160,14 +160,14 @@ TEST_CASE("A silent server is abandoned at the deadline", "[http_transport]") {
   for (const char* path : {"/silent", "/drip"}) {
     for (const bool by_context : {true, false}) {
       INFO(path << (by_context ? ", the caller's deadline" : ", the transport's own"));
-      // Only a request that the server has received shows how a silent server is handled.
+      // An attempt counts only if the server has received the request.
       CHECK(WithEnoughTime([&](absl::Duration time) {
         const auto transport =
             MakeTransport({.server = server.url()}, {.request_timeout = by_context ? kPatience : time});
         const std::string target = fmt::format("{}/{}/{}", path, by_context, absl::ToInt64Milliseconds(time));
         const auto begin = steady_clock::now();
         const absl::Status status = transport->Send(by_context ? Within(time) : CallContext{}, Get(target)).status();
-        // The caller measures with another clock, which may be set.
+        // Half the time is enough, because the test measures with another clock, which may be adjusted.
         CHECK(Elapsed(begin) > time / 2);
         CHECK(status.code() == absl::StatusCode::kDeadlineExceeded);
         if (!HasSeen(server.requests(), target)) return false;
@@ -180,7 +180,7 @@ TEST_CASE("A silent server is abandoned at the deadline", "[http_transport]") {
   }
 }
 
-TEST_CASE("A stop request ends a call that waits", "[http_transport]") {
+TEST_CASE("A stop request ends a waiting call", "[http_transport]") {
   Event asked;
   LoopbackServer server([&](Connection& connection, const std::string&) {
     asked.Set();
@@ -201,7 +201,7 @@ TEST_CASE("A stop request ends a call that waits", "[http_transport]") {
   CHECK_FALSE(RequestWasNotSent(status));
 }
 
-TEST_CASE("A call that has ended before it starts is not sent", "[http_transport]") {
+TEST_CASE("A call that is stopped or past its deadline before it starts is not sent", "[http_transport]") {
   LoopbackServer server(AnswerOk);
   const auto transport = MakeTransport({.server = server.url()});
   std::stop_source stop;
@@ -234,7 +234,7 @@ TEST_CASE("A host name that does not exist proves that the request was not sent"
   CHECK(RequestWasNotSent(status));
 }
 
-// cpprestsdk sends the request again on a new connection, which is refused. That proves nothing about the first
+// cpprestsdk sends the request again on a new connection, which is refused. The refusal proves nothing about the first
 // attempt.
 TEST_CASE("A request on a connection that breaks may have been applied", "[http_transport]") {
   LoopbackServer* listener = nullptr;
@@ -252,8 +252,8 @@ TEST_CASE("A request on a connection that breaks may have been applied", "[http_
   CHECK_FALSE(RequestWasNotSent(status));
 }
 
-// cpprestsdk sends it twice. The library's callers can cope with that, but should not have to.
-TEST_CASE("A write on a closed connection is repeated or not depending on the backend, and the error shows it",
+// cpprestsdk sends such a write twice. The callers of the transport tolerate that, but should not have to.
+TEST_CASE("A write on a closed connection is repeated only by some backends, and never counts as not sent",
           "[http_transport]") {
   std::atomic<int> posts{0};
   LoopbackServer server([&](Connection& connection, const std::string& request) {
@@ -327,7 +327,7 @@ TEST_CASE("An IPv6 literal is a server if the backend supports it", "[http_trans
   CHECK(status.code() == (kBackend.takes_ipv6_literals ? absl::StatusCode::kOk : absl::StatusCode::kUnimplemented));
 }
 
-TEST_CASE("A proxy from the environment is not used", "[http_transport]") {
+TEST_CASE("A proxy in the environment is ignored", "[http_transport]") {
   LoopbackServer thief(AnswerOk);
   LoopbackServer server(AnswerOk);
   const char* const names[] = {"http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"};
@@ -339,7 +339,7 @@ TEST_CASE("A proxy from the environment is not used", "[http_transport]") {
   CHECK(thief.connections() == 0);
 }
 
-TEST_CASE("A configured proxy is used, whatever exceptions the environment has", "[http_transport]") {
+TEST_CASE("A configured proxy is used, regardless of exceptions in the environment", "[http_transport]") {
   setenv("no_proxy", "*", 1);
   LoopbackServer proxy(AnswerOk);
   const auto transport = MakeTransport({.server = "http://127.0.0.1:1", .proxy_url = proxy.url()});

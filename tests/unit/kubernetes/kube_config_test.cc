@@ -42,7 +42,7 @@ users:
       VZ
 )";
 
-// A document with one cluster, one user and one context, in which a row changes one thing.
+// Returns a document with the given fields in its current cluster, user, and context.
 std::string Document(const std::string& cluster, const std::string& user, const std::string& context = "") {
   return "current-context: c\n"
          "contexts: [{name: c, context: {cluster: k, user: u" +
@@ -85,7 +85,7 @@ struct IsPrintable<T, std::void_t<decltype(std::declval<std::ostream&>() << std:
 static_assert(!IsPrintable<Secret>::value && IsPrintable<std::string>::value);
 static_assert(!std::is_convertible_v<Secret, std::string> && !std::is_convertible_v<std::string, Secret>);
 
-TEST_CASE("A kubeconfig's current context provides server, trust and identity", "[kube_config]") {
+TEST_CASE("The current context of a kubeconfig provides the server, its CA, and the identity", "[kube_config]") {
   const absl::StatusOr<KubeConfig> config = KubeConfig::Parse(kGood, {});
   REQUIRE(config.ok());
   CHECK(config->server == "https://api.example.com:6443/prefix");
@@ -100,7 +100,7 @@ TEST_CASE("A kubeconfig's current context provides server, trust and identity", 
   CHECK(config->ns == "gpu-operator");
 }
 
-TEST_CASE("Another context can be selected, and may be anonymous", "[kube_config]") {
+TEST_CASE("Another context can be selected, and may have no credentials", "[kube_config]") {
   const absl::StatusOr<KubeConfig> config = KubeConfig::Parse(kGood, {.context = "dev"});
   REQUIRE(config.ok());
   CHECK(config->server == "http://127.0.0.1:8080");
@@ -131,7 +131,7 @@ constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
 constexpr char kServer[] = "server: https://h";
 
 // api-A70.
-TEST_CASE("An unusable kubeconfig is refused with the position in it", "[kube_config]") {
+TEST_CASE("An unusable kubeconfig is refused with the position of the error", "[kube_config]") {
   const BadRow row = GENERATE(values<BadRow>({
       {"no server", "", "", kInvalid, "clusters[1].cluster.server: not set"},
       {"no scheme", "server: h:6443", "", kInvalid, "clusters[1].cluster.server: must start with https:// or http://"},
@@ -256,7 +256,7 @@ TEST_CASE("A refused setting can be allowed, or is irrelevant", "[kube_config]")
   const absl::StatusOr<KubeConfig> allowed = KubeConfig::Parse(insecure, {.allow_insecure = true});
   REQUIRE(allowed.ok());
   CHECK(allowed->insecure_skip_tls_verify);
-  // client-go ignores a plugin if a static credential is given, too.
+  // Like client-go, the parser ignores a plugin if there is also a static credential.
   CHECK(KubeConfig::Parse(Document(kServer, "token: t, exec: {command: aws}"), {}).ok());
   CHECK(KubeConfig::Parse(Document(kServer, "token: ~, username: null"), {}).ok());
 }
@@ -295,7 +295,7 @@ TEST_CASE("A kubeconfig file that cannot be read is named", "[kube_config]") {
 }
 
 // api-A65.
-TEST_CASE("A pod's service account provides server, trust and token file", "[kube_config]") {
+TEST_CASE("The service account of a pod provides the server, its CA, and the token file", "[kube_config]") {
   const TemporaryFolder folder;
   KubeConfig::InClusterParams params{.host = "10.0.0.1", .port = "443", .directory = folder.Path("")};
   CHECK(KubeConfig::InCluster(params).status().code() == absl::StatusCode::kNotFound);

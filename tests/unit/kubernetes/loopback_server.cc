@@ -164,7 +164,7 @@ void LoopbackServer::Serve(int fd) {
     SSL_set_fd(ssl, fd);
   }
   if (ssl != nullptr && SSL_accept(ssl) != 1) {
-    // Closing a socket with unread bytes would reset the connection, and the client would not see the alert.
+    // Closing a socket with unread bytes would reset the connection, and the client would not see the TLS alert.
     shutdown(fd, SHUT_WR);
     char block[1024];
     while (recv(fd, block, sizeof(block), 0) > 0) {

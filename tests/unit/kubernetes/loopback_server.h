@@ -21,12 +21,13 @@ namespace driverupgrade::testing_support {
 
 struct TlsServerOptions {
   Identity identity = {};
-  // The server demands client certificates signed by this authority. Empty: none.
+  // PEM certificate of the authority that must have signed client certificates. Empty: no client certificate is
+  // required.
   std::string client_ca = {};
-  int version_max = 0;  // 0: the newest.
+  int version_max = 0;  // Highest TLS version. 0: the newest.
 };
 
-// One connection, for its handler.
+// One connection, as passed to its handler.
 class Connection {
  public:
   Connection(int fd, SSL* ssl) : fd_(fd), ssl_(ssl) {}
@@ -53,7 +54,7 @@ class Connection {
 
 class LoopbackServer {
  public:
-  // Called for each request, on the connection's thread. Returns false to close the connection.
+  // Called for each request on the thread of the connection. A handler returns false to close the connection.
   using Handler = std::function<bool(Connection&, const std::string& request)>;
 
   explicit LoopbackServer(Handler handler, std::optional<TlsServerOptions> tls = std::nullopt);

@@ -71,7 +71,8 @@ Attempted Attempt(std::deque<Result> script, const HttpRequest& request, const C
 }
 
 // api-A35.
-TEST_CASE("A request that the server has refused is sent again at the time it set, whatever its verb", "[retrying]") {
+TEST_CASE("A request that the server has refused is sent again at the time that the server set, whatever the verb",
+          "[retrying]") {
   for (HttpVerb verb : kVerbs) {
     const Attempted attempted = Attempt({Answer(429, "7"), Answer(429, "0"), Answer(200)}, {.verb = verb});
     CHECK(attempted.result->status == 200);
@@ -81,7 +82,7 @@ TEST_CASE("A request that the server has refused is sent again at the time it se
 }
 
 // api-A31.
-TEST_CASE("A failing server receives reads again, but no write", "[retrying]") {
+TEST_CASE("If the server fails, reads are sent again, but writes are not", "[retrying]") {
   for (int status : {500, 502, 503, 504}) {
     for (HttpVerb verb : kVerbs) {
       const Attempted attempted = Attempt({Answer(status, "1"), Answer(200)}, {.verb = verb});
@@ -90,14 +91,14 @@ TEST_CASE("A failing server receives reads again, but no write", "[retrying]") {
   }
 }
 
-TEST_CASE("An answer without whole seconds to wait is final", "[retrying]") {
+TEST_CASE("A response that does not state whole seconds to wait is final", "[retrying]") {
   for (const char* text : {"", "soon", "1.5", "7 ", "Wed, 21 Oct 2026 07:28:00 GMT", "+3"}) {
     INFO(text);
     CHECK(Attempt({Answer(429, text), Answer(200)}, {}).calls == 1);
   }
 }
 
-TEST_CASE("Other answers are never retried", "[retrying]") {
+TEST_CASE("Other responses are never retried", "[retrying]") {
   for (int status : {200, 201, 302, 400, 401, 403, 404, 409, 410, 422}) {
     CHECK(Attempt({Answer(status, "1"), Answer(200)}, {}).calls == 1);
   }
@@ -135,7 +136,7 @@ TEST_CASE("A wait that would exceed the deadline is not started", "[retrying]") 
   CHECK(attempted.waited == absl::Seconds(3));
 }
 
-TEST_CASE("A stop ends the wait", "[retrying]") {
+TEST_CASE("A stop request ends the wait", "[retrying]") {
   std::stop_source stop;
   stop.request_stop();
   const Attempted attempted = Attempt({Answer(429, "3"), Answer(200)}, {}, {.stop = stop.get_token()});
@@ -169,7 +170,7 @@ TEST_CASE("A stream is started again only before its first line", "[retrying]") 
 }
 
 // api-A38.
-TEST_CASE("A rate limit lets a burst through, and then one at a time", "[rate_limited]") {
+TEST_CASE("A rate limit allows a burst, and then sends one request at a time", "[rate_limited]") {
   auto clock = std::make_shared<FakeClock>();
   auto inner = std::make_shared<ScriptedTransport>(std::deque<Result>{Answer(200)});
   const auto transport = MakeRateLimitedTransport(inner, {.requests_per_second = 2, .burst = 3, .clock = clock});
@@ -179,13 +180,13 @@ TEST_CASE("A rate limit lets a burst through, and then one at a time", "[rate_li
   };
   CHECK(sent_by(3) == absl::ZeroDuration());
   CHECK(sent_by(4) == absl::Seconds(2));
-  clock->Advance(absl::Hours(1));  // An idle period refills at most the burst.
+  clock->Advance(absl::Hours(1));  // An idle period refills no more than the burst.
   CHECK(sent_by(4) == absl::Hours(1) + absl::Seconds(2.5));
   clock->Advance(-absl::Hours(2));
   CHECK(sent_by(1) == absl::Seconds(3.5) - absl::Hours(1));
 }
 
-TEST_CASE("A request that the limit would hold too long gives its slot back", "[rate_limited]") {
+TEST_CASE("A request that the rate limit would delay too long releases its slot", "[rate_limited]") {
   auto clock = std::make_shared<FakeClock>();
   auto inner = std::make_shared<ScriptedTransport>(std::deque<Result>{Answer(200)});
   const auto transport = MakeRateLimitedTransport(inner, {.requests_per_second = 1, .clock = clock});
@@ -207,7 +208,7 @@ TEST_CASE("A request that the limit would hold too long gives its slot back", "[
 }
 
 // api-A40.
-TEST_CASE("Without a limit there is no decorator", "[rate_limited]") {
+TEST_CASE("Without a rate limit the transport is not decorated", "[rate_limited]") {
   auto inner = std::make_shared<ScriptedTransport>(std::deque<Result>{Answer(200)});
   CHECK(MakeRateLimitedTransport(inner, {}) == inner);
 }

@@ -14,7 +14,7 @@ struct Identity {
 
 struct CertificateParams {
   std::string common_name = "test";
-  // In OpenSSL's notation, e.g. "IP:127.0.0.1,DNS:localhost". Empty: none.
+  // Subject alternative names in OpenSSL's notation, e.g. "IP:127.0.0.1,DNS:localhost". Empty: none.
   std::string alternative_names = {};
   bool is_authority = false;
   // In seconds relative to now.
@@ -22,7 +22,7 @@ struct CertificateParams {
   long valid_until = 3600;
 };
 
-// Creates a self-signed certificate if `issuer` is null.
+// Creates a certificate that `issuer` signs, or a self-signed certificate if `issuer` is null.
 Identity MakeIdentity(const CertificateParams& params, const Identity* issuer = nullptr);
 
 }  // namespace driverupgrade::testing_support

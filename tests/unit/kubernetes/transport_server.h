@@ -1,4 +1,5 @@
-// Serves any HttpTransport on 127.0.0.1: its responses go over a socket, and the lines of a stream as they arrive.
+// Serves any HttpTransport on 127.0.0.1. Responses are sent over a socket, and the lines of a stream are sent as they
+// arrive.
 #ifndef DRIVERUPGRADE_TESTS_UNIT_KUBERNETES_TRANSPORT_SERVER_H_
 #define DRIVERUPGRADE_TESTS_UNIT_KUBERNETES_TRANSPORT_SERVER_H_
 
@@ -13,8 +14,8 @@ namespace driverupgrade::testing_support {
 
 class TransportServer {
  public:
-  // Calls Send of `behind` one call at a time, and Stream for each request that has "watch" in its query. Breaks the
-  // connection if the call fails.
+  // Calls `Stream` of `behind` for requests with "watch" in the query, and `Send`, one call at a time, for all others.
+  // Closes the connection if the call fails.
   explicit TransportServer(std::shared_ptr<HttpTransport> behind);
 
   std::string url() const { return server_.url(); }
@@ -26,7 +27,7 @@ class TransportServer {
 
   const std::shared_ptr<HttpTransport> behind_;
   std::mutex mutex_;
-  LoopbackServer server_;  // Last, because its threads use the other members.
+  LoopbackServer server_;  // Must be the last member, because its threads use the others.
 };
 
 // Returns the request as the client's transport received it. Aborts the test if the text is not HTTP.

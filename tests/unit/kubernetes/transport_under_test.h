@@ -1,5 +1,5 @@
-// Shared code of the tests of the HTTP backends. Each backend builds the same tests into its own program, with its own
-// TryMakeTransport and kBackend.
+// Code that the tests of the HTTP backends share. Each backend builds the same tests into a separate program, with its
+// own TryMakeTransport and kBackend.
 #ifndef DRIVERUPGRADE_TESTS_UNIT_KUBERNETES_TRANSPORT_UNDER_TEST_H_
 #define DRIVERUPGRADE_TESTS_UNIT_KUBERNETES_TRANSPORT_UNDER_TEST_H_
 
@@ -20,12 +20,12 @@
 
 namespace driverupgrade::testing_support {
 
-// The points in which backends may differ.
+// Properties in which backends may differ.
 struct Backend {
   bool takes_ipv6_literals = false;
   // The backend itself never sends a request other than GET twice.
   bool sends_writes_once = false;
-  // A call ends without waiting, so that a request that was not sent is always known not to have been sent.
+  // The backend always knows whether a request was sent, even if the call ended early.
   bool knows_what_was_sent = false;
 };
 extern const Backend kBackend;
@@ -40,7 +40,7 @@ inline std::shared_ptr<HttpTransport> MakeTransport(const KubeConfig& config, co
   std::abort();  // The test itself is broken.
 }
 
-// Time after which a test gives up. A sound transport needs less on any machine, however busy.
+// Time after which a test gives up. A correct transport needs less, even on a busy machine.
 constexpr absl::Duration kPatience = absl::Minutes(2);
 
 inline CallContext Within(absl::Duration duration) { return {.deadline = absl::Now() + duration}; }
@@ -63,7 +63,7 @@ class Event {
     set_ = true;
     changed_.notify_all();
   }
-  // Returns false if the event never comes.
+  // Returns false if Set is not called in time.
   bool Wait() {
     std::unique_lock<std::mutex> lock(mutex_);
     return changed_.wait_for(lock, absl::ToChronoSeconds(kPatience), [this] { return set_; });
@@ -85,7 +85,7 @@ inline bool HasSeen(const std::vector<std::string>& requests, const std::string&
                      [&](const std::string& request) { return request.starts_with("GET " + path + " "); });
 }
 
-// Returns the request with exactly one space after the colon of each header, which HTTP leaves to the client.
+// Returns the request with exactly one space after the colon of each header. HTTP leaves this space to the client.
 inline std::string WithSpaces(const std::string& request) {
   std::string result;
   bool in_name = false;  // The request line has no name.
@@ -99,7 +99,7 @@ inline std::string WithSpaces(const std::string& request) {
   return result;
 }
 
-// Keeps the lines, and calls `on_line` for each of them.
+// Stores the lines, and calls `on_line` for each of them.
 class Lines : public LineSink {
  public:
   explicit Lines(std::function<bool(std::string_view)> on_line = nullptr) : on_line_(std::move(on_line)) {}

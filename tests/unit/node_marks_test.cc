@@ -1,4 +1,4 @@
-// Tests the marks of a driver upgrade on a node: how they are read, kept and written.
+// Tests how the marks of a driver upgrade on a node are read, kept, and written.
 #include "model/node_marks.h"
 
 #include <memory>
@@ -52,7 +52,7 @@ NodeMarks AllWritten() {
   return marks;
 }
 
-TEST_CASE("Every mark is read back as it was written, under the key and in the spelling that other programs rely on") {
+TEST_CASE("Every mark is read back as it was written, with the key and the format that other programs rely on") {
   const Node node = NodeWith(AllWritten());
   CHECK(DecodeMarks(node, Gpu()) == AllWritten());
   CHECK(node.unschedulable);
@@ -72,7 +72,7 @@ TEST_CASE("Every mark is read back as it was written, under the key and in the s
                                       {ours + ".restart-only", "a,b@new"}});
 }
 
-TEST_CASE("A node without marks, and a node with marks of another driver, decodes to no marks") {
+TEST_CASE("A node without marks or with only the marks of another driver decodes to no marks") {
   const Node node{.labels = {{"nvidia.com/ofed-driver-upgrade-state", "drain-required"},
                              {"nvidia.com/gpu-driver-upgrade", "x"},
                              {"nvidia.com/gpu-driver-upgrade-state-of-ours", "x"}},
@@ -81,7 +81,7 @@ TEST_CASE("A node without marks, and a node with marks of another driver, decode
   CHECK(DecodeMarks(node, Gpu()).State() == UpgradeState::kUnknown);
 }
 
-TEST_CASE("An invalid text decodes to no value, and stays on the node unchanged until it is written again") {
+TEST_CASE("An invalid mark decodes to no value, and stays on the node unchanged until it is written again") {
   const DriverIdentity gpu = Gpu();
   const std::string senseless_times[] = {"", "x", "-5", "1.5", "99999999999999999999", "0x10", "1099511627777"};
   std::vector<std::pair<std::string, std::string>> texts = {{gpu.UpgradeRequestedAnnotation(), "TRUE"},
@@ -105,7 +105,7 @@ TEST_CASE("An invalid text decodes to no value, and stays on the node unchanged 
     CAPTURE(key, text);
     const Node node = Annotated(key, text);
     const NodeMarks marks = DecodeMarks(node, gpu);
-    CHECK(marks != NodeMarks());  // there is something
+    CHECK(marks != NodeMarks());  // the text of the mark is known
     CHECK_FALSE((marks.upgrade_requested.value() || marks.safe_load.value() || marks.stage.value() ||
                  marks.pod_completion_start.value() || marks.validation_start.value() || marks.failures.value() ||
                  marks.restart_only.value()));
@@ -118,7 +118,7 @@ TEST_CASE("An invalid text decodes to no value, and stays on the node unchanged 
   }
 }
 
-TEST_CASE("A different spelling than ours is understood, and stays unchanged until it is written again") {
+TEST_CASE("A mark in a different but valid format is understood, and stays unchanged until it is written again") {
   const DriverIdentity gpu = Gpu();
   const Node node = Annotated(gpu.StageAnnotation(), "drain-required@ 5@new");
   const NodeMarks marks = DecodeMarks(node, gpu);
@@ -133,7 +133,7 @@ TEST_CASE("A different spelling than ours is understood, and stays unchanged unt
   CHECK(ChangesBetween(marks, after, gpu).annotations.at(gpu.StageAnnotation()) == "drain-required@5@new");
 }
 
-TEST_CASE("Marks by presence count whatever their value is") {
+TEST_CASE("Some marks count if they are present, whatever their value is") {
   const DriverIdentity gpu = Gpu();
   for (const std::string text : {"", "true", "false"}) {
     CAPTURE(text);
@@ -146,7 +146,7 @@ TEST_CASE("Marks by presence count whatever their value is") {
   CHECK(DecodeMarks(waiting, gpu).safe_load.value().has_value());
 }
 
-TEST_CASE("A mark that is removed is removed from the node, and a missing mark needs no write") {
+TEST_CASE("Removing a mark removes it from the node, and removing a missing mark needs no write") {
   const DriverIdentity gpu = Gpu();
   const Node node = Annotated(gpu.FailuresAnnotation(), "garbage");
   const NodeMarks marks = DecodeMarks(node, gpu);
@@ -169,13 +169,13 @@ TEST_CASE("The state of an invalid label, and of a node that cannot be read, is 
   CHECK(internal::HasState(garbage, gpu));
 }
 
-TEST_CASE("T8: a restart covers the revisions that were compared, but not parts of their names") {
+TEST_CASE("T8: a restart-only mark covers the revisions that were compared, and does not match parts of their names") {
   const RestartOnly mark{.compared = "abc,def", .target = "new"};
   CHECK((mark.Covers("abc") && mark.Covers("def")));
   CHECK_FALSE((mark.Covers("ab") || mark.Covers("bc,d") || mark.Covers("")));
 }
 
-TEST_CASE("A shared view is judged like one built by hand, and a changed copy of it by its new content") {
+TEST_CASE("A shared view is judged like a new view with the same content, and a changed copy by its new content") {
   NodeUnderTest node("drain-required");
   node.CordonedByUs().StageBegan("drain-required", absl::Seconds(30)).Draining().WithPods({WebPod().Build()});
   const StateMachine machine = node.Machine();
@@ -201,7 +201,7 @@ TEST_CASE("A shared view is judged like one built by hand, and a changed copy of
   CHECK(judge(*ShareView(node.view, Ofed())).plan.from == UpgradeState::kDrainRequired);
 }
 
-TEST_CASE("W1: without a label the other marks of an upgrade in progress determine its state") {
+TEST_CASE("W1: without a state label, the other marks of an upgrade in progress determine its state") {
   const DriverIdentity gpu = Gpu();
   const std::string cordoned_by(kCordonedByAnnotation);
   const auto state_of = [&](const StringMap& annotations, bool cordoned, bool driver_runs = true) {
@@ -216,7 +216,7 @@ TEST_CASE("W1: without a label the other marks of an upgrade in progress determi
   CHECK(state_of(timed, false) == UpgradeState::kUnknown);
   CHECK(state_of(timed, false, /*driver_runs=*/false) == UpgradeState::kDrainRequired);
   CHECK(state_of({{gpu.FailedRevisionAnnotation(), "new"}}, false) == UpgradeState::kFailed);
-  // An administrator cordoned the node, so the note alone shows only that the node waited.
+  // The annotation alone only shows that the node was waiting when an administrator had cordoned it.
   StringMap noted = {{gpu.InitiallyUnschedulableAnnotation(), "true"}};
   CHECK(state_of(noted, true) == UpgradeState::kUnknown);
   noted[gpu.StageAnnotation()] = "pod-restart-required@1000@new";
@@ -225,12 +225,12 @@ TEST_CASE("W1: without a label the other marks of an upgrade in progress determi
   StringMap senseless = named;
   senseless[gpu.StageAnnotation()] = "uncordon-required@1000@new";
   CHECK(state_of(senseless, true) == UpgradeState::kCordonRequired);
-  // A label alone decides the state.
+  // If there is a state label, it alone decides the state.
   const Node done{.labels = {{gpu.StateLabel(), "upgrade-done"}}, .annotations = timed, .unschedulable = true};
   CHECK(DecodeMarks(done, gpu).State() == UpgradeState::kDone);
 }
 
-TEST_CASE("Without its marks a node keeps everything outside the upgrade, and the label that skips it") {
+TEST_CASE("Removing the marks of a node keeps everything else, including the label that skips the upgrade") {
   Node node = NodeWith(AllWritten());
   node.labels["pool"] = "canary";
   node.annotations["team"] = "a";

@@ -1,4 +1,4 @@
-// Tests the requests of one node as values, without a cluster.
+// Tests the requests of one node without a cluster.
 #include "write/node_requests.h"
 
 #include "absl/strings/cord.h"
@@ -38,7 +38,7 @@ NodeAnswer Accepted(const NodeRequest& request) {
   return {};
 }
 
-/// Responds to each request that is a T with `answer`, and accepts all others. Returns the number of requests.
+/// Responds to requests of type T with `answer`, and accepts all others. Returns the number of requests.
 template <typename T>
 int Answer(NodeRequests& requests, const NodeAnswer& answer) {
   int count = 0;
@@ -85,7 +85,7 @@ TEST_CASE("arch-A12: a request that is not acknowledged drops the rest of the no
   CHECK(removed.undeleted() == PodRef{"drivers", "gpu", "u-gpu"});
 }
 
-TEST_CASE("A patch that was certainly not sent counts as not applied, so it gives its node no slot") {
+TEST_CASE("A patch that was certainly not sent counts as not applied, so its node takes no slot") {
   for (const bool sent : {false, true}) {
     absl::Status failure = absl::UnavailableError("the leader's lease has ended");
     if (!sent) failure.SetPayload(internal::kNotSentPayload, absl::Cord());
@@ -105,7 +105,7 @@ TEST_CASE("A patch that was certainly not sent counts as not applied, so it give
   }
 }
 
-TEST_CASE("A refused eviction counts as an answer, after which the node's requests continue") {
+TEST_CASE("A refused eviction counts as a response, so the node's remaining requests are sent") {
   NodeRequests requests(Everything());
   const EvictionAnswer refused{.refusal = Refusal::kDisruptionBudget, .budget = "web"};
   CHECK(Answer<EvictPodParams>(requests, {.eviction = refused}) == 6);
@@ -113,7 +113,7 @@ TEST_CASE("A refused eviction counts as an answer, after which the node's reques
   CHECK(requests.outcome().evictions_refused == 1);
 }
 
-TEST_CASE("A-18: pods with a late device count once they are evicted, and kept pods once a driver pod is deleted") {
+TEST_CASE("A-18: pods that got a device late are counted when evicted, and kept pods when a driver pod is deleted") {
   const PodRef early{.ns = "a", .name = "early", .uid = "early-uid"};
   const PodRef late{.ns = "a", .name = "late", .uid = "late-uid"};
   NodePlan plan{.node = "n1", .evict = {early, late, late}, .remove = {early}};
@@ -131,7 +131,7 @@ TEST_CASE("A-18: pods with a late device count once they are evicted, and kept p
   CHECK(requests.outcome().pods_kept == 7);
 }
 
-TEST_CASE("The log receives the answers and their times") {
+TEST_CASE("The log receives the responses and their times") {
   const NodePlan plan = Everything();
   NodeRequests requests(plan);
   Answer<DeletePodParams>(requests, {.status = absl::UnavailableError("503")});
@@ -148,7 +148,7 @@ TEST_CASE("The log receives the answers and their times") {
   CHECK(known.maintenances.empty());
 }
 
-TEST_CASE("Each call about a device taint rule is one request, and the log receives its answer") {
+TEST_CASE("Each call for a device taint rule is one request, and the log receives its response") {
   const DeviceTaintRule rule{.name = "r",
                              .uid = "u-r",
                              .resource_version = "4",
@@ -182,7 +182,7 @@ TEST_CASE("Each call about a device taint rule is one request, and the log recei
   CHECK(removed.outcome == Outcome::kUnclear);
 }
 
-TEST_CASE("The text of a plan shows its calls about device taint rules") {
+TEST_CASE("The text of a plan shows its calls for device taint rules") {
   const NodePlan plan = Everything();
   CHECK(Describe(plan).find("; cordon; patch DeviceTaintRule r (NoSchedule); evict shop/web") != std::string::npos);
   DeviceCall call = plan.devices.front();
@@ -191,7 +191,7 @@ TEST_CASE("The text of a plan shows its calls about device taint rules") {
   CHECK_FALSE(NodePlan{.devices = {call}}.empty());
 }
 
-TEST_CASE("A node is busy from its first request to the end of its last, and the log has its patch before that") {
+TEST_CASE("A node is busy until its last request has ended, and its patch is logged before the first request") {
   internal::NodesUnderWay under_way;
   internal::AttemptLog log;
   NodeRequests requests = under_way.Begin(Everything(), log, kSent);
@@ -208,7 +208,7 @@ TEST_CASE("A node is busy from its first request to the end of its last, and the
   CHECK(log.ForNode("u1").pods.at("u-gpu").outcome == Outcome::kApplied);
 }
 
-TEST_CASE("Transitions are reported as Events if their patch was acknowledged, whatever failed after it") {
+TEST_CASE("Transitions are reported as Events if their patch was acknowledged, even if a later request failed") {
   NodePlan plan = Everything();
   plan.events = {{.message = "cordoned"}, {.warning = true, .message = "gave up"}};
   const NodeAnswer failed{.status = absl::UnavailableError("503")};

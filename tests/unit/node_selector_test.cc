@@ -23,7 +23,7 @@ constexpr char kOwner[] = "example.com/owner";
 
 LabelSelector Owned(const std::string& owner) { return LabelSelector::FromMatchLabels({{kOwner, owner}}); }
 
-/// node-1 to node-4 belong to a, node-5 and node-6 to b, and node-7 to no owner. There is one engine for each owner.
+/// Owner a has node-1 to node-4, owner b has node-5 and node-6, and node-7 has no owner. Each owner has an engine.
 struct World {
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
   std::shared_ptr<FakeCluster> cluster =
@@ -95,7 +95,7 @@ TEST_CASE("an engine upgrades the nodes that its selector matches, by its own po
   CHECK(world.State("node-7").empty());
 }
 
-TEST_CASE("a node that gets a new owner is finished by the new owner's engine") {
+TEST_CASE("if a node gets a new owner, the engine of the new owner finishes its upgrade") {
   World world(GENERATE(false, true));
   world.Pass("a");
   REQUIRE(world.InProgress(1, 1) == 1);

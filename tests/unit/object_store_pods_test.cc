@@ -1,4 +1,4 @@
-// Shows when an ObjectStore knows the pods of a node (arch-A11).
+// Tests when an ObjectStore knows the pods of a node (arch-A11).
 #include "read/object_store.h"
 #include "support/catch.h"
 #include "unit/object_store_world.h"
@@ -24,7 +24,7 @@ Pod Unreadable(Pod pod) {
   return pod;
 }
 
-TEST_CASE("arch-A11: pods of a node are unknown until they are listed, then followed") {
+TEST_CASE("arch-A11: the pods of a node are unknown until they are listed, and are followed from then on") {
   Store store;
   CHECK_FALSE(PodsKnown(store, "n1"));
   store.PodChanged(PodAt("early", "n1", "3"));
@@ -44,7 +44,7 @@ TEST_CASE("arch-A11: watch events during a list are kept") {
   const auto ticket = store.BeginPodList("n1");
   REQUIRE(ticket);
   store.PodChanged(PodAt("new", "n1", "9"));    // after the list
-  store.PodDeleted(PodAt("gone", "n1", "10"));  // after the list, which still has it
+  store.PodDeleted(PodAt("gone", "n1", "10"));  // after the list, which still contains it
   store.PodChanged(PodAt("a", "n1", "8"));      // newer than in the list
   store.PodChanged(PodAt("b", "n1", "2"));      // older than in the list
   REQUIRE(store.EndPodList("n1", *ticket, {PodAt("a", "n1", "5"), PodAt("b", "n1", "6"), PodAt("gone", "n1", "4")}));
@@ -56,7 +56,7 @@ TEST_CASE("arch-A11: watch events during a list are kept") {
   }
 }
 
-TEST_CASE("arch-A11: pods become unknown when the cordon changes, the watch restarts, or no driver needs them") {
+TEST_CASE("arch-A11: pods become unknown when the cordon changes, the watch restarts, or no driver is interested") {
   Store store;
   store.ListPods("n1", {PodAt("a", "n1", "5")});
   SECTION("uncordoned, and cordoned again") {
@@ -65,16 +65,16 @@ TEST_CASE("arch-A11: pods become unknown when the cordon changes, the watch rest
     store.NodeChanged(NodeAt("n1", "21", true));
     CHECK_FALSE(PodsKnown(store, "n1"));
   }
-  SECTION("another change of the node leaves them known") {
+  SECTION("the pods stay known after another change of the node") {
     store.NodeChanged(NodeAt("n1", "20", true));
     CHECK(PodsKnown(store, "n1"));
   }
-  SECTION("uncordoned and cordoned again while the watch was broken, so that only a new list tells") {
+  SECTION("uncordoned and cordoned again while the watch was broken, which only a new list shows") {
     store.NodesListed({NodeAt("n1", "20", true), NodeAt("n2", "2")}, "20");
     CHECK_FALSE(PodsKnown(store, "n1"));
     CHECK(store.Take(0).nodes == Names{"n1"});
   }
-  SECTION("a new list of an unchanged node leaves them known") {
+  SECTION("the pods stay known after a new list with an unchanged node") {
     store.NodesListed({NodeAt("n1", "1", true), NodeAt("n2", "20")}, "20");
     CHECK(PodsKnown(store, "n1"));
   }
@@ -83,7 +83,7 @@ TEST_CASE("arch-A11: pods become unknown when the cordon changes, the watch rest
     CHECK_FALSE(PodsKnown(store, "n1"));
     CHECK(store.Take(0).nodes == Names{"n1"});
   }
-  SECTION("no driver needs them") {
+  SECTION("no driver is interested") {
     store.SetInterest(1, {"n1"});
     store.SetInterest(0, {});
     CHECK(PodsKnown(store, "n1"));
@@ -92,32 +92,32 @@ TEST_CASE("arch-A11: pods become unknown when the cordon changes, the watch rest
   }
 }
 
-TEST_CASE("The pods of a node become unknown when one of them cannot be read, until they are listed") {
+TEST_CASE("If a pod cannot be read, the pods of its node are unknown until they are listed again") {
   Store store;
   store.SetInterest(1, {"n2"});
   store.ListPods("n1", {PodAt("a", "n1", "5")});
   store.ListPods("n2", {PodAt("b", "n2", "5")});
-  SECTION("the pods of the node that it names") {
+  SECTION("the unreadable pod names a node") {
     store.PodChanged(Unreadable(PodAt("a", "n1", "6")));
     CHECK_FALSE(PodsKnown(store, "n1"));
     CHECK(PodsKnown(store, "n2"));
     CHECK(store.Take(0).nodes == Names{"n1"});
   }
-  SECTION("the pods of every node if it names none, because only the lists can show") {
+  SECTION("the unreadable pod names no node, so the pods of every node are unknown") {
     store.PodDeleted(Unreadable(PodAt("a", "", "6")));
     CHECK_FALSE(PodsKnown(store, "n1"));
     CHECK_FALSE(PodsKnown(store, "n2"));
   }
-  SECTION("also if a list is in progress") {
+  SECTION("a list is in progress") {
     const auto ticket = store.BeginPodList("n1");
     store.PodChanged(Unreadable(PodAt("c", "n1", "7")));
     CHECK_FALSE(store.EndPodList("n1", *ticket, {PodAt("a", "n1", "5")}));
   }
 }
 
-TEST_CASE("arch-A11: a list with a version is used unless it is older than the cordon or than the interest") {
+TEST_CASE("arch-A11: a list with a version is used unless it is older than the cordon or the interest") {
   Store store;
-  SECTION("than the cordon") {
+  SECTION("older than the cordon") {
     store.NodeChanged(NodeAt("n1", "20", false));
     store.NodeChanged(NodeAt("n1", "21", true));
     store.NodeChanged(NodeAt("n1", "30", true));
@@ -126,18 +126,18 @@ TEST_CASE("arch-A11: a list with a version is used unless it is older than the c
     CHECK(store.PutPods(0, "n1", "21", {PodAt("a", "n1", "5")}));
     CHECK(PodNames(store, "n1") == Names{"a"});
   }
-  SECTION("than the interest: the version of the cordon is not kept for every node") {
+  SECTION("older than the interest, because the version of the cordon is only kept for nodes of interest") {
     store.NodeChanged(NodeAt("n2", "30"));
     CHECK_FALSE(store.PutPods(0, "n2", "29", {}));
     CHECK(store.PutPods(0, "n2", "30", {}));
     CHECK(PodNames(store, "n2").empty());
   }
-  SECTION("a list shows the node as it is now, and not a cordon that was lifted in between") {
+  SECTION("older than a list of nodes, which may hide that a cordon was lifted and set again") {
     store.NodesListed({NodeAt("n1", "20", true), NodeAt("n2", "2")}, "20");
     CHECK_FALSE(store.PutPods(0, "n1", "19", {}));
     CHECK(store.PutPods(0, "n1", "20", {}));
   }
-  SECTION("there is no such node") { CHECK_FALSE(store.PutPods(0, "n3", "50", {})); }
+  SECTION("for a node that does not exist") { CHECK_FALSE(store.PutPods(0, "n3", "50", {})); }
 }
 
 TEST_CASE("arch-A11: a list with a version replaces the previous list, in the order of the UIDs") {
@@ -149,7 +149,7 @@ TEST_CASE("arch-A11: a list with a version replaces the previous list, in the or
   CHECK(store.Take(0).nodes == Names{"n1"});
 }
 
-TEST_CASE("The pods of a host's list are unknown, with the reason, while one of them cannot be read") {
+TEST_CASE("If a pod in a host's list cannot be read, the pods of its node are unknown for this reason") {
   Store store;
   REQUIRE(store.PutPods(0, "n1", "5", {PodAt("a", "n1", "4")}));
   store.Take(0);
@@ -157,7 +157,7 @@ TEST_CASE("The pods of a host's list are unknown, with the reason, while one of 
   CHECK_FALSE(PodsKnown(store, "n1"));
   CHECK(store.WhyNoPods("n1").find("team-a/b") != std::string::npos);
   CHECK(store.Take(0).nodes == Names{"n1"});
-  SECTION("a list without it is used") {
+  SECTION("a list without the unreadable pod is used") {
     CHECK(store.PutPods(0, "n1", "7", {PodAt("a", "n1", "4")}));
     CHECK(store.WhyNoPods("n1").empty());
   }
@@ -171,7 +171,7 @@ TEST_CASE("The pods of a host's list are unknown, with the reason, while one of 
   }
 }
 
-TEST_CASE("A host's list adds its node to the interest until the interest is set again") {
+TEST_CASE("A host's list adds its node to the nodes of interest until the interest is set again") {
   Store store;
   REQUIRE(store.PutPods(0, "n2", "5", {PodAt("a", "n2", "4")}));
   CHECK(store.SetInterest(0, {"n1"}) == std::vector<std::string>{"n2"});
@@ -183,13 +183,13 @@ TEST_CASE("A host's list adds its node to the interest until the interest is set
   CHECK(store.WhyNoPods("n3").empty());
 }
 
-TEST_CASE("arch-A11: a list that was overtaken is discarded") {
+TEST_CASE("arch-A11: a list that is outdated when it arrives is discarded") {
   Store store;
   const auto ticket = store.BeginPodList("n1");
   REQUIRE(ticket);
-  SECTION("by a watch that started again") { store.PodsBegin(); }
-  SECTION("by the cordon") { store.NodeChanged(NodeAt("n1", "20", false)); }
-  SECTION("by lost interest") { store.SetInterest(0, {}); }
+  SECTION("because the watch has restarted") { store.PodsBegin(); }
+  SECTION("because the cordon has changed") { store.NodeChanged(NodeAt("n1", "20", false)); }
+  SECTION("because no driver is interested") { store.SetInterest(0, {}); }
   CHECK_FALSE(store.EndPodList("n1", *ticket, {PodAt("a", "n1", "5")}));
   CHECK_FALSE(PodsKnown(store, "n1"));
 }
@@ -222,7 +222,7 @@ TEST_CASE("arch-A11: a list from before the cordon is discarded, even during a l
   CHECK(PodNames(store, "n1") == Names{"a"});
 }
 
-TEST_CASE("A list that failed keeps the result of another one") {
+TEST_CASE("A failed list does not affect the result of another list") {
   Store store;
   const auto failing = store.BeginPodList("n1");
   store.ListPods("n1", {PodAt("a", "n1", "5")});
@@ -230,7 +230,7 @@ TEST_CASE("A list that failed keeps the result of another one") {
   CHECK(PodNames(store, "n1") == Names{"a"});
 }
 
-TEST_CASE("arch-A11: no list starts before the watch on pods") {
+TEST_CASE("arch-A11: no list starts before the watch of pods has started") {
   ObjectStore store(1);
   store.SetInterest(0, {"n1"});
   CHECK_FALSE(store.BeginPodList("n1"));

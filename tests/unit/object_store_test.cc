@@ -1,4 +1,4 @@
-// Shows what an ObjectStore does with lists, watches and responses (arch-A11, api-A14 to api-A18).
+// Tests how an ObjectStore handles lists, watches, and responses (arch-A11, api-A14 to api-A18).
 #include "read/object_store.h"
 
 #include "support/catch.h"
@@ -7,7 +7,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-TEST_CASE("W35: a driver pod is kept without the fields of a pod filter, another pod with them") {
+TEST_CASE("W35: only pods other than driver pods are stored with the fields for a pod filter") {
   Store store;
   Pod pod = PodAt("p", "n1", "3");
   pod.annotations = {{"notes", "long"}};
@@ -19,16 +19,16 @@ TEST_CASE("W35: a driver pod is kept without the fields of a pod filter, another
   CHECK(store.PodsOn("n1") == std::vector<Pod>{pod});
 }
 
-TEST_CASE("api-A8: a list has everything up to its version, and thereby shows a restore of the cluster") {
+TEST_CASE("api-A8: a list is complete up to its version, so it reveals that the cluster was restored") {
   Store store;
   store.NodeWritten(NodeAt("n1", "10", true));
   store.Take(0);
-  SECTION("it is older than the answer to a write") {
+  SECTION("it is older than the response to a write") {
     store.NodesListed({NodeAt("n1", "1", true), NodeAt("n2", "2")}, "9");
     CHECK(store.FindNode("n1")->resource_version == "10");
     CHECK_FALSE(store.Take(0).set_back);
   }
-  SECTION("it should contain the known objects, and does not") {
+  SECTION("it is newer than a known object, but contains an older version of the object") {
     store.NodesListed({NodeAt("n1", "8", false), NodeAt("n2", "12")}, "12");
     CHECK(store.FindNode("n1")->resource_version == "8");
     const CacheChanges changes = store.Take(0);
@@ -37,21 +37,21 @@ TEST_CASE("api-A8: a list has everything up to its version, and thereby shows a 
     CHECK(store.Take(1).set_back);
     CHECK_FALSE(store.Take(0).set_back);
   }
-  SECTION("it is older than the list before") {
+  SECTION("it is older than the previous list") {
     store.NodesListed({NodeAt("n1", "10", true), NodeAt("n2", "20")}, "20");
     store.Take(0);
     store.NodesListed({NodeAt("n1", "1", true), NodeAt("n2", "2")}, "15");
     CHECK(store.FindNode("n2")->resource_version == "2");
     CHECK(store.Take(0).set_back);
   }
-  SECTION("it is older than an event of the watch") {
+  SECTION("it is older than a watch event") {
     store.NodeChanged(NodeAt("n2", "20"));
     store.Take(0);
     store.NodesListed({NodeAt("n1", "10", true), NodeAt("n2", "2")}, "15");
     CHECK(store.FindNode("n2")->resource_version == "2");
     CHECK(store.Take(0).set_back);
   }
-  SECTION("a node of another UID is another node") {
+  SECTION("a node with another UID is another node") {
     Node other = NodeAt("n1", "8");
     other.uid = "another";
     store.NodesListed({other, NodeAt("n2", "2")}, "12");
@@ -60,7 +60,7 @@ TEST_CASE("api-A8: a list has everything up to its version, and thereby shows a 
   }
 }
 
-TEST_CASE("Every driver is notified of a node that changed, once, and of its own pods only") {
+TEST_CASE("Every driver is notified once of a changed node, and only of its own pods") {
   Store store;
   store.NodeChanged(NodeAt("n1", "3", true));
   CHECK(store.Take(0).nodes == Names{"n1"});
@@ -120,7 +120,7 @@ TEST_CASE("A node whose UID cannot be read is dropped when its deletion is repor
   CHECK_FALSE(store.FindNode("n1"));
 }
 
-TEST_CASE("A NodeMaintenance that cannot be read, and names no node, may be any node's") {
+TEST_CASE("A NodeMaintenance that cannot be read and names no node may belong to any node") {
   Store store;
   store.Listed<NodeMaintenance>(0, {{.ns = "m", .name = "a", .node_name = "n1"}});
   store.Take(0);
@@ -135,7 +135,7 @@ TEST_CASE("A NodeMaintenance that cannot be read, and names no node, may be any 
   CHECK(store.Maintenances(0, "n2")->empty());
 }
 
-TEST_CASE("The answer to our own write neither revives a node nor overwrites its successor") {
+TEST_CASE("The response to our own write neither restores a deleted node nor overwrites its successor") {
   Store store;
   store.NodeDeleted(NodeAt("n1", "5"));
   store.NodeWritten(NodeAt("n1", "4"));
@@ -148,7 +148,7 @@ TEST_CASE("The answer to our own write neither revives a node nor overwrites its
   CHECK(store.FindNode("n1")->uid == "another");
 }
 
-TEST_CASE("A new engine takes everything, and so does an engine that has not taken changes for a long time") {
+TEST_CASE("A new engine receives the complete state, and so does an engine that has not taken changes for long") {
   Store store;
   store.Listed<Pod>(0, {PodAt("driver", "n3", "4")});
   store.Take(0);
@@ -177,7 +177,7 @@ TEST_CASE("A NodeMaintenance that was created again for another node no longer b
   CHECK(store.Maintenances(0, "n2")->size() == 1);
 }
 
-TEST_CASE("NodeMaintenances that have not been read are not absent") {
+TEST_CASE("NodeMaintenances that have not been read are unknown, not absent") {
   Store store;
   CHECK_FALSE(store.Maintenances(0, "n1"));
   store.Listed<NodeMaintenance>(0, {});
@@ -207,7 +207,7 @@ TEST_CASE("api-A18: an object that is reported before the first list of its kind
   CHECK_FALSE(empty.FindNode("n1"));
 }
 
-TEST_CASE("A DaemonSet or a revision that changed is a change of the driver as a whole") {
+TEST_CASE("A changed DaemonSet or revision counts as a change of the whole driver") {
   Store store;
   const DaemonSet daemon_set{.ns = "d", .name = "driver", .uid = "1", .generation = 1};
   store.Listed<DaemonSet>(0, {daemon_set});

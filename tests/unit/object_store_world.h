@@ -1,4 +1,4 @@
-// Helpers of the tests of ObjectStore: objects with a version, and a store with two nodes.
+// Helpers for the tests of ObjectStore: objects with a version, and a store with two nodes.
 #ifndef DRIVERUPGRADE_TESTS_UNIT_OBJECT_STORE_WORLD_H_
 #define DRIVERUPGRADE_TESTS_UNIT_OBJECT_STORE_WORLD_H_
 
@@ -24,7 +24,7 @@ inline Pod PodAt(std::string name, std::string node, std::string version) {
           .node_name = std::move(node)};
 }
 
-/// A store with the nodes n1 and n2, whose changes have been taken; driver 0 is interested in n1.
+/// A store with the nodes n1 and n2, and without pending changes. Driver 0 is interested in n1.
 struct Store : ObjectStore {
   Store() : ObjectStore(2) {
     NodesListed({NodeAt("n1", "1", true), NodeAt("n2", "2")}, "2");

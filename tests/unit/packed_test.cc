@@ -11,15 +11,15 @@
 namespace driverupgrade::internal {
 namespace {
 
-/// Draws every field, often from the ends of its range. The bindings name all members, so that a new member does not
-/// compile until it is drawn, too.
+/// Draws random values for every field, often from the ends of its range. The structured bindings name all members, so
+/// that the test does not compile until a new member is drawn as well.
 class Generator {
  public:
   explicit Generator(std::uint64_t seed) : random_(seed) {}
 
   Pod NextPod() {
     Pod pod;
-    // A pod that waits for a node is never packed.
+    // `affinity_node` and `unscheduled` stay empty, because pods that wait for a node are never packed.
     auto& [ref, version, node, affinity_node, unscheduled, labels, owners, phase, deletion, finalizers, mirror,
            empty_dir, init, containers, not_ready_since, ready_since, resources, claims, annotations, volumes,
            scheduler, subdomain, unreadable] = pod;
@@ -64,7 +64,7 @@ class Generator {
   }
 
  private:
-  // From 128 and 16384 bytes on, the encoded length takes one more byte.
+  // Draws lengths on both sides of 128, from which the encoded length takes a second byte.
   std::string Text() {
     const auto length = [this] { return static_cast<std::size_t>(random_.Pick({1, 127, 128, 255, 256, 1000})); };
     switch (random_.Below(8)) {
@@ -116,7 +116,7 @@ Pod PodOf(std::string uid, std::string version) {
           .node_name = "n1"};
 }
 
-TEST_CASE("A pod is unpacked as it was packed") {
+TEST_CASE("An unpacked pod equals the packed pod") {
   Generator generator(20231106);
   for (int i = 0; i < 2000; ++i) {
     const Pod pod = generator.NextPod();
@@ -128,7 +128,7 @@ TEST_CASE("A pod is unpacked as it was packed") {
   }
 }
 
-TEST_CASE("A node is unpacked as it was packed, even if it could not be read") {
+TEST_CASE("An unpacked node equals the packed node, even if the node could not be read") {
   Generator generator(20231107);
   for (int i = 0; i < 2000; ++i) {
     const Node node = generator.NextNode();
@@ -141,12 +141,12 @@ TEST_CASE("A node is unpacked as it was packed, even if it could not be read") {
   }
 }
 
-TEST_CASE("A pod about which nothing is known is packed as well") {
+TEST_CASE("A pod without any fields can be packed") {
   CHECK((PackedPod(Pod{}).Unpack("") == Pod{}));
   CHECK(PackedPod(Pod{}).uid().empty());
 }
 
-TEST_CASE("Each packed pod of a node exists once, in its newest version, in the order of the UIDs") {
+TEST_CASE("Each packed pod of a node is stored once, in its newest version, and sorted by UID") {
   PackedPods pods;
   CHECK(pods.Put(PodOf("b", "9")));
   CHECK(pods.Put(PodOf("c", "2")));

@@ -42,7 +42,7 @@ std::vector<NodeOutcome> Apply(PlanExecutor& executor, const CallContext& contex
   return outcomes;
 }
 
-TEST_CASE("A NodeMaintenance that already exists is as good as one that was created") {
+TEST_CASE("A NodeMaintenance that already exists counts as created") {
   World world;
   const NodeMaintenance object{
       .ns = "maintenance", .name = "nvidia-operator-n1", .requestor_id = "nvidia.gpu-operator", .node_name = "n1"};
@@ -55,7 +55,7 @@ TEST_CASE("A NodeMaintenance that already exists is as good as one that was crea
   CHECK(outcomes.front().status.ok());
 }
 
-TEST_CASE("Each call has its own time limit, within the limit of the pass") {
+TEST_CASE("Each call has its own time limit, which does not exceed the limit of the pass") {
   World world;
   PlanExecutor executor = world.Executor(1);
   Apply(executor, {}, world.PatchOfN1());
@@ -64,7 +64,7 @@ TEST_CASE("Each call has its own time limit, within the limit of the pass") {
   CHECK(world.facade->latest_patch_deadline() == world.clock->Now() + absl::Seconds(3));
 }
 
-TEST_CASE("Requests are taken once, when they have been answered") {
+TEST_CASE("Requests are returned once, after their responses have arrived") {
   World world;
   PlanExecutor executor = world.Executor(2);
   world.facade->Hold("n1");

@@ -10,7 +10,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-TEST_CASE("If a node has several driver pods, each must be ready, in whatever order they are listed") {
+TEST_CASE("If a node has several driver pods, all must be ready, regardless of their order in the list") {
   const Pod ready = DriverPod("new", "driver-a").Build();
   const Pod starting = DriverPod("new", "driver-b").NotReady().Build();
   for (const std::vector<Pod>& pods : {std::vector{ready, starting}, std::vector{starting, ready}}) {
@@ -24,7 +24,7 @@ TEST_CASE("If a node has several driver pods, each must be ready, in whatever or
   }
 }
 
-TEST_CASE("A driver keeps crashing if the container that is not ready has too many restarts") {
+TEST_CASE("A driver counts as crashing only if the container that is not ready has too many restarts") {
   for (const bool by_another : {true, false}) {
     Pod pod = DriverPod("new").NotReady().Build();
     pod.container_statuses = {{.ready = by_another, .restart_count = 11}, {.ready = !by_another, .restart_count = 0}};
@@ -35,8 +35,8 @@ TEST_CASE("A driver keeps crashing if the container that is not ready has too ma
   }
 }
 
-// Kubernetes would not replace it, and its target revision is unknown.
-TEST_CASE("A driver pod with an owner that does not control it is not an orphan, but of an unknown revision") {
+// Kubernetes would not replace such a pod, and its target revision is unknown.
+TEST_CASE("A driver pod with an owner that does not control it is not an orphan, but its revision is unknown") {
   for (const bool owned : {true, false}) {
     Pod pod = DriverPod("new").Build();
     pod.owners = {};
@@ -54,15 +54,15 @@ ControllerRevision Revision(const std::string& hash, std::int64_t number, std::u
   return {.name = "driver-" + hash, .owner_uid = "ds", .revision = number, .template_digest = {digest}};
 }
 
-// The DaemonSet's controller numbers a revision after those that it has seen. Its watch may lag behind, for instance in
-// the minute after the API server was away (kubernetes#80698).
+// The DaemonSet controller numbers a revision after the revisions that it has seen. Its watch may lag, for instance in
+// the minute after an outage of the API server (kubernetes#80698).
 TEST_CASE("The engine targets the revision with the DaemonSet's template, whatever its number is") {
   const DaemonSet daemon_set{.name = "driver", .uid = "ds", .template_digest = {7}};
   for (const std::int64_t number : {4, 5, 6}) {
     INFO(number);
     CHECK(WantedRevision(daemon_set, {Revision("old", 5, 6), Revision("new", number, 7)}).wanted_revision == "new");
   }
-  // A newer API server fills in members that the controller does not know. Then no revision has the template.
+  // A newer API server fills in fields that the controller does not know. In that case no revision has the template.
   CHECK(WantedRevision(daemon_set, {Revision("old", 5, 6), Revision("new", 6, 8)}).wanted_revision == "new");
 }
 

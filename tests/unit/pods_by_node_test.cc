@@ -1,4 +1,4 @@
-// Tests one list of all pods in a cluster, of which some cannot be read.
+// Tests a list of all pods in a cluster in which some pods cannot be read.
 #include "read/pods_by_node.h"
 
 #include "support/catch.h"
@@ -20,7 +20,7 @@ class Pods final : public ClusterReader {
   const std::vector<Pod> pods_;
 };
 
-TEST_CASE("A pod that cannot be read belongs to its node, or could be on any node if it names none") {
+TEST_CASE("A pod that cannot be read affects only its node, or the whole list if it names no node") {
   Pod broken = WebPod("broken").Build();
   broken.unreadable = "spec.containers: expected an array";
   Pods readable({WebPod().Build(), broken});
@@ -32,7 +32,7 @@ TEST_CASE("A pod that cannot be read belongs to its node, or could be on any nod
   Pods unknown({WebPod().Build(), broken});
   CHECK(absl::IsDataLoss(internal::ListPodsByNode({}, unknown).status()));
 
-  // An unbound pod belongs to no node.
+  // An unbound pod belongs to no node, and is ignored.
   Pods unbound({WebPod().OnNode("").Build()});
   const auto none = internal::ListPodsByNode({}, unbound);
   REQUIRE(none.ok());

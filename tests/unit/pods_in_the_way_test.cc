@@ -17,7 +17,7 @@ std::optional<int> InTheWay(const NodeUnderTest& node) {
   return pods ? std::optional(static_cast<int>(pods->size())) : std::nullopt;
 }
 
-// Two pods that work, a finished pod, a pod of a DaemonSet, and a pod that no controller replaces.
+// Two running pods, a finished pod, a pod of a DaemonSet, and a pod that no controller replaces.
 NodeUnderTest Busy() {
   NodeUnderTest node;
   node.WithPods(
@@ -27,29 +27,29 @@ NodeUnderTest Busy() {
   return node;
 }
 
-TEST_CASE("Pods that block an upgrade are the pods that its drain must evict, even if it is not allowed to") {
+TEST_CASE("The pods that block an upgrade are those that its drain must evict, even if it may not evict them") {
   NodeUnderTest node = Busy();
-  CHECK(InTheWay(node) == 0);  // nothing is evicted
+  CHECK(InTheWay(node) == 0);  // the policy evicts no pods
   node.Draining();
   CHECK(InTheWay(node) == 3);
   node.policy.drain->pod_selector = Selector("app=web");
   CHECK(InTheWay(node) == 2);
 }
 
-TEST_CASE("Pods that block are the pods that pod deletion selects and the pods that are awaited, each once") {
+TEST_CASE("The pods that block are those that pod deletion selects and those that are awaited, each counted once") {
   NodeUnderTest node = Busy();
   node.policy.wait_for_completion = WaitForCompletionPolicy{.pod_selector = Selector("app=web")};
   CHECK(InTheWay(node) == 2);
   node.policy.pod_deletion = PodDeletionPolicy{.pod_selector = Selector("app=web")};
   CHECK(InTheWay(node) == 2);
-  // A drain follows only if the deletion could not be done.
+  // With pod deletion, a drain only follows if the deletion fails.
   node.Draining();
   CHECK(InTheWay(node) == 2);
   node.policy.pod_deletion.reset();
   CHECK(InTheWay(node) == 3);
 }
 
-TEST_CASE("The number of pods in the way is unknown before the pods have been read") {
+TEST_CASE("The number of blocking pods is unknown before the pods have been read") {
   CHECK(InTheWay(NodeUnderTest()) == std::nullopt);
 }
 

@@ -26,7 +26,7 @@ UpgradePolicy Parsed(const std::string& document, const PolicyDefaults& defaults
   return *policy;
 }
 
-// From the GPU operator's manual, with the Helm chart's spelling of podDeletion.
+// From the GPU operator's manual, with podDeletion spelled as in the Helm chart.
 constexpr const char* kGpuOperatorManual = R"(
   # autoUpgrade (default=true): Switch which enables / disables the driver upgrade controller.
   #     If set to false all other options are ignored.
@@ -55,7 +55,7 @@ constexpr const char* kGpuOperatorManual = R"(
     deleteEmptyDir: false
 )";
 
-TEST_CASE("the example of the GPU operator's manual") {
+TEST_CASE("the example in the GPU operator's manual is read") {
   const UpgradePolicy expected{
       .auto_upgrade = true,
       .max_parallel = 1,
@@ -68,7 +68,7 @@ TEST_CASE("the example of the GPU operator's manual") {
   CHECK(Parsed(kGpuOperatorManual, PolicyDefaults::GpuOperator()) == expected);
 }
 
-TEST_CASE("the example of k8s-operator-libs") {
+TEST_CASE("the example in k8s-operator-libs is read") {
   const UpgradePolicy policy = Parsed(R"(
       autoUpgrade: true
       # 0 means no limit, all nodes will be upgraded in parallel
@@ -83,7 +83,7 @@ TEST_CASE("the example of k8s-operator-libs") {
   CHECK(policy == UpgradePolicy{.auto_upgrade = true, .max_parallel = std::nullopt, .drain = DrainPolicy{}});
 }
 
-TEST_CASE("the examples of the network operator's manual") {
+TEST_CASE("the examples in the network operator's manual are read") {
   const PolicyDefaults defaults = PolicyDefaults::NetworkOperator();
   UpgradePolicy expected{
       .auto_upgrade = true,
@@ -115,7 +115,7 @@ TEST_CASE("a document without content is refused, because a lost file is not a p
   CHECK(std::string(policy.status().message()).find("the document is empty") != std::string::npos);
 }
 
-TEST_CASE("an empty mapping is all defaults") {
+TEST_CASE("an empty mapping means that all fields have their defaults") {
   const std::string document = GENERATE("{}", "--- {}\n...\n");
   CAPTURE(document);
   CHECK(Parsed(document) == UpgradePolicy{});
@@ -134,7 +134,7 @@ TEST_CASE("an empty section has the defaults of its fields") {
   CHECK(policy.deadlines.validation == absl::Seconds(600));
 }
 
-TEST_CASE("a drain section without enable is on only for the network operator") {
+TEST_CASE("a drain section without enable enables the drain only for the network operator") {
   CHECK_FALSE(Parsed("drain: {force: true}").drain);
   CHECK_FALSE(Parsed("drain: {force: true}", PolicyDefaults::GpuOperator()).drain);
   CHECK(Parsed("drain: {force: true}", PolicyDefaults::NetworkOperator()).drain == DrainPolicy{.force = true});
@@ -142,7 +142,7 @@ TEST_CASE("a drain section without enable is on only for the network operator") 
   CHECK_FALSE(Parsed("drain: {enable: false}", PolicyDefaults::NetworkOperator()).drain);
 }
 
-TEST_CASE("null is the same as absent") {
+TEST_CASE("null is the same as a missing field") {
   const std::string document = R"(
     autoUpgrade: null
     maxParallelUpgrades: ~
@@ -199,7 +199,7 @@ TEST_CASE("every field is read") {
   CHECK(policy == expected);
 }
 
-TEST_CASE("accepted forms of maxUnavailable") {
+TEST_CASE("valid forms of maxUnavailable are read") {
   CHECK(Parsed("maxUnavailable: 0").max_unavailable == CountOrPercent(Count{0}));
   CHECK(Parsed("maxUnavailable: 5").max_unavailable == CountOrPercent(Count{5}));
   CHECK(Parsed("maxUnavailable: 2147483647").max_unavailable == CountOrPercent(Count{2147483647}));
@@ -215,7 +215,7 @@ struct ErrorRow {
   std::string error;
 };
 
-TEST_CASE("refused forms of maxUnavailable") {
+TEST_CASE("invalid forms of maxUnavailable are refused") {
   const ErrorRow row = GENERATE(values<ErrorRow>({
       {"\"5\"", "must be an integer or a percentage such as 25%, got the string \"5\""},
       {"''", "must be an integer or a percentage such as 25%, got the string \"\""},
@@ -237,7 +237,7 @@ TEST_CASE("refused forms of maxUnavailable") {
   CHECK(ErrorOf("maxUnavailable: " + row.document) == "maxUnavailable: " + row.error);
 }
 
-TEST_CASE("values of the wrong type or out of range") {
+TEST_CASE("values of the wrong type or out of range are refused") {
   const ErrorRow row = GENERATE(values<ErrorRow>({
       {"autoUpgrade: yes", "autoUpgrade: must be true or false, got yes"},
       {"autoUpgrade: True", "autoUpgrade: must be true or false, got True"},
@@ -274,7 +274,7 @@ TEST_CASE("values of the wrong type or out of range") {
       {"isolation: {deviceDrivers: []}", "isolation.deviceDrivers: must have names"},
       {"isolation: {schedulerNames: ['']}", "isolation.schedulerNames: must have names"},
       {"maxParallelUpgrades: !!str 1", "maxParallelUpgrades: YAML tags are not read, got \"tag:yaml.org,2002:str\""},
-      // An empty selector would drain everything.
+      // If the tag were ignored, the empty selector would drain all pods.
       {"drain: {podSelector: !keep}", "drain.podSelector: YAML tags are not read, got \"!keep\""},
       {"drain:\n  podSelector: !keep\n  force: true", "drain.podSelector: YAML tags are not read, got \"!keep\""},
       {"drain: !foo {}", "drain: YAML tags are not read, got \"!foo\""},
@@ -283,7 +283,7 @@ TEST_CASE("values of the wrong type or out of range") {
   CHECK(ErrorOf(row.document) == row.error);
 }
 
-TEST_CASE("fields that are unknown, repeated, or misspelled") {
+TEST_CASE("fields that are unknown, repeated, or misspelled are refused") {
   const ErrorRow row = GENERATE(values<ErrorRow>({
       {"drain: {timeoutSecond: 5}", "drain.timeoutSecond: unknown field (did you mean timeoutSeconds?)"},
       {"drain: {timeout: 5}", "drain.timeout: unknown field (did you mean timeoutSeconds?)"},
@@ -314,7 +314,7 @@ TEST_CASE("fields that are unknown, repeated, or misspelled") {
   CHECK(ErrorOf(row.document) == row.error);
 }
 
-TEST_CASE("all errors are reported in the order of the document, including errors of a drain that is off") {
+TEST_CASE("all errors are reported in the order of the document, including errors in a disabled drain") {
   CHECK(ErrorOf(R"(
 drain:
   force: maybe
@@ -328,7 +328,7 @@ autoUpgrade: 0
        "autoUpgrade: must be true or false, got 0");
 }
 
-TEST_CASE("documents that are not a policy") {
+TEST_CASE("documents that are not a policy are refused") {
   const ErrorRow row = GENERATE(values<ErrorRow>({
       {"autoUpgrade", "upgrade policy: must be a mapping, got autoUpgrade"},
       {"\"\"", "upgrade policy: must be a mapping, got the string \"\""},
@@ -359,7 +359,7 @@ TEST_CASE("documents that are not a policy") {
   CHECK(ErrorOf(row.document) == row.error);
 }
 
-TEST_CASE("documents that would exhaust the reader are refused") {
+TEST_CASE("documents that would exhaust the parser are refused") {
   const std::string too_long = "{}" + std::string((std::size_t{1} << 20) - 2, ' ');
   CHECK(Parsed(too_long) == UpgradePolicy{});
   CHECK(ErrorOf(too_long + " ") == "upgrade policy: the document has 1048577 bytes, more than the 1048576 allowed");
@@ -386,7 +386,7 @@ TEST_CASE("anchors and aliases are read") {
   CHECK(policy.drain->timeout == absl::Minutes(1));
 }
 
-TEST_CASE("JSON with tabs, escapes and Windows line ends is read") {
+TEST_CASE("JSON with tabs, escapes, and Windows line endings is read") {
   CHECK(Parsed("\t{\r\n\t\"autoUpgrade\":true,\t\"drain\" : "
                "{\"enable\":true,\"podSelector\":\"a.b\\/c=\\u0064\"}\r\n}")
             .drain->pod_selector == Selector("a.b/c=d"));
@@ -412,7 +412,7 @@ TEST_CASE("a policy is written with every field") {
       R"("failurePolicy":null,"retry":{"maxAttempts":0,"backoffSeconds":60},"isolation":null,"safeLoad":false,"rollout":null})");
 }
 
-TEST_CASE("fractions of seconds are rounded up, so that none becomes unlimited") {
+TEST_CASE("fractions of seconds are rounded up, because zero would mean unlimited") {
   const UpgradePolicy policy{.drain = DrainPolicy{.timeout = absl::Milliseconds(1)},
                              .deadlines = {.validation = absl::Milliseconds(1001)}};
   const UpgradePolicy read = Parsed(FormatUpgradePolicy(policy));
@@ -420,7 +420,7 @@ TEST_CASE("fractions of seconds are rounded up, so that none becomes unlimited")
   CHECK(read.deadlines.validation == absl::Seconds(2));
 }
 
-// Gives every field each of its interesting values in some of the policies.
+// Generates policies in which every field takes each of its interesting values.
 class PolicyGenerator {
  public:
   explicit PolicyGenerator(unsigned seed) : random_(seed) {}
@@ -486,7 +486,7 @@ class PolicyGenerator {
   std::mt19937 random_;
 };
 
-TEST_CASE("a written policy is read back equal, whatever the operator's defaults are") {
+TEST_CASE("a formatted policy is read back unchanged, whatever the operator's defaults are") {
   PolicyGenerator generator(20231106);
   PolicyDefaults defaults{.auto_upgrade = true, .drain_enable = true};
   for (int i = 0; i < 2000; ++i) {
@@ -500,7 +500,7 @@ TEST_CASE("a written policy is read back equal, whatever the operator's defaults
   }
 }
 
-TEST_CASE("JSON is read with the same result as YAML, without a YAML library") {
+TEST_CASE("JSON is read without a YAML library, with the same result as YAML") {
   const auto* const document = GENERATE(
       R"({"autoUpgrade": true, "maxUnavailable": "25%", "drain": {"enable": true, "timeoutSeconds": 300}})", "null",
       "{}", R"({"autoUpgrade": "true", "maxParallelUpgrades": -5, "maxUnavailable": "5", "drain": [1, {"a": 2}]})",
@@ -513,7 +513,7 @@ TEST_CASE("JSON is read with the same result as YAML, without a YAML library") {
   if (json.ok() && yaml.ok()) CHECK(*json == *yaml);
 }
 
-TEST_CASE("text that is not JSON is refused as such, however deep or long it is") {
+TEST_CASE("text that is not valid JSON is refused, even if it is deeply nested or very long") {
   CHECK_FALSE(ParseUpgradePolicyJson("autoUpgrade: true").ok());
   CHECK_FALSE(ParseUpgradePolicyJson("").ok());
   CHECK_FALSE(ParseUpgradePolicyJson("{} {}").ok());
@@ -522,7 +522,7 @@ TEST_CASE("text that is not JSON is refused as such, however deep or long it is"
   CHECK_FALSE(ParseUpgradePolicyJson("{\"paused\": \"\xff\"}").ok());
 }
 
-TEST_CASE("aliases cannot make a short document a long one") {
+TEST_CASE("aliases count towards the maximum length of a document") {
   std::string document = "drain: &text \"" + std::string(500'000, 'x') + "\"\n";
   for (int i = 0; i < 3; ++i) document += "field" + std::to_string(i) + ": *text\n";
   const absl::StatusOr<UpgradePolicy> policy = ParseUpgradePolicy(document);
@@ -530,7 +530,7 @@ TEST_CASE("aliases cannot make a short document a long one") {
   CHECK(std::string(policy.status().message()).find("aliases included") != std::string::npos);
 }
 
-TEST_CASE("damaged documents are read or refused, never more") {
+TEST_CASE("damaged documents are either read as a valid policy or refused with a message") {
   std::mt19937 random(20231106);
   const std::string alphabet = "{}[]:,-?&*!|>'\"%@`#\n\t 0a\\<~";
   for (int i = 0; i < 3000; ++i) {

@@ -16,7 +16,7 @@ Texts WarningsOf(const std::string& document) {
   return Warnings(*policy);
 }
 
-TEST_CASE("W21: a policy whose fields have no effect is warned about") {
+TEST_CASE("W21: a warning reports fields of a rollout that have no effect") {
   CHECK(WarningsOf("{rollout: {stages: [{name: all, nodes: 100%}, {name: never, nodes: 2}]}}") ==
         Texts{"rollout.stages[1]: never has a node: stage all before it takes all"});
   CHECK(WarningsOf("{rollout: {stages: [{name: a, nodes: 2, maxFailures: 2}, {name: b, nodeSelector: x, maxFailures: "
@@ -33,7 +33,7 @@ TEST_CASE("W21: a policy whose fields have no effect is warned about") {
               "rollout.health: has no effect without fields"});
 }
 
-TEST_CASE("W21: a field of the evacuation that has no effect is warned about") {
+TEST_CASE("W21: a warning reports a field of the evacuation that has no effect") {
   CHECK(WarningsOf("{waitForCompletion: {timeoutSeconds: 3600}}") ==
         Texts{"waitForCompletion.timeoutSeconds: has no effect without podSelector"});
   CHECK(
@@ -47,12 +47,12 @@ TEST_CASE("W21: a field of the evacuation that has no effect is warned about") {
         Texts{"onUnscheduledPods: has no effect without maxUnavailable"});
 }
 
-TEST_CASE("W21: a limit of failures that is never reached is warned about") {
+TEST_CASE("W21: a warning reports a limit of failures that is never reached") {
   CHECK(WarningsOf("{failurePolicy: {maxFailures: 100%}}") ==
         Texts{"failurePolicy.maxFailures: 100% stops the rollout only when all nodes have failed"});
   CHECK(WarningsOf("{maxUnavailable: 3, failurePolicy: {maxFailures: 5}}") ==
         Texts{"failurePolicy.maxFailures: 5 is never reached: failed nodes are unavailable, and maxUnavailable is 3"});
-  // Such nodes are available again.
+  // Nodes that are released after a failure are available again.
   CHECK(WarningsOf("{maxUnavailable: 3, drain: {enable: true, onFailure: GiveBack}, failurePolicy: {maxFailures: 5}}")
             .empty());
   CHECK(WarningsOf("{maxUnavailable: 10%, failurePolicy: {maxFailures: 5}}").empty());
@@ -67,7 +67,7 @@ TEST_CASE("W21: a limit of failures that is never reached is warned about") {
         Texts{"retry.backoffSeconds: has no effect without maxAttempts"});
 }
 
-TEST_CASE("W21: a part of a rollout that never decides is warned about") {
+TEST_CASE("W21: a warning reports a part of a rollout that never affects a decision") {
   CHECK(WarningsOf("{rollout: {}}") == Texts{"rollout: has no effect without fields"});
   CHECK(WarningsOf("{rollout: {rollback: Fast}}") == Texts{"rollout.rollback: has no effect without stages"});
   const std::string healthy = "{type: Healthy, status: 'True'}, {type: Healthy, status: ";
@@ -99,7 +99,7 @@ TEST_CASE("W21: a part of a rollout that never decides is warned about") {
                  "345600}]}}") == Texts{"rollout.windows: has no effect: a window is always open"});
 }
 
-TEST_CASE("W21: a policy that works is not warned about") {
+TEST_CASE("W21: a valid policy is accepted without warnings") {
   CHECK(WarningsOf("{autoUpgrade: true}").empty());
   CHECK(WarningsOf("{waitForCompletion: {timeoutSeconds: 0, podSelector: ''}, podDeletion: {onFailure: GiveBack}, "
                    "retry: {maxAttempts: 2, backoffSeconds: 300}, maxUnavailable: 5, failurePolicy: {maxFailures: 5, "

@@ -8,7 +8,7 @@ ControllerRevision WithTemplate(const std::string& pod_template) {
   return {.ns = "drivers", .name = "driver-1", .data = R"({"spec":{"template":)" + pod_template + "}}"};
 }
 
-TEST_CASE("T8: a restart and a new chart version change nothing about the driver") {
+TEST_CASE("T8: a rollout restart and a new chart version do not change the driver") {
   const ControllerRevision running = WithTemplate(
       R"({"metadata":{"labels":{"app":"driver","helm.sh/chart":"gpu-1"}},"spec":{"containers":[{"image":"driver:1"}]}})");
   const struct {
@@ -43,7 +43,7 @@ TEST_CASE("T8: a restart and a new chart version change nothing about the driver
   }
 }
 
-TEST_CASE("T8: an operator may ignore other keys, or none") {
+TEST_CASE("T8: an operator may ignore other keys, or no keys") {
   const ControllerRevision running = WithTemplate(R"({"metadata":{"labels":{"helm.sh/chart":"1"}}})");
   const ControllerRevision wanted = WithTemplate(R"({"metadata":{"labels":{"helm.sh/chart":"2"}}})");
   CHECK(*SameTemplate(running, wanted));
@@ -51,14 +51,14 @@ TEST_CASE("T8: an operator may ignore other keys, or none") {
   CHECK_FALSE(*SameTemplate(running, wanted, {.annotations = {}, .labels = {}}));
 }
 
-TEST_CASE("T8: zero is zero, however it is written") {
+TEST_CASE("T8: zeros are equal, however they are written") {
   for (const std::string zero : {"0.0", "0e-66", "0.0e300", "-0"}) {
     CAPTURE(zero);
     CHECK(*SameTemplate(WithTemplate(R"({"a":0})"), WithTemplate(R"({"a":)" + zero + "}")));
   }
 }
 
-TEST_CASE("T7, W40: revisions that cannot be compared are an error that names the revision") {
+TEST_CASE("T7, W40: if revisions cannot be compared, an error names the invalid revision") {
   const ControllerRevision good = WithTemplate("{}");
   ControllerRevision bad = good;
   bad.data.clear();

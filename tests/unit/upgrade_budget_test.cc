@@ -141,7 +141,7 @@ TEST_CASE("Admission is in order of node name, whatever the order of the candida
   CHECK(Admitted(budget, Candidates({"a", "b", "c", "d"})) == "a,b");
 }
 
-TEST_CASE("dep-F19: the operator's own node is last") {
+TEST_CASE("dep-F19: the operator's own node comes last") {
   std::vector<WaitingNode> waiting = Candidates({"a", "b", "c"});
   waiting[0].candidate.own_node = true;
   CHECK(Admitted({.total = 3, .parallel_max = 2}, waiting) == "b,c");

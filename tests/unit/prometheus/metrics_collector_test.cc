@@ -14,7 +14,7 @@ constexpr char kGpu[] = "nvidia.com/gpu";
 
 std::size_t Place(UpgradeState state) { return static_cast<std::size_t>(state); }
 
-/// Ten nodes in the middle of a rollout, so that no metric is zero.
+/// Returns the metrics of ten nodes in the middle of a rollout, so that no metric is zero.
 MetricsSnapshot Figures() {
   MetricsSnapshot figures{.driver = kGpu, .auto_upgrade = true, .paused = true};
   figures.nodes = {.total = 10, .pending = 4, .in_progress = 4, .failed = 1, .done = 2, .slots = 3, .unavailable = 3};
@@ -62,7 +62,7 @@ bool Mentions(const std::set<std::string>& lines, const std::string& begin) {
   return std::any_of(lines.begin(), lines.end(), [&](const std::string& line) { return line.starts_with(begin); });
 }
 
-TEST_CASE("The page has every metric under its name") {
+TEST_CASE("The page contains every metric under its name") {
   const std::set<std::string> lines = LinesOf(Figures());
   for (const char* line : {
            "driverupgrade_build_info{version=\"" DRIVERUPGRADE_VERSION_STRING "\"} 1",
@@ -109,7 +109,7 @@ TEST_CASE("The page has every metric under its name") {
   CHECK_FALSE(Mentions(lines, "gpu_operator_"));
 }
 
-TEST_CASE("B-20: the page has the counts of gangs if the policy takes account of them") {
+TEST_CASE("B-20: the page contains the counts of gangs if the policy considers gangs") {
   MetricsSnapshot figures = Figures();
   CHECK_FALSE(Mentions(LinesOf(figures), "driverupgrade_rollout_gang"));
   figures.rollout = RolloutStatus{};
@@ -137,7 +137,7 @@ TEST_CASE("B-20: the page has the counts of gangs if the policy takes account of
   }
 }
 
-TEST_CASE("Metrics without a limit, a value or an occurrence are left out") {
+TEST_CASE("Metrics without a limit, a value, or an occurrence are omitted") {
   const std::set<std::string> lines = LinesOf({.driver = kGpu});
   CHECK(Mentions(lines, "driverupgrade_budget_slots{driver=\"nvidia.com/gpu\",kind=\"used\"}"));
   CHECK_FALSE(Mentions(lines, "driverupgrade_budget_slots{driver=\"nvidia.com/gpu\",kind=\"total\"}"));
@@ -146,7 +146,7 @@ TEST_CASE("Metrics without a limit, a value or an occurrence are left out") {
   CHECK_FALSE(Mentions(lines, "driverupgrade_transitions_total{"));
 }
 
-TEST_CASE("Requests and watches are counted per process, and shown if there are sources") {
+TEST_CASE("Requests and watches are counted per process, and shown if their sources are set") {
   CHECK_FALSE(Mentions(LinesOf(Figures()), "driverupgrade_api_"));
   CHECK_FALSE(Mentions(LinesOf(Figures()), "driverupgrade_watch_"));
   RequestMeter meter;
@@ -161,7 +161,7 @@ TEST_CASE("Requests and watches are counted per process, and shown if there are 
   CHECK(lines.contains("driverupgrade_watch_restarts_total{reason=\"expired\"} 2"));
 }
 
-TEST_CASE("doc-D1, doc-D15: the GPU Operator's names, with failed nodes not in progress") {
+TEST_CASE("doc-D1, doc-D15: the GPU Operator's metric names are available, and failed nodes are not in progress") {
   const std::set<std::string> lines = LinesOf(Figures(), {.aliases = GpuOperatorAliases(kGpu)});
   for (const char* line :
        {"gpu_operator_auto_upgrade_enabled 1", "gpu_operator_driver_auto_upgrade_enabled 1",
@@ -187,7 +187,8 @@ TEST_CASE("The GPU Operator's status is 0 before the first pass, and -1 if the l
   CHECK(LinesOf(figures, {.aliases = GpuOperatorAliases(kGpu)}).contains("gpu_operator_reconciliation_status -1"));
 }
 
-TEST_CASE("The number of nodes that may start follows from the limits, or is all waiting nodes") {
+TEST_CASE(
+    "The number of nodes that may start follows from the limits, or without limits is the number of waiting nodes") {
   struct Row {
     UpgradeBudget budget;
     const char* value;
@@ -204,7 +205,7 @@ TEST_CASE("The number of nodes that may start follows from the limits, or is all
             .contains(std::string("gpu_operator_nodes_upgrades_available ") + row.value));
 }
 
-TEST_CASE("Two drivers share each name, which is on the page once") {
+TEST_CASE("Two drivers share each metric name, which appears on the page once") {
   MetricsSnapshot other = Figures();
   other.driver = "example.com/\"x\"";
   const MetricsCollector collector({Figures, [&] { return other; }});

@@ -11,7 +11,7 @@ using internal::Advice;
 using internal::AdviceFor;
 using internal::OperatorCommands;
 
-TEST_CASE("Every gate has advice, whose commands name the node, the pod and the driver") {
+TEST_CASE("Every gate has advice, with commands that name the node, the pod, and the driver") {
   const DriverIdentity fpga = DriverIdentity::Create("example.com", "fpga").value();
   const OperatorCommands commands(fpga);
   for (const GateTraits& traits : kGates) {
@@ -35,7 +35,7 @@ TEST_CASE("Every gate has advice, whose commands name the node, the pod and the 
   }
 }
 
-TEST_CASE("Advice depends on the cause, not only on the name of the gate") {
+TEST_CASE("Advice depends on the cause of a gate, not only on its name") {
   const DriverIdentity gpu = DriverIdentity::Create("nvidia.com", "gpu").value();
   const OperatorCommands commands(gpu);
   Gate stage{.reason = GateReason::kStage, .detail = ""};

@@ -30,7 +30,7 @@ TEST_CASE("A history keeps the last ten transitions") {
   CHECK(transitions.back().at == kStart + absl::Seconds(11));
 }
 
-TEST_CASE("A patch that was not acknowledged is a failure and no transition") {
+TEST_CASE("A patch that was not acknowledged is a failure, not a transition") {
   NodeHistories histories;
   histories.Follow(To(UpgradeState::kDone, "given back"), {.status = absl::UnavailableError("the server is away")},
                    kStart);
@@ -43,7 +43,7 @@ TEST_CASE("A patch that was not acknowledged is a failure and no transition") {
   CHECK(histories.Find("n2") == nullptr);
 }
 
-TEST_CASE("A gate holds since it has had its reason, even if its detail changes") {
+TEST_CASE("The wait at a gate starts when its reason changes, not when only its detail changes") {
   NodeHistories histories;
   const auto since = [&] { return histories.Find("n1")->waiting->since; };
   histories.Follow(Waiting(GateReason::kDisruptionBudget, "web"), kStart);
@@ -64,7 +64,7 @@ TEST_CASE("A gate holds since it has had its reason, even if its detail changes"
   CHECK_FALSE(histories.Find("n1")->waiting);
 }
 
-TEST_CASE("Histories of many names that were added and removed do not pile up, and waiting nodes keep theirs") {
+TEST_CASE("The histories of removed nodes do not accumulate, and waiting nodes keep their histories") {
   NodeHistories histories;
   histories.Follow(Waiting(GateReason::kDisruptionBudget, "web"), kStart);
   for (int i = 0; i < 1000; ++i) {
@@ -91,7 +91,7 @@ TEST_CASE("Deleted nodes have no history") {
   CHECK(histories.Find("c") == nullptr);
 }
 
-TEST_CASE("Histories of several nodes are in the order of the nodes, and do not change") {
+TEST_CASE("Histories are returned in the order of the requested nodes, and do not change later") {
   NodeHistories histories;
   for (const char* node : {"a", "c", "d"}) {
     histories.Follow({.node = node, .path = {UpgradeState::kDone}}, {.patched = true}, kStart);

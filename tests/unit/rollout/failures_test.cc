@@ -15,7 +15,7 @@ TEST_CASE("the class of a failure follows from the state in which the node faile
   CHECK(ClassOf({.failed_in = UpgradeState::kDrainRequired, .node_ready = false}) == FailureClass::kNodeLost);
 }
 
-TEST_CASE("a driver whose image cannot be pulled differs from one that crashes") {
+TEST_CASE("a driver whose image cannot be pulled has another failure class than a driver that crashes") {
   CHECK(ClassOf({.failed_in = UpgradeState::kPodRestartRequired, .image_pull_fails = true}) ==
         FailureClass::kImagePull);
   CHECK(ClassOf({.failed_in = UpgradeState::kPodRestartRequired}) == FailureClass::kDriverCrash);
@@ -29,7 +29,7 @@ std::array<int, kAllFailureClasses.size()> Failed(std::initializer_list<std::pai
   return failed;
 }
 
-TEST_CASE("each class stops the rollout at its own number") {
+TEST_CASE("each failure class has its own limit that stops the rollout") {
   const FailureBudgets budgets = {{FailureClass::kImagePull, Count{2}}, {FailureClass::kNodeLost, Percent{10}}};
   CHECK_FALSE(ExhaustedBudget(budgets, {}, 100));
   CHECK_FALSE(ExhaustedBudget(budgets, Failed({{FailureClass::kImagePull, 1}, {FailureClass::kDriverCrash, 50}}), 100));
@@ -37,7 +37,7 @@ TEST_CASE("each class stops the rollout at its own number") {
         "failurePolicy.byClass.ImagePull: 2 nodes have failed, 2 stop the rollout");
   CHECK_FALSE(ExhaustedBudget(budgets, Failed({{FailureClass::kNodeLost, 9}}), 109));
   CHECK(ExhaustedBudget(budgets, Failed({{FailureClass::kNodeLost, 10}}), 109));
-  // A percentage of a small fleet stops at the first failure, not before it.
+  // In a small fleet, a percentage stops the rollout at the first failure, but not without a failure.
   CHECK(ExhaustedBudget(budgets, Failed({{FailureClass::kNodeLost, 1}}), 5));
   CHECK_FALSE(ExhaustedBudget(budgets, Failed({{FailureClass::kNodeLost, 0}}), 5));
 }

@@ -1,4 +1,4 @@
-// Nodes for tests of a rollout, and the view of them.
+// Nodes for tests of a rollout, with the view of these nodes.
 //
 //     Fleet fleet(5);                                  // n0 to n4, all waiting
 //     fleet.node("n1").progress = NodeProgress::kDone;
@@ -20,7 +20,7 @@
 
 namespace driverupgrade::internal {
 
-// Numbers that the limits of a policy leave. INT_MAX: no limit.
+// Remaining capacity under the limits of a policy. INT_MAX: no limit.
 struct Numbers {
   int slots = std::numeric_limits<int>::max();
   int headroom = std::numeric_limits<int>::max();

@@ -13,7 +13,7 @@ Pod PodWith(const StringMap& labels, const StringMap& annotations = {}) {
   return {.ref = {.ns = "team", .name = "p"}, .labels = labels, .annotations = annotations};
 }
 
-TEST_CASE("the gang of a pod is the widest group that restarts as one, and the pod's own annotation wins") {
+TEST_CASE("the gang of a pod is the largest group that restarts as a whole, unless the pod's annotation names one") {
   struct Case {
     StringMap labels;
     StringMap annotations;
@@ -50,7 +50,7 @@ TEST_CASE("the pods of an indexed Job are a gang only if they have a subdomain")
   CHECK(GangOf(pod) == "Job/team/mpi");
 }
 
-TEST_CASE("nodes with pods of one ComputeDomain share memory, and are a gang") {
+TEST_CASE("nodes with pods of one ComputeDomain are a gang, because they share memory") {
   const Pod pod = PodWith({});
   Node node{.name = "n", .labels = {{"resource.nvidia.com/computeDomain", "uid-1"}}};
   CHECK(GangsOn(node, {&pod}) == std::vector<std::string>{"ComputeDomain/uid-1"});
@@ -66,7 +66,7 @@ void Assign(Fleet& fleet, const UnitOptions& options = {}) {
   AssignUnits(fleet.view.nodes, std::vector<int>(fleet.view.nodes.size(), 0), options);
 }
 
-TEST_CASE("a unit has all waiting nodes of its gang, and a gang on a single node makes no unit") {
+TEST_CASE("a unit contains all waiting nodes of its gang, and a gang on a single node does not form a unit") {
   Fleet fleet(6);
   Run(fleet, "n0", {"a"});
   Run(fleet, "n2", {"a"});
@@ -80,11 +80,11 @@ TEST_CASE("a unit has all waiting nodes of its gang, and a gang on a single node
   CHECK(fleet.node("n3").turn < fleet.node("n1").turn);
   CHECK(fleet.node("n1").turn < fleet.node("n0").turn);
   CHECK(fleet.node("n0").turn == fleet.node("n2").turn);
-  // The pods of n4 are not known.
+  // The pods of n4 are unknown.
   CHECK(fleet.node("n0").turn < fleet.node("n4").turn);
 }
 
-TEST_CASE("a node of several gangs is in the unit of the largest, and units are never joined by it") {
+TEST_CASE("a node with several gangs is in the unit of the largest gang, and does not join units") {
   Fleet fleet(5);
   Run(fleet, "n0", {"big"});
   Run(fleet, "n1", {"big"});
@@ -96,7 +96,7 @@ TEST_CASE("a node of several gangs is in the unit of the largest, and units are 
   for (const char* name : {"n3", "n4"}) CHECK(fleet.node(name).unit == "small");
 }
 
-TEST_CASE("a unit in progress gets no further nodes, except for those that were granted with it") {
+TEST_CASE("a unit in progress gets no further nodes, except nodes that were granted together with it") {
   Fleet fleet(4);
   fleet.node("n0").progress = NodeProgress::kUnderWay;
   fleet.node("n0").may_start = false;

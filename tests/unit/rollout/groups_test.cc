@@ -41,7 +41,7 @@ TEST_CASE("a node without the label is its own group, and an empty label is a gr
   CHECK(GroupOf({.name = "a"}, groups) != GroupOf({.name = "m", .labels = {{"rack", "a"}}}, groups));
 }
 
-TEST_CASE("Together: a group waits until all of its nodes that wait can start") {
+TEST_CASE("Together: a group waits until all its waiting nodes can start") {
   const NodeGroups groups{.by = "rack", .mode = GroupMode::kTogether};
   Fleet fleet = Racks();
   CHECK_FALSE(LimitOf(fleet, groups).Refusal("=a"));
@@ -54,7 +54,7 @@ TEST_CASE("Together: a group waits until all of its nodes that wait can start") 
   CHECK_FALSE(LimitOf(fleet, groups).Refusal("=a"));
 }
 
-TEST_CASE("Together: the rest of a group that has started may follow") {
+TEST_CASE("Together: the remaining nodes of a group that has started may follow") {
   Fleet fleet = Racks();
   fleet.Set("a0", NodeProgress::kUnderWay);
   fleet.node("a1").may_start = false;
@@ -76,7 +76,7 @@ TEST_CASE("OneAtATime: no second group starts while one is in progress, or has w
   CHECK(LimitOf(fleet, groups).Refusal("=a") ==
         "one group at a time: 1 of 2 nodes of rack=b are done, node b1 has failed");
   CHECK_FALSE(LimitOf(fleet, groups).Refusal("=b"));
-  // Repaired, or left out.
+  // The node has been repaired, or is left out.
   fleet.Set("b1", GENERATE(NodeProgress::kDone, NodeProgress::kLeftOut));
   CHECK_FALSE(LimitOf(fleet, groups).Refusal("=a"));
   CHECK_FALSE(LimitOf(fleet, groups).Refusal("alone"));
@@ -88,7 +88,7 @@ TEST_CASE("OneAtATime: the first group that starts in a round excludes the other
   CHECK(limit.Refusal("=a") == "one group at a time: 0 of 1 nodes of node alone are done");
 }
 
-TEST_CASE("OneAtATime: of several interrupted groups, one continues") {
+TEST_CASE("OneAtATime: if several groups were interrupted, one of them continues") {
   const NodeGroups groups{.by = "rack", .mode = GroupMode::kOneAtATime};
   Fleet fleet = Racks();
   fleet.Set("a0", NodeProgress::kDone);
@@ -100,7 +100,7 @@ TEST_CASE("OneAtATime: of several interrupted groups, one continues") {
   CHECK_FALSE(LimitOf(fleet, groups).Refusal("=b"));
 }
 
-TEST_CASE("Spread: only a limited number of each group at the same time, and a percentage rounds up") {
+TEST_CASE("Spread: the nodes in progress are limited per group, and a percentage rounds up") {
   Fleet fleet = Racks();
   fleet.Set("a0", NodeProgress::kUnderWay);
   CHECK(LimitOf(fleet, {.by = "rack", .mode = GroupMode::kSpread}).Refusal("=a") ==

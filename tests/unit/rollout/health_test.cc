@@ -22,7 +22,7 @@ Pod Driver(int restarts) {
 
 RolloutHealth Dcgm() { return {.pod_selector = LabelSelector::Parse("app=dcgm").value()}; }
 
-TEST_CASE("a node is sick by any of the conditions, with that status alone") {
+TEST_CASE("a node is sick if one of the conditions has exactly the listed status") {
   const RolloutHealth health{
       .node_conditions = {{.type = "GpuHealthy", .status = "False"}, {.type = "XidError", .status = "True"}}};
   CHECK(HealthOf({}, {}, {}, health) == NodeHealth{});
@@ -41,7 +41,7 @@ TEST_CASE("a driver with more restarts than allowed makes its node sick") {
   CHECK(HealthOf({}, {}, {Driver(99)}, {}) == NodeHealth{});
 }
 
-TEST_CASE("a node is healthy only once a chosen pod exists and all of them are ready") {
+TEST_CASE("a node is healthy only if a selected pod exists and all selected pods are ready") {
   CHECK(HealthOf({}, {Dcgm(true)}, {}, Dcgm()) == NodeHealth{});
   CHECK(HealthOf({}, {}, {}, Dcgm()) == NodeHealth{.unwell = "no pod matches app=dcgm"});
   CHECK(HealthOf({}, {Dcgm(true), Dcgm(false)}, {}, Dcgm()) ==

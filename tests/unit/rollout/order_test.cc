@@ -28,7 +28,7 @@ TEST_CASE("without an order nodes are sorted by name") {
   CHECK(InOrder(fleet, {{.by = OrderBy::kName}}) == Names{"a", "a-1", "b", "c"});
 }
 
-TEST_CASE("idle nodes are first, then the nodes with the fewest pods, and unknown ones last") {
+TEST_CASE("idle nodes come first, then the nodes with the fewest pods, and nodes with unknown pods last") {
   Fleet fleet;
   fleet.Add("many").pods = 12;
   fleet.Add("unknown");
@@ -42,7 +42,7 @@ TEST_CASE("idle nodes are first, then the nodes with the fewest pods, and unknow
         Names{"idle", "many", "few", "unknown"});
 }
 
-TEST_CASE("a priority is a number, larger ones first, and an invalid one is 0") {
+TEST_CASE("larger priorities come first, and an invalid priority counts as 0") {
   Fleet fleet;
   fleet.Add("nine", {{"p", "9"}});
   fleet.Add("ten", {{"p", "10"}});
@@ -53,7 +53,7 @@ TEST_CASE("a priority is a number, larger ones first, and an invalid one is 0") 
   CHECK(InOrder(fleet, {{.by = OrderBy::kLabel, .label = "p"}}) == Names{"ten", "nine", "one", "high", "huge", "none"});
 }
 
-TEST_CASE("zone by zone, nodes without a zone last, and ties by the next criterion") {
+TEST_CASE("nodes are ordered by zone, nodes without a zone last, and then by the next criterion") {
   Fleet fleet;
   fleet.Add("a", {{"zone", "z-1"}}).pods = 5;
   fleet.Add("b", {{"zone", "z"}}).pods = 5;

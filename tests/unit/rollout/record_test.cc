@@ -31,7 +31,7 @@ RolloutRecord Full() {
           .durations = Measured(7, absl::Minutes(9))};
 }
 
-TEST_CASE("a written record is read back the same") {
+TEST_CASE("a written record is read back unchanged") {
   for (const RolloutRecord& record : {RolloutRecord{}, Full(), RolloutRecord{.revision = "\n\x7f\""}}) {
     const std::string text = FormatRecord(record);
     CAPTURE(text);
@@ -41,13 +41,13 @@ TEST_CASE("a written record is read back the same") {
   }
 }
 
-TEST_CASE("without a record the rollout is at its start, and nothing halts it") {
+TEST_CASE("without a record the rollout is at its start, and is not halted") {
   const ParsedRecord parsed = ParseRecord(std::nullopt);
   CHECK(parsed.record == RolloutRecord{});
   CHECK(parsed.error.empty());
 }
 
-TEST_CASE("a record that cannot be read halts at the start") {
+TEST_CASE("a record that cannot be read halts the rollout at its start") {
   const std::string text =
       GENERATE(as<std::string>(), "", "garbage", "{", "[]", "7", R"({"version":2})", R"({"version":"1"})", "{}",
                R"({"version":1,"halt":null,"halt":{"reason":"sick"}})", std::string(300'000, '['));
@@ -59,7 +59,7 @@ TEST_CASE("a record that cannot be read halts at the start") {
   CHECK_FALSE(parsed.error.empty());
 }
 
-TEST_CASE("a halt that cannot be read halts, and the rest of the record remains valid") {
+TEST_CASE("a halt that cannot be read still halts, and the rest of the record remains valid") {
   const std::string halt = GENERATE("true", "\"\"", "[]", "{}", R"({"stage":"a"})", R"({"reason":7})",
                                     R"({"reason":"x","seen":"y"})", R"({"reason":"x","reason":"y"})");
   CAPTURE(halt);
@@ -78,7 +78,7 @@ TEST_CASE("an invalid member gets its safe value") {
   CHECK(parsed.error == "invalid members: stage, soakSince, waived, durations");
 }
 
-TEST_CASE("a record that has lost or changed bytes is read without harm") {
+TEST_CASE("a record with lost or changed bytes is read safely") {
   const std::string whole = FormatRecord(Full());
   SeededRandom random(1);
   for (int i = 0; i < 20'000; ++i) {
@@ -93,12 +93,12 @@ TEST_CASE("a record that has lost or changed bytes is read without harm") {
       if (text.empty()) break;
     }
     const ParsedRecord parsed = ParseRecord(text);
-    // The record stays the same when it is written and read again, so that it does not change on its own.
+    // Writing and reading the record again does not change it, so passes do not keep rewriting it.
     CHECK(ParseRecord(FormatRecord(parsed.record)).record == parsed.record);
   }
 }
 
-TEST_CASE("a quantile of durations is not too short, and at most a fifth too long") {
+TEST_CASE("a quantile of durations is never too short, and at most a fifth too long") {
   SeededRandom random(2);
   for (int round = 0; round < 200; ++round) {
     const int seconds = random.Between(1, random.Pick({20, 600, 500'000}));
@@ -124,7 +124,7 @@ TEST_CASE("a slower driver is visible in the measurements") {
   CHECK(*sketch.Quantile(50) >= absl::Hours(1));
 }
 
-TEST_CASE("extremely long durations are kept in the last step") {
+TEST_CASE("extreme durations are counted in the outermost buckets") {
   for (const absl::Duration took : {absl::InfiniteDuration(), -absl::InfiniteDuration(), absl::Hours(10'000)}) {
     CHECK(Measured(5, took).Quantile(95));
   }

@@ -88,7 +88,7 @@ TEST_CASE("every field of rollout and of the failure budgets is read") {
   CHECK(ParsedSections(kExample) == expected);
 }
 
-TEST_CASE("a written rollout section is read back the same") {
+TEST_CASE("a written rollout section is read back unchanged") {
   const std::string document = GENERATE(as<std::string>(), kExample, "{}", "rollout: {}", "rollout: {health: {}}",
                                         "rollout: {groups: {by: rack, mode: Spread, maxPerGroup: 25%}}",
                                         "rollout: {groups: {by: rack, mode: OneAtATime}}",
@@ -115,9 +115,9 @@ TEST_CASE("a missing number of a stage means no limit, and a soak of zero means 
   CHECK(rollout.stages[0].soak == absl::ZeroDuration());
 }
 
-TEST_CASE("a mistake in rollout is reported with the path of its field") {
+TEST_CASE("an error in the rollout section is reported with the path of its field") {
   const auto [document, error] = GENERATE(table<std::string, std::string>({
-      // The shape of a document.
+      // Structure of the document.
       {"{rolout: {}}", "rolout: unknown field (did you mean rollout?)"},
       {"{rollout: 3}", "rollout: must be a mapping, got 3"},
       {"{rollout: {stage: []}}", "rollout.stage: unknown field (did you mean stages?)"},
@@ -228,7 +228,7 @@ TEST_CASE("a mistake in rollout is reported with the path of its field") {
   CHECK(ErrorOf(document).find(error) != std::string::npos);
 }
 
-TEST_CASE("all mistakes of rollout are reported at once, in the order of the document") {
+TEST_CASE("all errors in the rollout section are reported together, in the order of the document") {
   CHECK(ErrorOf("rollout: {stages: [{nodes: 1}, {name: b, nodes: x}], windows: [{start: late}]}") ==
         "rollout.stages[0]: name is missing; "
         "rollout.stages[1].nodes: must be an integer or a percentage such as 25%, got x; "
@@ -236,7 +236,7 @@ TEST_CASE("all mistakes of rollout are reported at once, in the order of the doc
         "rollout.windows[0].start: must be a time such as \"22:00\", got \"late\"");
 }
 
-TEST_CASE("a policy built in code must satisfy the same ranges") {
+TEST_CASE("a policy that is built in code must respect the same ranges") {
   RolloutPolicy rollout = ExampleRollout();
   CHECK(Validate(rollout).ok());
   rollout.windows[0].start = absl::Seconds(30);
@@ -248,7 +248,7 @@ TEST_CASE("a policy built in code must satisfy the same ranges") {
   CHECK(error.find("rollout.stages: must have <= 100 items, got 101") != std::string::npos);
 }
 
-TEST_CASE("without a reader of time zones, a JSON policy may name only UTC") {
+TEST_CASE("without a time zone reader, a JSON policy may name only UTC") {
   const auto parse = [](const std::string& zone) {
     return ParseUpgradePolicyJson(R"({"rollout": {"windows": [{"durationSeconds": 60, "timeZone": ")" + zone +
                                   R"("}]}})");

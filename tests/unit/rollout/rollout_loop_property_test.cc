@@ -1,8 +1,9 @@
-// Two replicas roll out the same fleet, in conflict with each other and with a record that gets lost. No node starts
-// that must not start. This is the smallest loop that needs all parts of a rollout.
+// Two replicas upgrade the same fleet at the same time, and their record gets lost occasionally. No node starts against
+// the rules. This is the smallest loop that needs all parts of a rollout.
 //
-// A replica first reads the record and the grants, and then the nodes. It stores both by compare-and-set before it
-// starts a node at the version that it has read (ADR 0005). These three steps happen at different times.
+// A replica first reads the record and the grants, and then the nodes. It stores the record and the grants by
+// compare-and-set before it starts a node at the version that it has read (ADR 0005). These three steps happen at
+// different times.
 #include <algorithm>
 #include <deque>
 #include <map>
@@ -53,7 +54,7 @@ struct World {
 
 std::string RevisionOf(int revision) { return fmt::format("r{}", revision); }
 
-// The test's own definition of the window: every day from eight to four.
+// The test's own definition of the window: every day from 8:00 to 16:00.
 bool IsOfficeHour(absl::Time now) {
   const absl::Duration of_day = now - absl::FromCivil(absl::ToCivilDay(now, absl::UTCTimeZone()), absl::UTCTimeZone());
   return absl::Hours(8) <= of_day && of_day < absl::Hours(16);
@@ -78,13 +79,13 @@ RolloutRules RandomRules(SeededRandom& random) {
   return RulesOf(policy, {});
 }
 
-// Everything that has been true of a revision at any time. A replica that is behind may still act on it.
+// Everything that has been true of a revision at any time. A replica with old data may still act on it.
 struct Facts {
-  std::map<int, absl::Time> ended;  // when all nodes of a stage had finished for the first time
+  std::map<int, absl::Time> ended;  // when all nodes of a stage had ended for the first time
   std::set<std::string> approved;
 };
 
-// Checks every start against the true state of the world, and records each violation.
+// Checks every start against the true state of the fleet, and records each violation.
 class Referee {
  public:
   explicit Referee(const RolloutRules& rules) : policy_(rules.policy) {}
@@ -172,7 +173,7 @@ class Replica {
   int late_starts() const { return late_starts_; }
 
  private:
-  // The nodes as they were read. A node with a grant that may be used at any moment counts as in progress.
+  // Returns the nodes as they were read. A node with a grant counts as in progress, because it may start at any moment.
   RolloutView View(std::map<std::string, int>& grants) const {
     RolloutView view{.revision = revision_, .approvals = approvals_};
     for (const TrueNode& node : nodes_) {
@@ -211,7 +212,7 @@ class Replica {
     }
     next.record = FormatRecord(step.record);
     if (next.record == read_->record && next.grants == read_->grants) return;
-    // Compare-and-set, whose response may be lost.
+    // This is a compare-and-set with a response that may be lost.
     if (world.store.version != read_->version) return;
     const bool was_halted = ParseRecord(world.store.record).record.halt || step.record.halt;
     ++next.version;
@@ -219,7 +220,7 @@ class Replica {
     CheckWhole(view, stages, step, started);
     if (random.Chance(5)) return;
     for (const std::size_t i : started) {
-      if (random.Chance(3)) return;  // it crashes
+      if (random.Chance(3)) return;  // the replica crashes
       TrueNode& node = world.nodes[i];
       if (node.version != nodes_[i].version) continue;
       if (was_halted) referee_.HaltWasKnown(node);
@@ -275,7 +276,7 @@ void Change(TrueNode& node, NodeProgress progress) {
   ++node.version;
 }
 
-// A change that no replica has decided.
+// Makes a random change that no replica has decided.
 void Happen(World& world, SeededRandom& random) {
   TrueNode& node = world.nodes[static_cast<std::size_t>(random.Below(kNodes))];
   switch (random.Below(40)) {
@@ -355,7 +356,7 @@ Outcome RollOut(std::uint64_t seed) {
           .late_starts = replicas[0].late_starts() + replicas[1].late_starts()};
 }
 
-TEST_CASE("no node starts against the rules, whatever gets lost and whichever replicas consider themselves leader") {
+TEST_CASE("no node starts against the rules, whatever is lost and whichever replicas consider themselves leader") {
   int starts = 0;
   int late_starts = 0;
   for (std::uint64_t seed = 1; seed <= 400; ++seed) {

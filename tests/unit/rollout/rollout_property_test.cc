@@ -1,4 +1,4 @@
-// Tests stages, groups and order against the simplest code with the same results, over random fleets.
+// Compares stages, groups, and order with a naive implementation, on random fleets.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -77,7 +77,7 @@ bool SameGroup(const RolloutNode& a, const RolloutNode& b) {
   return a.node->name == b.node->name || (!LabelOf(a, "rack").empty() && LabelOf(a, "rack") == LabelOf(b, "rack"));
 }
 
-// Returns an error in the stages of the nodes, or an empty string if they follow the policy.
+// Returns an error if the stages of the nodes violate the policy, or an empty string.
 std::string WrongStages(const Fleet& fleet, const RolloutPolicy& policy, const std::vector<int>& stages) {
   const auto& nodes = fleet.view.nodes;
   const bool together = policy.groups && policy.groups->mode == GroupMode::kTogether;
@@ -110,7 +110,7 @@ std::string WrongStages(const Fleet& fleet, const RolloutPolicy& policy, const s
   return "";
 }
 
-TEST_CASE("stages have the nodes that the policy selects, in any fleet") {
+TEST_CASE("in any fleet, stages contain the nodes that the policy selects") {
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     SeededRandom random(seed);
     Fleet fleet = RandomFleet(random);
@@ -131,7 +131,7 @@ TEST_CASE("stages have the nodes that the policy selects, in any fleet") {
   }
 }
 
-// Returns true if `a` goes before `b`.
+// Returns true if node `a` comes before node `b`.
 bool GoesBefore(const RolloutNode& a, const RolloutNode& b, const std::vector<RolloutOrder>& order) {
   for (const RolloutOrder& by : order) {
     switch (by.by) {
@@ -163,7 +163,7 @@ bool GoesBefore(const RolloutNode& a, const RolloutNode& b, const std::vector<Ro
   return a.node->name < b.node->name;
 }
 
-TEST_CASE("nodes are in the order that the policy sets, in any fleet") {
+TEST_CASE("in any fleet, nodes are in the order that the policy sets") {
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     SeededRandom random(seed);
     const Fleet fleet = RandomFleet(random);
@@ -177,7 +177,7 @@ TEST_CASE("nodes are in the order that the policy sets, in any fleet") {
   }
 }
 
-// Admits one node or group at a time, and considers the whole fleet again each time.
+// Admits one node or group at a time, and checks the whole fleet again for each of them.
 class NaiveAdmission {
  public:
   NaiveAdmission(const RolloutPolicy& policy, const Fleet& fleet, const std::vector<int>& stages, int open,
@@ -326,7 +326,7 @@ class NaiveAdmission {
   bool kept_free_ = false;
 };
 
-TEST_CASE("the nodes that start are the same as if they were decided one at a time") {
+TEST_CASE("the same nodes start as if the decision were made for one at a time") {
   int starts = 0;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     SeededRandom random(seed);

@@ -32,36 +32,36 @@ std::vector<Gate> Gates(const Fleet& fleet, const RolloutRules& rules, const Rol
   return gates;
 }
 
-TEST_CASE("a rollout of defaults starts the nodes that the limits allow, by name") {
+TEST_CASE("a rollout with defaults starts as many nodes as the limits allow, in the order of their names") {
   const RolloutRules rules = RulesOf({}, {});
   CHECK(Fleet(4).Started({}, rules) == Names{"n0", "n1", "n2", "n3"});
   CHECK(Fleet(4).Started({}, rules, {.slots = 2}) == Names{"n0", "n1"});
   CHECK(Fleet(4).Started({}, rules, {.headroom = 3}) == Names{"n0", "n1", "n2"});
 }
 
-TEST_CASE("a group that starts together takes slots and capacity for all, or waits") {
+TEST_CASE("a group that starts together gets headroom for all its nodes, or waits") {
   const Fleet fleet = Cliques();
   CHECK(fleet.Started({}, Together(), {.slots = 1}) == Names{"a0", "a1", "a2"});
   CHECK(fleet.Started({}, Together(), {.slots = 2}) == Names{"a0", "a1", "a2", "b0", "b1", "b2"});
   CHECK(fleet.Started({}, Together(), {.headroom = 3}) == Names{"a0", "a1", "a2"});
 }
 
-TEST_CASE("capacity for a large group is reserved, but not for one that never fits") {
+TEST_CASE("headroom is reserved for a large group, but not for a group that never fits") {
   const Fleet fleet = Cliques();
   CHECK(fleet.Started({}, Together(), {.headroom = 4, .headroom_max = 4}) == Names{"a0", "a1", "a2"});
-  // No node in progress could make room, so the nodes that fit start.
+  // No node is in progress that could free headroom, so the nodes that fit start.
   CHECK(fleet.Started({}, Together(), {.headroom = 2, .headroom_max = 5}) == Names{"c0"});
   CHECK(fleet.Started({}, Together(), {.headroom = 2, .headroom_max = 2}) == Names{"c0"});
 }
 
-TEST_CASE("the rest of a group that has started needs no further slot") {
+TEST_CASE("the remaining nodes of a group that has started need no further slot") {
   Fleet fleet = Cliques();
   fleet.Set("a0", NodeProgress::kUnderWay);
   CHECK(fleet.Started({}, Together(), {.slots = 0}) == Names{"a1", "a2"});
   CHECK(SlotsUsed(Together(), fleet.view, fleet.Stages(Together())) == std::vector<int>{1});
 }
 
-TEST_CASE("each part of a rollout gives the reason of a wait, and the halt is first") {
+TEST_CASE("each part of a rollout can be the reason for a wait, and a halt comes first") {
   const Fleet fleet(1);
   const RolloutRules rules = RulesOf({.stages = {{.name = "none", .nodes = LabelSelector::Parse("x").value()}}}, {});
   const absl::Time next = absl::FromUnixSeconds(1'800'000'000);
@@ -85,7 +85,7 @@ TEST_CASE("each part of a rollout gives the reason of a wait, and the halt is fi
         std::vector{Gate{.reason = GateReason::kMaxParallel, .detail = "no slot is free"}});
 }
 
-TEST_CASE("maxParallel of a stage counts only this stage") {
+TEST_CASE("maxParallel of a stage counts only the nodes of this stage") {
   Fleet fleet(6);
   const RolloutRules rules = RulesOf({.stages = {{.name = "some", .nodes = Count{4}, .max_parallel = 2}}}, {});
   const Names some = fleet.In(0, rules);
@@ -96,7 +96,7 @@ TEST_CASE("maxParallel of a stage counts only this stage") {
   CHECK(fleet.Started({}, rules).size() == 1);
 }
 
-TEST_CASE("a node that was admitted before is first, and has its place in its group and stage") {
+TEST_CASE("a node that was admitted earlier comes first, and counts in its group and stage") {
   Fleet fleet = Cliques();
   fleet.Set("b1", NodeProgress::kUnderWay);
   fleet.node("b1").may_start = true;
@@ -108,7 +108,7 @@ TEST_CASE("a node that was admitted before is first, and has its place in its gr
   CHECK(fleet.Started({}, spread, {}, shut).empty());
 }
 
-TEST_CASE("the operator's own node is last") {
+TEST_CASE("the operator's own node comes last") {
   Fleet fleet(3);
   fleet.node("n0").own_node = true;
   CHECK(fleet.Started({}, RulesOf({}, {})) == Names{"n1", "n2", "n0"});

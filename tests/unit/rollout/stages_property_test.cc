@@ -1,6 +1,6 @@
-// Tests a rollout's way through its stages against the simplest code with the same results, over random histories.
-// Nodes finish, fail and get sick, approvals come and go, the revision and the policy change, and the record is lost or
-// not stored.
+// Compares how a rollout advances through its stages with a naive implementation, the twin, over random histories.
+// Nodes finish, fail, and get sick, approvals are set and withdrawn, the revision and the policy change, and the record
+// is lost or not stored.
 #include <optional>
 #include <set>
 #include <string>
@@ -25,7 +25,7 @@ constexpr int kNodes = 7;
 // Maximum difference between clocks.
 constexpr absl::Duration kSkew = absl::Minutes(1);
 
-// The twin's memory.
+// State that the twin remembers.
 struct Memory {
   std::string revision = {};
   std::size_t stages = 0;  // number of stages in the policy that `stage` belongs to
@@ -48,7 +48,7 @@ struct Answer {
   std::optional<absl::Time> wake_at = std::nullopt;
 };
 
-// The true state, as opposed to the stored one.
+// The true state of the fleet, as opposed to the stored record.
 struct Truth {
   Fleet fleet = {};
   RolloutPolicy policy = {};
@@ -116,7 +116,7 @@ bool HasEnded(const Truth& truth, std::size_t stage, const std::set<std::string>
          FailuresIn(truth, stage, waived) <= FailuresThatMayBe(truth.policy.stages[stage], nodes.size());
 }
 
-// The order does not affect nodes that are sick or have failed.
+// A changed order does not lift a halt, because it does not affect nodes that are sick or have failed.
 bool LiftsNoHalt(RolloutPolicy before, const RolloutPolicy& after) {
   before.order = after.order;
   return before == after;
@@ -243,7 +243,7 @@ void Happen(Truth& truth, SeededRandom& random) {
   view.approvals = fmt::format("{}", fmt::join(truth.approvals, ","));
 }
 
-// Formats everything that both sides remember, for a comparison.
+// Formats the state that the twin and the record have in common, for comparison.
 std::string Tell(const std::string& stage, const std::optional<absl::Time>& soak_since,
                  const std::optional<std::string>& halt, const std::set<std::string>& waived) {
   return fmt::format("{}; soaks since {}; halt: {}; waived: {}", stage,
@@ -263,7 +263,7 @@ std::string Tell(const Memory& memory, const RolloutPolicy& policy) {
   return Tell(NameOf(policy, memory.stage), memory.soak_since, halt, memory.waived);
 }
 
-TEST_CASE("a rollout runs through its stages as the policy requires, in any history") {
+TEST_CASE("in any history, a rollout advances through its stages as the policy requires") {
   int advances = 0;
   int halts = 0;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
@@ -284,19 +284,19 @@ TEST_CASE("a rollout runs through its stages as the policy requires, in any hist
       REQUIRE(Tell(step.record) == Tell(answer.memory, truth.policy));
       REQUIRE(step.open == static_cast<int>(answer.open));
       REQUIRE(step.halted.has_value() == answer.halted);
-      // While a halt is being lifted, it remains the reason.
+      // The reasons cannot be compared while a halt is being lifted, because the halt remains the reason.
       const bool has_reason =
           answer.memory.halt || (!answer.halted && answer.open < truth.policy.stages.size());
       if (has_reason) REQUIRE(ToString(step.closed.reason) == ToString(answer.closed));
       REQUIRE(step.wake_at == answer.wake_at);
       advances += answer.open > 0;
       halts += answer.halted;
-      // Some steps are not stored, and the record is lost even less often.
+      // Sometimes a step is not stored, and rarely the record is lost.
       if (random.Chance(90)) text = FormatRecord(step.record), memory = answer.memory;
       if (random.Chance(2)) text.clear(), memory = {};
     }
   }
-  // The histories reach the cases that they are meant to show.
+  // The histories reach the cases that the test is meant to cover.
   CHECK(advances > kSeeds);
   CHECK(halts > kSeeds);
 }

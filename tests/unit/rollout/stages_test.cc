@@ -30,7 +30,7 @@ void Finish(Fleet& fleet, const Names& names) {
   for (const std::string& name : names) fleet.Set(name, NodeProgress::kDone);
 }
 
-TEST_CASE("stages select nodes by number, percentage and selector, and the rest is the last stage") {
+TEST_CASE("stages select nodes by number, percentage, and selector, and the remaining nodes are the last stage") {
   Fleet fleet(20);
   fleet.Add("pool-a", {{"pool", "canary"}});
   fleet.Add("pool-b", {{"pool", "canary"}});
@@ -43,7 +43,7 @@ TEST_CASE("stages select nodes by number, percentage and selector, and the rest 
   CHECK(fleet.In(3, rules).size() == 15);
 }
 
-TEST_CASE("the nodes of a stage are the same in any order of the list, and few change with another node") {
+TEST_CASE("the nodes of a stage do not depend on the order of the list, and few change when a node is added") {
   Fleet fleet(50);
   const RolloutRules rules = Rules({{.name = "some", .nodes = Count{10}}});
   const Names before = fleet.In(0, rules);
@@ -57,7 +57,7 @@ TEST_CASE("the nodes of a stage are the same in any order of the list, and few c
   const Names after = fleet.In(0, rules);
   std::set_intersection(before.begin(), before.end(), after.begin(), after.end(), std::back_inserter(common));
   CHECK(common.size() >= 9);
-  // Not the first nodes by name, because these are often in one rack.
+  // A stage does not consist of the first nodes by name, because these are often in one rack.
   CHECK(before != Names{"n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9"});
 }
 
@@ -71,7 +71,7 @@ TEST_CASE("a node that is left out is not a canary") {
   CHECK(std::find(after.begin(), after.end(), before[0]) == after.end());
 }
 
-TEST_CASE("a group that starts together is in one stage") {
+TEST_CASE("all nodes of a group that starts together are in one stage") {
   Fleet fleet;
   for (int i = 0; i < 12; ++i) fleet.Add("n" + std::to_string(i), {{"clique", std::to_string(i / 4)}});
   const RolloutRules rules = RulesOf({.stages = {Canary()}, .groups = NodeGroups{.by = "clique"}}, {});
@@ -79,7 +79,7 @@ TEST_CASE("a group that starts together is in one stage") {
   CHECK(fleet.In(1, rules).size() == 8);
 }
 
-TEST_CASE("the first stage may start immediately, and the next one waits until it is done") {
+TEST_CASE("the first stage may start immediately, and the next stage waits until the first one is done") {
   Fleet fleet(5);
   const RolloutRules rules = Rules({Canary()});
   const RolloutStep first = fleet.Advance({}, rules, kNow);
@@ -96,7 +96,7 @@ TEST_CASE("the first stage may start immediately, and the next one waits until i
   CHECK(Settled(fleet, {}, rules).closed.detail == "stage canary: 1 of 2 nodes have ended, 0 failed");
 }
 
-TEST_CASE("a stage that is done soaks from then on, and the next starts once this is stored in the record") {
+TEST_CASE("a stage soaks once it is done, and the next stage starts once the end of the soak is stored") {
   Fleet fleet(5);
   const RolloutRules rules = Rules({Canary()});
   Finish(fleet, fleet.In(0, rules));
@@ -107,7 +107,7 @@ TEST_CASE("a stage that is done soaks from then on, and the next starts once thi
   CHECK(fleet.Advance(done.record, rules, kNow + absl::Minutes(59)).open == 0);
   const RolloutStep soaked = fleet.Advance(done.record, rules, kNow + absl::Hours(1));
   CHECK(soaked.record.stage == kLastStage);
-  // Another replica may not know of it yet.
+  // The new stage is not stored yet, so another replica may not know of it.
   CHECK(soaked.open == 0);
   CHECK(soaked.closed.detail == "the stage is about to start");
   CHECK(fleet.Advance(soaked.record, rules, kNow + absl::Hours(1)).open == 1);
@@ -153,7 +153,7 @@ TEST_CASE("without a record the rollout starts at its first stage, with a new so
   CHECK(lost.wake_at == kNow + absl::Hours(6));
 }
 
-TEST_CASE("a soak that starts in the future is restarted, except within the clock difference") {
+TEST_CASE("a soak that starts in the future is restarted, unless clock differences can explain the time") {
   Fleet fleet(5);
   const RolloutRules rules = Rules({Canary()});
   Finish(fleet, fleet.In(0, rules));
@@ -164,7 +164,7 @@ TEST_CASE("a soak that starts in the future is restarted, except within the cloc
   CHECK(Settled(fleet, record, rules).record.soak_since == kNow);
 }
 
-TEST_CASE("a stage that requires approval waits for its own name at this revision") {
+TEST_CASE("a stage that requires approval waits for an approval with its name and the revision") {
   Fleet fleet(5);
   RolloutStage stage = Canary();
   stage.soak = absl::ZeroDuration();
@@ -215,7 +215,7 @@ TEST_CASE("a new revision starts at the first stage, and so do changed stages") 
   }
 }
 
-TEST_CASE("a changed soak of the soaking stage counts from the start of the soak") {
+TEST_CASE("if the soak time of a soaking stage changes, the new time counts from the start of the soak") {
   Fleet fleet(5);
   RolloutStage stage = Canary();
   Finish(fleet, fleet.In(0, Rules({stage})));
@@ -225,7 +225,7 @@ TEST_CASE("a changed soak of the soaking stage counts from the start of the soak
   CHECK(Settled(fleet, soaks, Rules({stage}), kNow + absl::Minutes(20)).open == 1);
 }
 
-TEST_CASE("a stage is not done while one of its nodes is sick, and soaks again from then on") {
+TEST_CASE("a stage is not done while one of its nodes is not healthy, and its soak restarts") {
   Fleet fleet(5);
   const RolloutRules rules = Rules({Canary()});
   const std::string canary = fleet.In(0, rules)[1];
@@ -239,7 +239,7 @@ TEST_CASE("a stage is not done while one of its nodes is sick, and soaks again f
         "stage canary: 1 of 2 nodes have ended, 0 failed; node " + canary + ": pod monitoring/dcgm-1 is not ready");
 }
 
-TEST_CASE("a node takes the measured time, or the policy's estimate until there is one") {
+TEST_CASE("the expected time of a node is the measured time, or the policy's estimate before there are measurements") {
   RolloutRecord record;
   const RolloutPolicy policy{.expected_node_duration = absl::Minutes(10)};
   CHECK(NodeTakes(record, policy) == absl::Minutes(10));
@@ -248,7 +248,7 @@ TEST_CASE("a node takes the measured time, or the policy's estimate until there 
   CHECK(NodeTakes({}, {}) == absl::ZeroDuration());
 }
 
-TEST_CASE("a stage without a node blocks the next one") {
+TEST_CASE("a stage without nodes blocks the next stage") {
   Fleet fleet(5);
   const RolloutRules rules = Rules({{.name = "pool", .nodes = LabelSelector::Parse("pool=cannary").value()}});
   const RolloutStep step = Settled(fleet, {}, rules);
@@ -256,7 +256,7 @@ TEST_CASE("a stage without a node blocks the next one") {
   CHECK(step.closed.detail == "stage pool has no node");
 }
 
-TEST_CASE("a sick node halts the rollout, permanently, until a new approval") {
+TEST_CASE("a sick node halts the rollout until a new approval is given, even if the node recovers") {
   Fleet fleet(5);
   RolloutStage stage = Canary();
   stage.soak = absl::ZeroDuration();
@@ -284,7 +284,7 @@ TEST_CASE("a sick node halts the rollout, permanently, until a new approval") {
   CHECK(lifted.open == 1);
 }
 
-TEST_CASE("a waived cause does not halt again, but another node does") {
+TEST_CASE("a waived node does not halt the rollout again, but another node does") {
   Fleet fleet(5);
   const RolloutRules rules = Rules({Canary()});
   Finish(fleet, fleet.In(0, rules));
@@ -299,7 +299,7 @@ TEST_CASE("a waived cause does not halt again, but another node does") {
   CHECK(Settled(fleet, lifted.record, rules).halted);
 }
 
-TEST_CASE("another revision or another policy lifts a halt") {
+TEST_CASE("a new revision or a changed policy lifts a halt") {
   Fleet fleet(5);
   const RolloutRules rules = Rules({Canary()});
   Finish(fleet, fleet.In(0, rules));
@@ -325,7 +325,7 @@ TEST_CASE("another revision or another policy lifts a halt") {
   }
 }
 
-TEST_CASE("one failure more than a stage allows halts the rollout, and the allowed number does not block it") {
+TEST_CASE("a failure above the limit of a stage halts the rollout, and failures within the limit do not block it") {
   Fleet fleet(10);
   RolloutStage stage{.name = "some", .nodes = Count{4}, .max_failures = Count{1}};
   const RolloutRules rules = Rules({stage});
@@ -337,7 +337,7 @@ TEST_CASE("one failure more than a stage allows halts the rollout, and the allow
   const RolloutStep halted = Settled(fleet, {}, rules);
   REQUIRE(halted.halted);
   CHECK(halted.record.halt->reason == "stage some: 2 nodes failed (limit 1), first: " + some[0]);
-  SECTION("a percentage is of the stage and rounds down") {
+  SECTION("a percentage refers to the nodes of the stage, and rounds down") {
     stage.max_failures = Percent{49};
     CHECK(Settled(fleet, {}, Rules({stage})).halted);
     stage.max_failures = Percent{50};
@@ -351,7 +351,7 @@ TEST_CASE("one failure more than a stage allows halts the rollout, and the allow
   }
 }
 
-TEST_CASE("a sick node halts nothing while no node waits, until one waits again") {
+TEST_CASE("a sick node halts the rollout only once another node waits") {
   Fleet fleet(5);
   const RolloutRules rules = Rules({Canary()});
   Finish(fleet, {"n0", "n1", "n2", "n3", "n4"});
@@ -365,7 +365,7 @@ TEST_CASE("a sick node halts nothing while no node waits, until one waits again"
   CHECK(Settled(fleet, over.record, rules).halted);
 }
 
-TEST_CASE("with several DaemonSets a halt stays while one of its revisions is the target") {
+TEST_CASE("with several DaemonSets, a halt stays while one of its revisions is a target") {
   Fleet fleet(5);
   const RolloutRules rules = Rules({Canary()});
   Finish(fleet, fleet.In(0, rules));
@@ -375,7 +375,7 @@ TEST_CASE("with several DaemonSets a halt stays while one of its revisions is th
   const RolloutRecord halted = Settled(fleet, {}, rules).record;
   REQUIRE(halted.halt);
   fleet.node(fleet.In(0, rules)[0]).sick.clear();
-  // The DaemonSet of another kernel appears, or one of the two disappears.
+  // A DaemonSet for another kernel is created, or one of the two is deleted.
   fleet.view.revisions = GENERATE(std::set<std::string>{"a2", "b2", "c1"}, std::set<std::string>{"b2"});
   fleet.view.revision = GENERATE("a2, b2 and c1", "b2");
   const RolloutStep still = Settled(fleet, halted, rules);
@@ -386,8 +386,8 @@ TEST_CASE("with several DaemonSets a halt stays while one of its revisions is th
   CHECK_FALSE(Settled(fleet, still.record, rules).halted);
 }
 
-// Other releases compute the same fingerprints, so that installing them neither lifts a halt nor restarts a rollout. A
-// new policy field that changes the fingerprints must be written only if it is set (FieldWriter).
+// All releases must compute the same fingerprints, so that installing another release neither lifts a halt nor restarts
+// a rollout. A new policy field must be written only if it is set (FieldWriter), or it would change the fingerprints.
 TEST_CASE("the fingerprints of a policy are stable") {
   const RolloutRules none = RulesOf({}, {});
   CHECK(none.fingerprint == "90339c1c6ef24195");
@@ -429,7 +429,7 @@ TEST_CASE("W18: a halt that an earlier release recorded stays") {
   CHECK(step.record.halt->policy == rules.fingerprint);
 }
 
-TEST_CASE("W8: a node of the soaking stage that is not in use ends the soak, and halts the rollout after a minute") {
+TEST_CASE("W8: a node of the soaking stage that is out of use ends the soak, and after a minute halts the rollout") {
   Fleet fleet(5);
   const RolloutRules rules = Rules({Canary()});
   const Names canaries = fleet.In(0, rules);
@@ -452,7 +452,7 @@ TEST_CASE("W8: a node of the soaking stage that is not in use ends the soak, and
                                      " of stage canary is sick: NotReady since then, for more than 1m; to continue, give the "
                                      "approval canary@r1");
 
-  SECTION("an approval accepts the stage as it is") {
+  SECTION("an approval accepts the stage despite the node") {
     fleet.view.approvals = "canary@r1";
     const RolloutStep approved = Settled(fleet, halted.record, rules, kNow + absl::Seconds(61));
     CHECK_FALSE(approved.halted);
@@ -485,7 +485,7 @@ TEST_CASE("W8: a node of the soaking stage that is not in use ends the soak, and
   }
 }
 
-TEST_CASE("W8: the nodes of the last group are watched, and no other group starts while one is not in use") {
+TEST_CASE("W8: the nodes of the last group are watched, and no other group starts while a node is out of use") {
   Fleet fleet;
   fleet.Add("a1", {{"rack", "a"}});
   fleet.Add("b1", {{"rack", "b"}});
@@ -516,7 +516,7 @@ TEST_CASE("W8: the nodes of the last group are watched, and no other group start
   CHECK(fleet.Started(step, rules) == Names{"c1"});
 }
 
-TEST_CASE("W6: a stage continues without nodes that are unfit to start, and names the first of them") {
+TEST_CASE("W6: a stage continues without the nodes that are unfit to start, and names the first of them") {
   Fleet fleet;
   fleet.Add("a1", {{"pool", "canary"}});
   fleet.Add("a2", {{"pool", "canary"}});
@@ -533,14 +533,14 @@ TEST_CASE("W6: a stage continues without nodes that are unfit to start, and name
         "stage canary: 0 of 1 nodes have ended, 0 failed; 1 of 2 left out: a2, NotReady since 2027-01-15T08:00:00Z");
   fleet.Set("a1", NodeProgress::kDone);
   CHECK(Settled(fleet, {}, rules).open == 1);
-  // No node is left that could show that the driver works.
+  // No node is left that could prove that the driver works.
   fleet.Set("a1", NodeProgress::kLeftOut);
   step = Settled(fleet, {}, rules);
   CHECK(step.open == 0);
   CHECK(step.closed.detail == "stage canary has 1 node, left out: 1 unfit: a2, NotReady since 2027-01-15T08:00:00Z");
 }
 
-TEST_CASE("the callback of the operator halts the rollout") {
+TEST_CASE("the operator's callback can halt the rollout") {
   Fleet fleet(5);
   fleet.view.sick = "alert DriverErrors fires";
   const RolloutStep step = fleet.Advance({}, Rules({}), kNow);
@@ -548,7 +548,7 @@ TEST_CASE("the callback of the operator halts the rollout") {
   CHECK(step.halted->detail == "alert DriverErrors fires; to continue, give the approval rest@r1");
 }
 
-TEST_CASE("a record that cannot be read halts the rollout until it is approved") {
+TEST_CASE("a record that cannot be read halts the rollout until an approval is given") {
   Fleet fleet(5);
   const RolloutRules rules = Rules({Canary()});
   fleet.view.approvals = "canary@r1";

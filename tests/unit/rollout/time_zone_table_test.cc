@@ -10,14 +10,14 @@ namespace {
 
 using Offset = TimeZoneTable::Offset;
 
-TEST_CASE("A time zone table shows the same local times as abseil, also around clock changes") {
+TEST_CASE("A time zone table yields the same local times as abseil, including around clock changes") {
   for (const char* name : {"UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Africa/Casablanca",
                            "America/Sao_Paulo", "Asia/Kolkata", "Pacific/Apia"}) {
     CAPTURE(name);
     const absl::TimeZone zone = LoadRolloutTimeZone(name).value();
     const TimeZoneTable table = zone;
     CHECK(table.name() == name);
-    // Half hours of four years, one of which has a day that Samoa skipped.
+    // Every half hour of four years. Samoa skipped a day in one of them.
     const absl::Time begin = absl::FromCivil(absl::CivilDay(2010, 6, 1), absl::UTCTimeZone());
     for (absl::Time time = begin; time < begin + absl::Hours(24 * 365 * 4); time += absl::Minutes(30)) {
       const absl::CivilSecond clock = absl::ToCivilSecond(time, absl::UTCTimeZone());
@@ -29,14 +29,14 @@ TEST_CASE("A time zone table shows the same local times as abseil, also around c
   }
 }
 
-TEST_CASE("A time zone table from values equals one from the same zone") {
+TEST_CASE("A time zone table that is built from values equals the table of the same zone") {
   const TimeZoneTable berlin = LoadRolloutTimeZone("Europe/Berlin").value();
   CHECK(TimeZoneTable::Create("Europe/Berlin", berlin.offsets()).value() == berlin);
   CHECK_FALSE(berlin == TimeZoneTable());
   CHECK(TimeZoneTable() == TimeZoneTable(absl::UTCTimeZone()));
 }
 
-TEST_CASE("The first offset also applies before its time, and the last one without an end") {
+TEST_CASE("The first offset also applies before its time, and the last offset applies indefinitely") {
   const absl::Time from = absl::FromUnixSeconds(1'700'000'000);
   const TimeZoneTable table =
       TimeZoneTable::Create("X", {{from, absl::Hours(1)}, {from + absl::Hours(48), absl::Hours(2)}}).value();

@@ -1,4 +1,4 @@
-// Tests windows against clocks that are watched for ten years.
+// Compares windows with clocks that the test reads at every tick for ten years.
 #include <string>
 #include <vector>
 
@@ -12,7 +12,7 @@ namespace {
 
 using tests::SeededRandom;
 
-// Everything happens at multiples of this time.
+// Windows open and close only at multiples of this time.
 constexpr absl::Duration kTick = absl::Minutes(5);
 constexpr int kTicksOfDay = 24 * 12;
 
@@ -24,7 +24,7 @@ RolloutWindow RandomWindow(absl::TimeZone zone, SeededRandom& random) {
        {absl::Weekday::monday, absl::Weekday::wednesday, absl::Weekday::saturday, absl::Weekday::sunday}) {
     if (random.Chance(50)) window.days.insert(day);
   }
-  // Includes times that the clocks skip or show twice.
+  // The start may be a time that the clocks skip or show twice.
   window.start = random.Chance(60) ? random.Pick({0, 30, 90, 120, 150, 1410}) * absl::Minutes(1)
                                    : random.Below(kTicksOfDay) * kTick;
   window.duration = random.Between(1, random.Pick({12, 100, 7 * kTicksOfDay})) * kTick;
@@ -46,7 +46,7 @@ RolloutPolicy RandomRollout(absl::TimeZone zone, SeededRandom& random) {
 // Reads the clock of one window at every tick.
 class Watcher {
  public:
-  // The clock is abseil's own, not the one in the policy's table.
+  // The local time comes from abseil, not from the policy's time zone table.
   explicit Watcher(const RolloutPolicy& rollout, const RolloutWindow& window)
       : rollout_(rollout), window_(window), zone_(Zone(window.time_zone.name())) {}
 
@@ -118,8 +118,8 @@ std::string Difference(const RolloutPolicy& rollout, int needed, absl::Time begi
   return "";
 }
 
-TEST_CASE("windows are open when clocks that are watched for ten years show it") {
-  // Midnight is skipped in Havana and shown twice in Beirut; Lord Howe's clocks are set by half an hour.
+TEST_CASE("for ten years, windows are open exactly when the local clocks show it") {
+  // Clock changes skip midnight in Havana, repeat it in Beirut, and shift by half an hour on Lord Howe.
   const char* name =
       GENERATE("Europe/Berlin", "America/New_York", "America/Havana", "Australia/Lord_Howe", "Asia/Beirut");
   CAPTURE(name);

@@ -17,7 +17,7 @@ absl::Time At(const char* text, const char* zone = "UTC") {
   return time;
 }
 
-// The example from the issue: from Saturday and Sunday, 22:00, for six hours.
+// The example from the issue: six hours from 22:00 on Saturdays and Sundays.
 RolloutPolicy WeekendNights() {
   return {.windows = {{.days = {absl::Weekday::saturday, absl::Weekday::sunday},
                        .start = absl::Hours(22),
@@ -61,7 +61,7 @@ TEST_CASE("a window keeps its length on the nights of clock changes") {
   CHECK_FALSE(StartTimeAt(rollout, At("2026-10-25 03:00", "Europe/Berlin"), kNode).open);
 }
 
-TEST_CASE("a start in the skipped hour is at its end, and a start in the repeated hour is the first one") {
+TEST_CASE("a start in the skipped hour moves to its end, and a start in the repeated hour is at its first occurrence") {
   RolloutPolicy rollout = WeekendNights();
   rollout.windows[0].start = absl::Hours(2) + absl::Minutes(30);
   rollout.windows[0].duration = absl::Minutes(10);
@@ -72,13 +72,13 @@ TEST_CASE("a start in the skipped hour is at its end, and a start in the repeate
   CHECK_FALSE(StartTimeAt(rollout, first + absl::Hours(1), kNode).open);
 }
 
-TEST_CASE("windows in several zones are one union") {
+TEST_CASE("windows in several time zones are combined") {
   RolloutPolicy rollout = WeekendNights();
   rollout.windows.push_back({.days = {absl::Weekday::sunday},
                              .start = absl::Hours(1),
                              .duration = absl::Hours(4),
                              .time_zone = Zone("America/New_York")});
-  // 04:00 in Berlin to 05:00 in New York is 11:00 in Berlin, with an hour between them.
+  // The window in New York opens at 07:00 in Berlin, three hours after the window in Berlin closes.
   CHECK(StartTimeAt(rollout, At("2026-06-07 03:00", "Europe/Berlin"), kNode) ==
         Open(At("2026-06-07 04:00", "Europe/Berlin")));
   CHECK(StartTimeAt(rollout, At("2026-06-07 04:30", "Europe/Berlin"), kNode) ==
@@ -94,7 +94,7 @@ TEST_CASE("windows in several zones are one union") {
 TEST_CASE("closed days use the window's time zone, or UTC without windows") {
   RolloutPolicy rollout = WeekendNights();
   rollout.closed = {{.first = absl::CivilDay(2026, 12, 24), .last = absl::CivilDay(2027, 1, 2)}};
-  // 2027-01-02 is a Saturday: its night starts closed and is open from midnight on.
+  // 2027-01-02 is a Saturday and the last closed day, so its window is closed until midnight.
   const absl::Time midnight = At("2027-01-03 00:00", "Europe/Berlin");
   CHECK(StartTimeAt(rollout, At("2026-12-26 23:00", "Europe/Berlin"), kNode) == Closed(rollout, midnight));
   CHECK(StartTimeAt(rollout, midnight, kNode) == Open(At("2027-01-03 04:00", "Europe/Berlin")));
@@ -125,7 +125,7 @@ TEST_CASE("a node that takes longer than every window never starts, and its gate
   CHECK(LongestWindow(rollout) == absl::Hours(6));
 }
 
-TEST_CASE("adjacent windows are one window, across days") {
+TEST_CASE("adjacent windows form one window, even across days") {
   RolloutPolicy rollout{.windows = {{.duration = absl::Hours(24)}}, .finish_by = true};
   const absl::Time now = At("2026-06-07 03:00");
   const StartTime start = StartTimeAt(rollout, now, absl::Hours(24 * 30));
@@ -133,7 +133,7 @@ TEST_CASE("adjacent windows are one window, across days") {
   CHECK(start.until > now);
 }
 
-TEST_CASE("the next start is found after a long closed season") {
+TEST_CASE("the next start is found even after a long closed period") {
   RolloutPolicy rollout = WeekendNights();
   rollout.closed = {{.first = absl::CivilDay(2026, 6, 1), .last = absl::CivilDay(2027, 5, 31)}};
   CHECK(StartTimeAt(rollout, At("2026-06-02 00:00"), kNode) ==
@@ -142,7 +142,7 @@ TEST_CASE("the next start is found after a long closed season") {
   CHECK(StartTimeAt(rollout, At("2026-06-02 00:00"), kNode) == Closed(rollout, absl::InfiniteFuture()));
 }
 
-TEST_CASE("W16: a window of whole days ends by local time when the clocks change") {
+TEST_CASE("W16: a window of whole days ends at the same local time even if the clocks change") {
   const absl::Time monday = At("2026-03-30 00:00", "Europe/Berlin");
   for (const RolloutWindow& window :
        {RolloutWindow{
@@ -166,12 +166,12 @@ TEST_CASE("W16: a window may start on days of the month, including its last day"
   rollout.windows[0] = {.days = {absl::Weekday::tuesday}, .days_of_month = {8, 9, 10, 11, 12, 13, 14}};
   CHECK(StartTimeAt(rollout, At("2026-11-01 00:00"), kNode) == Shut(At("2026-11-10 00:00")));
   CHECK(StartTimeAt(rollout, At("2026-11-11 00:00"), kNode) == Shut(At("2026-12-08 00:00")));
-  // A day that some months do not have.
+  // Some months do not have this day.
   rollout.windows[0] = {.days_of_month = {31}};
   CHECK(StartTimeAt(rollout, At("2026-02-01 00:00"), kNode) == Shut(At("2026-03-31 00:00")));
 }
 
-TEST_CASE("W16: closed days may have their own time zone, whatever the windows have") {
+TEST_CASE("W16: closed days may have their own time zone, regardless of the windows") {
   RolloutPolicy rollout{.closed = {{.first = absl::CivilDay(2026, 12, 24), .last = absl::CivilDay(2026, 12, 24)}},
                         .closed_time_zone = Zone("Asia/Tokyo")};
   const absl::Time begin = At("2026-12-24 00:00", "Asia/Tokyo");

@@ -1,5 +1,5 @@
-// Tests a rollout on the fake cluster: how an engine handles its record, and two engines that both believe that they
-// lead.
+// Tests rollouts on the fake cluster: how an engine handles the record, and how two engines behave that both believe
+// that they lead.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -39,7 +39,7 @@ std::optional<UpgradeState> StateOf(const Node& node) {
   return ParseUpgradeState(label == node.labels.end() ? "" : label->second);
 }
 
-// Canaries c0 and c1, and some other nodes. Any number of engines, which do not know each other.
+// Canaries c0 and c1, some other nodes, and any number of engines that do not know each other.
 struct World {
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
   std::shared_ptr<FakeCluster> cluster;
@@ -101,7 +101,7 @@ GateReason GateOf(const Plan& plan, const std::string& node) {
   return found->gate.reason;
 }
 
-TEST_CASE("a failure at the previous revision halts nothing, even while the node has no driver pod") {
+TEST_CASE("a failure at the previous revision does not halt the rollout, even while the node has no driver pod") {
   for (const bool halts : {false, true}) {
     INFO(halts);
     World world(1, {.controller_delay = absl::Seconds(2)});
@@ -167,7 +167,7 @@ TEST_CASE("no node starts while the target revision of one of the DaemonSets is 
   CHECK(world.Begun() == 2);
 }
 
-// Returns how many more lists of pods a pass needs for this order than for an order by name.
+// Returns how many additional lists of pods a pass needs for this order, compared with an order by name.
 std::int64_t ListsToOrder(int nodes, OrderBy by) {
   const auto lists = [&](std::vector<RolloutOrder> order) {
     World world(nodes - 2);
@@ -182,14 +182,14 @@ std::int64_t ListsToOrder(int nodes, OrderBy by) {
   return lists({{.by = by}}) - lists({});
 }
 
-TEST_CASE("an order by pods costs a list for each of a few nodes, one list for many, and none without it") {
+TEST_CASE("an order by pods costs one list per node for up to 10 nodes, one list for all nodes if there are more") {
   CHECK(ListsToOrder(10, OrderBy::kFewestPods) == 10);
   CHECK(ListsToOrder(11, OrderBy::kFewestPods) == 1);
   CHECK(ListsToOrder(40, OrderBy::kIdle) == 1);
   CHECK(ListsToOrder(40, OrderBy::kName) == 0);
 }
 
-// Returns the duration of an upgrade according to the record.
+// Returns the duration of a node's upgrade according to the record.
 std::optional<absl::Duration> Measured(const World& world) {
   const std::optional<ConfigMap> ledger = world.cluster->config_map("ops", "ledger");
   if (!ledger || !ledger->data.contains(kRecordKey)) return std::nullopt;
@@ -215,7 +215,7 @@ TEST_CASE("the durations of nodes are measured and stored in the record, even af
   CHECK(*Measured(world) <= absl::Minutes(2));
 }
 
-TEST_CASE("a node that fails on its way is not measured") {
+TEST_CASE("a node whose upgrade fails is not measured") {
   World world(0);
   world.policy.deadlines.pod_restart = absl::Minutes(1);
   world.cluster->AddCrashRule(world.fleet.ns, world.fleet.daemon_set, "rev-2", "c0");
@@ -234,7 +234,7 @@ TEST_CASE("a node that fails on its way is not measured") {
   CHECK(measured == 1);  // c1
 }
 
-TEST_CASE("a node is measured only by the replica that started the node and has led ever since") {
+TEST_CASE("a node is measured only by the replica that started it, and only if this replica has led ever since") {
   World world(3);
   world.policy.rollout = RolloutPolicy{};
   const auto first = world.Engine();
@@ -253,7 +253,7 @@ TEST_CASE("a node is measured only by the replica that started the node and has 
     world.RunUntil(engine, [&] { return world.Begun() == 5 && !all_done(); });
     world.cluster->Advance(absl::Hours(1));
   };
-  // The second engine sees only the end of upgrades that the first one started.
+  // The second engine sees only the end of upgrades that the first engine started.
   begin(*first, "rev-3");
   lead_until_done(*second);
   CHECK_FALSE(Measured(world));
@@ -273,7 +273,7 @@ TEST_CASE("a node is measured only by the replica that started the node and has 
   CHECK(*Measured(world) <= absl::Minutes(2));
 }
 
-TEST_CASE("the embedding operator halts a rollout, and the halt stays when the operator is satisfied again") {
+TEST_CASE("the embedding operator can halt a rollout, and the halt stays when its callback reports no problem") {
   World world(1);
   auto engine = world.Engine();
   world.RunUntil(*engine, [&] { return world.IsDone("c0") && world.IsDone("c1"); });
@@ -289,7 +289,7 @@ TEST_CASE("the embedding operator halts a rollout, and the halt stays when the o
   world.RunUntil(*engine, [&] { return world.IsDone("n0"); });
 }
 
-TEST_CASE("a replica that missed a halt starts no node, with a grant or without") {
+TEST_CASE("a replica that missed a halt starts no node, with or without a grant") {
   // A node that an administrator has cordoned needs no slot, and therefore no grant.
   const bool cordoned = GENERATE(false, true);
   World world(2);
@@ -297,7 +297,7 @@ TEST_CASE("a replica that missed a halt starts no node, with a grant or without"
   const auto first = world.Engine();
   const auto second = world.Engine();
   world.RunUntil(*second, [&] { return world.IsDone("c0") && world.IsDone("c1"); });
-  // The canaries are done, but the record that both engines know does not show that.
+  // The canaries are done, but the record that both engines know does not show it yet.
   static_cast<void>(world.Pass(*first));
   world.sick = "a canary is sick";
   CHECK(GateOf(world.Pass(*first), "n0") == GateReason::kHalted);
@@ -310,7 +310,7 @@ TEST_CASE("a replica that missed a halt starts no node, with a grant or without"
   }
 }
 
-TEST_CASE("a lost record starts at the first stage, and an invalid one halts") {
+TEST_CASE("a lost record restarts the rollout at its first stage, and an invalid record halts the rollout") {
   World world(2);
   world.policy.rollout = CanaryFirst(absl::Minutes(10));
   auto engine = world.Engine();
@@ -339,7 +339,8 @@ TEST_CASE("a lost record starts at the first stage, and an invalid one halts") {
                     [](const Finding& finding) { return finding.code == FindingCode::kRollout; }));
 }
 
-TEST_CASE("a missing approval is a finding, with the command to give it, while a node of a later stage waits") {
+TEST_CASE(
+    "while a node of a later stage waits, a missing approval is a finding with the command that approves the stage") {
   World world(1);
   world.policy.rollout->stages[0].approval = Approval::kManual;
   const auto engine = world.Engine();
@@ -363,7 +364,7 @@ TEST_CASE("a missing approval is a finding, with the command to give it, while a
   CHECK(asked(world.Pass(*engine)).find("is halted") != std::string::npos);
   CHECK(asked(world.Pass(*engine)).find("waits for the approval") == std::string::npos);
   world.sick = "";
-  // Lifts the halt and approves the stage.
+  // This approval lifts the halt and approves the stage.
   world.cluster->EditDaemonSet(world.fleet.ns, world.fleet.daemon_set, [](DaemonSet& daemon_set) {
     daemon_set.annotations[Gpu().ApprovedAnnotation()] = "canary@rev-2";
   });
@@ -371,7 +372,7 @@ TEST_CASE("a missing approval is a finding, with the command to give it, while a
   CHECK(asked(world.Pass(*engine)) == "");
 }
 
-TEST_CASE("no approval is requested while nothing waits for it") {
+TEST_CASE("no approval is requested while no node waits for it") {
   World world(0);
   world.policy.rollout->stages[0].approval = Approval::kManual;
   const auto engine = world.Engine();
@@ -381,7 +382,7 @@ TEST_CASE("no approval is requested while nothing waits for it") {
                      [](const Finding& finding) { return finding.code == FindingCode::kRollout; }));
 }
 
-// Two engines that both believe that they lead. One of them makes a pass in the middle of the other's pass, calls and
+// Two engines that both believe that they lead. Each may make a pass in the middle of the other's pass, calls and
 // responses get lost, engines crash, and the record is lost occasionally.
 class RolloutDuel {
  public:
@@ -504,7 +505,7 @@ class RolloutDuel {
       broken_ = after.name + " starts before the canaries have soaked";
   }
 
-  // Watches the grants that are added after a halt was stored.
+  // Checks that no grants are added after a halt was stored.
   void WatchLedger(const ConfigMap* before, const ConfigMap& after) {
     const auto entry = [](const ConfigMap* map, const char* key) {
       return map != nullptr && map->data.contains(key) ? std::optional(map->data.at(key)) : std::nullopt;
@@ -543,7 +544,7 @@ class RolloutDuel {
   std::string broken_;
 };
 
-TEST_CASE("two engines that both lead start no other node before the canaries are done and have soaked, and finish") {
+TEST_CASE("two engines that both lead start other nodes only after the canaries are done and have soaked, and finish") {
   int late_starts = 0;
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     CAPTURE(seed);

@@ -22,7 +22,7 @@ TEST_CASE("T39, T43: a driver waits while the annotation has a value, and loads 
   }
 }
 
-TEST_CASE("W39: the patch that lets a driver load can be sent as it is") {
+TEST_CASE("W39: the patch that allows a driver to load is complete, and can be sent unchanged") {
   const SafeLoadManager safe_load(Gpu());
   const Node node{.name = "n1",
                   .uid = "u1",

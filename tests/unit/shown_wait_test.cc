@@ -1,4 +1,4 @@
-// Tests the annotation that shows the gate of a node in progress: when a planner writes, changes and removes it.
+// Tests when a planner writes, changes, and removes the annotation that shows the gate of a node in progress.
 #include "decide/shown_wait.h"
 
 #include <memory>
@@ -27,7 +27,7 @@ std::string RefusedFor(const std::string& pod) {
   return "DisruptionBudget: team-a/" + pod + ": refused by disruption budget web";
 }
 
-/// A node that is draining, with a pod whose eviction a budget has just refused, and a planner for it.
+/// A draining node with a pod whose eviction a disruption budget has just refused, and a planner for the node.
 class Drain {
  public:
   Drain() {
@@ -36,14 +36,14 @@ class Drain {
     Refuse("web");
     Start();
   }
-  /// A new process.
+  /// Creates a new planner, as a new process does.
   void Start() {
     planner.emplace(StateMachine(Gpu(), {}));
     planner->ShowWaits();
     planner->SetPolicy(node.policy);
     planner->SetDriver(std::make_shared<const DriverFacts>(node.facts), {});
   }
-  /// Delays the next eviction of the pod by ten hours.
+  /// Replaces the pods with a pod whose next eviction is due in ten hours.
   void Refuse(const std::string& pod) {
     node.view.pods = {WebPod(pod).Build()};
     node.view.attempts.pods = {{pod + "-uid",
@@ -62,7 +62,7 @@ class Drain {
     if (plan.nodes.empty()) return std::nullopt;
     return std::move(plan.nodes.front());
   }
-  /// The same, but also patches the node.
+  /// Same as Look, but also patches the node.
   std::optional<NodePlan> Pass(absl::Duration later) {
     std::optional<NodePlan> plan = Look(later);
     if (plan && plan->patch) {
@@ -84,7 +84,7 @@ class Drain {
 constexpr absl::Duration kMinute = absl::Minutes(1);
 constexpr absl::Duration kSecond = absl::Seconds(1);
 
-TEST_CASE("A gate that has lasted for a minute is shown by a patch of its own, once") {
+TEST_CASE("A gate that has lasted for a minute is written to the node once, with a separate patch") {
   Drain drain;
   CHECK_FALSE(drain.Pass(absl::ZeroDuration()));
   CHECK(drain.wake_at == kNow + kMinute);
@@ -97,7 +97,7 @@ TEST_CASE("A gate that has lasted for a minute is shown by a patch of its own, o
   CHECK_FALSE(drain.Pass(absl::Hours(1)));
 }
 
-TEST_CASE("A gate is not interrupted while the pods of the node are being read") {
+TEST_CASE("The time of a gate continues while the pods of the node are being read") {
   Drain drain;
   drain.Pass(absl::ZeroDuration());
   const std::vector<Pod> pods = *drain.node.view.pods;
@@ -121,7 +121,7 @@ TEST_CASE("A gate is not interrupted while the pods of the node are being read")
   CHECK(other.Shown().starts_with("PodsUnknown: "));
 }
 
-TEST_CASE("A node that is stuck for less than a minute in each state gets no patch for the gate") {
+TEST_CASE("A node that spends less than a minute in each state gets no patch for the gate") {
   Drain drain;
   CHECK_FALSE(drain.Pass(absl::ZeroDuration()));
   drain.node.view.pods.emplace();
@@ -142,7 +142,7 @@ TEST_CASE("A paused policy lets nodes in progress finish, and they show their ga
   CHECK(drain.Shown() == RefusedFor("web"));
 }
 
-TEST_CASE("A driver that takes minutes is not stuck: its gate is shown after ten") {
+TEST_CASE("The gate of a driver that is starting is shown after ten minutes, because this is not unusual") {
   Drain drain;
   drain.node =
       NodeUnderTest("pod-restart-required").CordonedByUs().WithDriverPods({DriverPod("new").NotReady().Build()});
@@ -153,7 +153,7 @@ TEST_CASE("A driver that takes minutes is not stuck: its gate is shown after ten
   CHECK(drain.Shown().starts_with("DriverPodNotReady: "));
 }
 
-TEST_CASE("A planned patch is planned again until it is seen on the node") {
+TEST_CASE("A planned patch is planned again until the node shows it") {
   Drain drain;
   drain.Pass(absl::ZeroDuration());
   CHECK(drain.Look(kMinute));
@@ -166,7 +166,7 @@ TEST_CASE("Another detail, or another reason, is shown five minutes after the la
   Drain drain;
   drain.Pass(absl::ZeroDuration());
   drain.Pass(kMinute);
-  drain.Pass(kMinute + kSecond);  // the planner knows it from here on
+  drain.Pass(kMinute + kSecond);  // the planner has now seen the annotation
   drain.Refuse("db");
   CHECK_FALSE(drain.Pass(2 * kMinute));
   CHECK(drain.wake_at == kNow + 6 * kMinute + kSecond);
@@ -199,7 +199,7 @@ TEST_CASE("Each transition, and the release of a node, removes the annotation wi
   CHECK(plan->to() == UpgradeState::kPodRestartRequired);
   CHECK(drain.Shown().empty());
 
-  // The minute of the next state starts with that state.
+  // The minute for the next state starts with that state.
   drain.node.view.driver_pods = {DriverPod("new").NotReady().Build()};
   CHECK_FALSE(drain.Pass(3 * kMinute));
   CHECK_FALSE(drain.Pass(13 * kMinute - kSecond));
@@ -207,7 +207,7 @@ TEST_CASE("Each transition, and the release of a node, removes the annotation wi
   CHECK(drain.Shown().starts_with("DriverPodNotReady: "));
 }
 
-TEST_CASE("A new process keeps the annotation that it finds, and changes it after five minutes at the earliest") {
+TEST_CASE("A new process keeps an existing annotation, and changes it after five minutes at the earliest") {
   Drain drain;
   drain.Pass(absl::ZeroDuration());
   drain.Pass(kMinute);
@@ -223,7 +223,7 @@ TEST_CASE("A new process keeps the annotation that it finds, and changes it afte
   CHECK(drain.Shown() == RefusedFor("db"));
 }
 
-TEST_CASE("A node that waits for a slot does not get the annotation, nor does one that is left alone") {
+TEST_CASE("A node that waits for a slot, or that the engine leaves alone, does not get the annotation") {
   Drain waiting;
   waiting.node = NodeUnderTest("upgrade-required");
   waiting.node.policy.max_unavailable = Count{0};
@@ -249,7 +249,7 @@ TEST_CASE("A node that waits for a slot does not get the annotation, nor does on
   CHECK_FALSE(unknown.Pass(absl::Hours(1)));
 }
 
-TEST_CASE("A patch that the server refused is not followed by one for the annotation within five minutes") {
+TEST_CASE("After a patch was refused, the annotation is not written for five minutes") {
   Drain drain;
   drain.node.view.attempts.patch = {{.based_on = "10",
                                      .count = 1,

@@ -56,7 +56,7 @@ TEST_CASE("The filter runs again for a pod that has changed") {
   CHECK(world.Read().pods_using_driver.contains(pod.uid));
 }
 
-TEST_CASE("One list of all pods gives each node what its own list gives, and a failure is each node's") {
+TEST_CASE("A list of all pods yields the same pods as a list for each node, and its failure applies to each node") {
   const auto cluster = std::make_shared<FakeCluster>(std::make_shared<FakeClock>());
   const Fleet fleet = AddFleet(*cluster, {.node_count = 3});
   const std::set<std::string> two = {fleet.node_names[0], fleet.node_names[2]};
@@ -80,7 +80,7 @@ TEST_CASE("One list of all pods gives each node what its own list gives, and a f
   for (const std::string& node : two) CHECK_FALSE(failed.KnowsPodsOn(node));
 }
 
-TEST_CASE("A pod of another namespace is a workload of the node, even with the driver's labels") {
+TEST_CASE("A pod in another namespace is a workload of the node, even with the driver's labels") {
   World world;
   const PodRef pod = world.Read().pods->front().ref;
   const auto label = [&](Pod& changed) { changed.labels["app"] = world.fleet.daemon_set; };
@@ -88,7 +88,7 @@ TEST_CASE("A pod of another namespace is a workload of the node, even with the d
   CHECK(world.Read().pods->size() == 1);
 }
 
-TEST_CASE("A node on which only a NodeMaintenance that we claim is left is managed by the operator") {
+TEST_CASE("A node with nothing left but a NodeMaintenance that we claim is still managed") {
   const auto clock = std::make_shared<FakeClock>();
   const auto cluster = std::make_shared<FakeCluster>(clock);
   for (const char* name : {"claimed", "others"}) cluster->AddNode(testing::NodeBuilder(name).Build());
@@ -104,7 +104,7 @@ TEST_CASE("A node on which only a NodeMaintenance that we claim is left is manag
   CHECK(snapshot->nodes[0]->node.name == "claimed");
 }
 
-TEST_CASE("Attempts on a deleted node are forgotten") {
+TEST_CASE("The attempts for a deleted node are forgotten") {
   World world;
   world.log.PatchSent(world.Read().node, {.unschedulable = true}, world.clock->Now());
   REQUIRE(world.log.size() == 1);

@@ -1,4 +1,4 @@
-// Tests lists from a server that lags behind what the engine has already read or written.
+// Tests lists that are older than the data that the engine has already read or written.
 #include <functional>
 #include <memory>
 #include <optional>
@@ -13,7 +13,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-/// Responds to one list with the result of an earlier one, like a lagging server.
+/// Responds to one list with the result of an earlier list, like a lagging server.
 class LaggingFacade final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;
@@ -60,7 +60,7 @@ struct LaggingWorld : World {
   }
 };
 
-TEST_CASE("I2, dep-F11: a list from before the node was ready deletes no driver pod under a running pod") {
+TEST_CASE("I2, dep-F11: a list from before the node was ready does not delete the driver of a running pod") {
   LaggingWorld world({.workload_behavior = {.stop_delay = absl::Minutes(2)}});
   const std::string node = world.fleet.node_names.front();
   world.PassUntil([&] { return world.cluster->CallCount(Operation::kEvictPod) > 0; });
@@ -82,7 +82,7 @@ TEST_CASE("I2, dep-F11: a list from before the node was ready deletes no driver 
   CHECK(world.AllIn("upgrade-done"));
 }
 
-TEST_CASE("I2, T35: a list with a NodeMaintenance that was deleted does not let the node continue") {
+TEST_CASE("I2, T35: a list with a deleted NodeMaintenance does not let the node continue") {
   LaggingWorld world({}, RequestorOptions{.id = "nvidia.gpu-operator", .ns = "maintenance"});
   world.cluster->RunMaintenanceOperator();
   world.PassUntil([&] { return !world.cluster->node_maintenances().empty(); });
@@ -102,7 +102,7 @@ TEST_CASE("I2, T35: a list with a NodeMaintenance that was deleted does not let 
   CHECK(world.AllIn("upgrade-done"));
 }
 
-TEST_CASE("arch-A9: a list from before our own patch does not cause an earlier eviction") {
+TEST_CASE("arch-A9: a list from before our own patch does not cause an early retry of an eviction") {
   LaggingWorld world;
   const std::vector<Node> before = world.cluster->nodes();
   world.cluster->AnswerNextEviction({.refusal = Refusal::kDisruptionBudget}, 100);

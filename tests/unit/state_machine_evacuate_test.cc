@@ -1,4 +1,4 @@
-// wait-for-jobs-required, pod-deletion-required and drain-required (T11-T33).
+// Tests the states wait-for-jobs-required, pod-deletion-required, and drain-required (T11-T33).
 #include "support/catch.h"
 #include "support/node_under_test.h"
 
@@ -35,7 +35,7 @@ TEST_CASE("arch-A11: pods that have not been read since the cordon do not count 
   Verdict verdict = node.Judge();
   CHECK(GateOf(verdict) == "PodsUnknown");
   CHECK(verdict.pod_interest);
-  SECTION("nor is a list used that was read while the node was schedulable") {
+  SECTION("a list that was read while the node was schedulable is not used") {
     node.view.node.unschedulable = false;
     node.WithPods({});
     verdict = node.Judge();
@@ -76,7 +76,7 @@ TEST_CASE("T14-T18: jobs are awaited, up to the deadline") {
   CHECK(GateOf(verdict) == row.gate);
 }
 
-TEST_CASE("T32, drain-D21: a drain evicts the pods it may, leaves the pods it must, and fails on the others") {
+TEST_CASE("T32, drain-D21: a drain evicts or ignores each kind of pod as Kubernetes does, and fails on all others") {
   struct Row {
     const char* name;
     Pod pod;
@@ -124,7 +124,7 @@ TEST_CASE("dep-F19: the operator's own pod is never evicted") {
   CHECK(Path(node.Judge().plan) == "pod-restart-required");
 }
 
-TEST_CASE("dep-F19: a pod that has the operator's name in another namespace is evicted") {
+TEST_CASE("dep-F19: a pod with the name of the operator's pod in another namespace is evicted") {
   auto node = DrainingNode().WithPods({WebPod("operator").Build()});
   node.options.own_pod = PodRef{.ns = "operators", .name = "operator"};
   CHECK(Evicted(node.Judge()) == "team-a/operator");
@@ -135,7 +135,7 @@ TEST_CASE("arch-A12: evictions are sent in the pass after the state and the cord
   CHECK(node.Judge(/*admitted=*/true).plan.evict.empty());
 }
 
-TEST_CASE("arch-A9: evictions are repeated neither while unanswered, nor soon after they were accepted or refused") {
+TEST_CASE("arch-A9: evictions are not repeated while a response is outstanding, or soon after any response") {
   auto node = DrainingNode().WithPods({WebPod().Build()});
   PodAttempt& attempt = node.view.attempts.pods["web-uid"];
   attempt = {.count = 1, .sent_at = node.now};
@@ -149,7 +149,7 @@ TEST_CASE("arch-A9: evictions are repeated neither while unanswered, nor soon af
     node.now += absl::Seconds(1);
     CHECK(Evicted(node.Judge()) == "team-a/web");
   }
-  SECTION("refused by a budget: the gate names it, and the time of the next attempt") {
+  SECTION("refused by a budget: the gate names the budget and the time of the next attempt") {
     attempt.outcome = Outcome::kNotApplied;
     attempt.answered_at = node.now;
     attempt.refusal = Refusal::kDisruptionBudget;
@@ -165,7 +165,7 @@ TEST_CASE("arch-A9: evictions are repeated neither while unanswered, nor soon af
     node.now = *verdict.gate->not_before;
     CHECK(Evicted(node.Judge()) == "team-a/web");
   }
-  SECTION("Retry-After is honoured") {
+  SECTION("Retry-After is respected") {
     attempt.outcome = Outcome::kNotApplied;
     attempt.answered_at = node.now;
     attempt.refusal = Refusal::kThrottled;
@@ -193,14 +193,14 @@ TEST_CASE("T32: the drain deadline fails the node and reports which budget block
   CHECK_FALSE(after.annotations.contains(Gpu().StageAnnotation()));
 }
 
-TEST_CASE("W23: the gate of a drain shows when the node fails, unless the pods are deleted then") {
+TEST_CASE("W23: the gate of a drain shows when the node will fail, unless the pods will be deleted instead") {
   auto node = DrainingNode().WithPods({WebPod().Build()}).StageBegan("drain-required", absl::Seconds(100));
   CHECK(node.Judge().gate->fails_at == node.now + absl::Seconds(200));
   node.policy.drain->on_timeout = OnTimeout::kDelete;
   CHECK_FALSE(node.Judge().gate->fails_at);
 }
 
-TEST_CASE("W23: the gate of a pod deletion shows when the node fails, unless a drain or a deletion follows") {
+TEST_CASE("W23: the gate of a pod deletion shows when the node will fail, unless a drain or a deletion follows") {
   auto node = NodeUnderTest("pod-deletion-required")
                   .CordonedByUs()
                   .WithPods({WebPod().Build()})
@@ -216,7 +216,7 @@ TEST_CASE("W23: the gate of a pod deletion shows when the node fails, unless a d
   CHECK_FALSE(node.Judge().gate->fails_at);
 }
 
-TEST_CASE("W23: the cause of a failure stays on the node, in 256 bytes, until the next attempt") {
+TEST_CASE("W23: the cause of a failure stays on the node until the next attempt, in at most 256 bytes") {
   auto node = DrainingNode().WithPods({WebPod().Build()}).StageBegan("drain-required", absl::Seconds(300));
   node.view.attempts.pods["web-uid"] = {.count = 3,
                                         .outcome = Outcome::kNotApplied,
@@ -259,7 +259,7 @@ TEST_CASE("dep-F4: a timer that cannot be trusted is restarted with a finding") 
   CHECK(verdict.findings[0].code == FindingCode::kTimerRestarted);
 }
 
-TEST_CASE("dep-F4: the Go library's timer is used unless it has expired before it was first seen") {
+TEST_CASE("dep-F4: the Go library's timer is used unless it had expired before the engine first saw it") {
   struct Row {
     const char* name;
     const char* value;
@@ -294,21 +294,21 @@ TEST_CASE("dep-F11: a pod that outlasts its grace period on a node that is not r
   CHECK(Path(node.Judge().plan) == "pod-restart-required");
 }
 
-TEST_CASE("I2: before a driver pod is deleted, a patch without a change confirms that the node is still evacuated") {
+TEST_CASE("I2: before a driver pod is deleted, an empty patch confirms that the node is still evacuated") {
   auto node = NodeUnderTest("pod-restart-required").CordonedByUs().StageBegan("pod-restart-required", {}).WithPods({});
-  SECTION("it may have been uncordoned since") {
+  SECTION("the node may have been uncordoned since") {
     const Verdict verdict = node.Draining().Judge();
     CHECK(verdict.plan.patch == PatchNodeParams{});
     CHECK(Describe(verdict.plan) == "n1: pod-restart-required; confirm node; delete drivers/driver-1");
   }
-  SECTION("or become ready again, with a pod that counts as lost (dep-F11)") {
+  SECTION("the node may have become ready again, with a pod that counts as lost (dep-F11)") {
     node.view.node.ready = false;
     node.WithPods({WebPod().Terminating(kNow - absl::Seconds(1)).Build()});
     const Verdict verdict = node.Draining().Judge();
     CHECK(verdict.plan.remove.size() == 1);
     CHECK(verdict.plan.patch == PatchNodeParams{});
   }
-  SECTION("not if nothing is evacuated") {
+  SECTION("not if the policy evacuates no pods") {
     const Verdict verdict = node.Judge();
     CHECK(verdict.plan.remove.size() == 1);
     CHECK_FALSE(verdict.plan.patch);
@@ -319,37 +319,39 @@ TEST_CASE("I2: before a driver pod is deleted, a patch without a change confirms
   }
 }
 
-TEST_CASE("B-21: evictions of a policy with gangs confirm first that the node is still in its state") {
+TEST_CASE("B-21: with gangs, a patch before evictions confirms that the node is still in its state") {
   auto node = DrainingNode().WithPods({WebPod().Build()}).StageBegan("drain-required", {});
-  SECTION("a gang may have been restarted on it since another replica upgraded it") {
+  SECTION("a gang may have been restarted on the node since another replica upgraded it") {
     node.policy.rollout = RolloutPolicy{.gangs = NodeGangs{.steer = Steer::kNone}};
     CHECK(Describe(node.Judge().plan) == "n1: drain-required; confirm node; evict team-a/web");
   }
   SECTION("not without gangs") { CHECK(Describe(node.Judge().plan) == "n1: drain-required; evict team-a/web"); }
 }
 
-TEST_CASE("doc-D2: a deletion, which no budget can refuse, confirms first that the node is still in its state") {
+TEST_CASE(
+    "doc-D2: a patch before a deletion, which no budget can refuse, confirms that the node is still in its state") {
   auto node = DrainingNode().WithPods({WebPod().Build()}).StageBegan("drain-required", absl::Seconds(301));
   node.policy.drain->on_timeout = OnTimeout::kDelete;
   CHECK(Describe(node.Judge().plan) == "n1: drain-required; confirm node; delete team-a/web");
 }
 
 TEST_CASE(
-    "arch-A4, I13: with EveryState the patch for pod-restart-required confirms the node and deletes the driver pods") {
+    "arch-A4, I13: with EveryState the patch to pod-restart-required confirms the node before driver pods are "
+    "deleted") {
   auto node = DrainingNode();
   node.policy.pacing = Pacing::kEveryState;
-  SECTION("the pods of an evacuated node") {
+  SECTION("the driver pods of an evacuated node are deleted") {
     const Verdict verdict = node.WithPods({}).Judge();
     CHECK(Path(verdict.plan) == "pod-restart-required");
     REQUIRE(verdict.plan.patch);
     CHECK_FALSE(verdict.plan.patch->empty());
     CHECK(verdict.plan.remove.size() == 1);
   }
-  SECTION("not pods that are up to date") {
+  SECTION("pods that are up to date stay") {
     node.WithDriverPods({DriverPod("new").Build()});
     CHECK(node.WithPods({}).Judge().plan.remove.empty());
   }
-  SECTION("no pod while one of them cannot be judged") {
+  SECTION("all pods stay while one of them cannot be judged") {
     node.WithDriverPods({DriverPod("old").Build(), DriverPod("", "driver-2").Build()});
     const Verdict verdict = node.WithPods({}).Judge();
     CHECK(Path(verdict.plan) == "pod-restart-required");
@@ -357,7 +359,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("arch-A10, dep-F11: such a pod is awaited exactly until the verdict's wake_at") {
+TEST_CASE("arch-A10, dep-F11: a pod on a node that is not ready is awaited exactly until the verdict's wake_at") {
   auto node = DrainingNode().WithPods({WebPod().Terminating(kNow).Build()});
   node.view.node.ready = false;
   const Verdict verdict = node.Judge();
@@ -368,7 +370,7 @@ TEST_CASE("arch-A10, dep-F11: such a pod is awaited exactly until the verdict's 
   CHECK(Path(node.Judge().plan) == "pod-restart-required");
 }
 
-TEST_CASE("arch-A10: the next read of pods is at the next full 5 s, whenever the node is judged") {
+TEST_CASE("arch-A10: pods are read at multiples of 5 s, regardless of when the node is judged") {
   auto node = DrainingNode();
   for (const absl::Duration later : {absl::ZeroDuration(), absl::Milliseconds(1), absl::Milliseconds(4'999)}) {
     node.now = kNow + later;
@@ -378,7 +380,7 @@ TEST_CASE("arch-A10: the next read of pods is at the next full 5 s, whenever the
   CHECK(node.Judge().wake_at == kNow + absl::Seconds(10));
 }
 
-TEST_CASE("T24-T27: pods that use the driver are evicted, others stay") {
+TEST_CASE("T24-T27: pods that use the driver are evicted, and other pods stay") {
   auto node = DeletingPods({WebPod("gpu-job").Build()});
   node.view.pods->push_back(WebPod("web").Build());
   CHECK(Evicted(node.Judge()) == "team-a/gpu-job");
@@ -401,7 +403,7 @@ TEST_CASE("T28: the deletion of workload pods is reported only for nodes where p
   CHECK(says_deleted(node.Judge()));
 }
 
-TEST_CASE("T25, T26: a pod deletion that is impossible falls back to a drain, or fails") {
+TEST_CASE("T25, T26: a node falls back to a drain, or fails, if a pod must not be deleted") {
   auto node = DeletingPods({WebPod().WithEmptyDir().Build()});
   CHECK(Path(node.Judge().plan) == "upgrade-failed");
   node.Draining();
@@ -409,7 +411,7 @@ TEST_CASE("T25, T26: a pod deletion that is impossible falls back to a drain, or
   CHECK(Path(node.Judge().plan) == "drain-required");
 }
 
-TEST_CASE("dep-F10: a DaemonSet pod that uses the driver stays, with a finding, and blocks nothing") {
+TEST_CASE("dep-F10: a DaemonSet pod that uses the driver stays with a finding, and does not block the upgrade") {
   auto node = DeletingPods({PodBuilder("x", "p").WithUid("u").OwnedByDaemonSet("ds", "h", "other").Build()});
   const Verdict verdict = node.Judge();
   CHECK(Path(verdict.plan) == "pod-restart-required");
@@ -417,7 +419,7 @@ TEST_CASE("dep-F10: a DaemonSet pod that uses the driver stays, with a finding, 
   CHECK(verdict.findings[0].code == FindingCode::kPodLeftAlone);
 }
 
-TEST_CASE("doc-D2: with onTimeout Delete, pods that are left at the deadline are deleted, but not earlier") {
+TEST_CASE("doc-D2: with onTimeout Delete, the remaining pods are deleted at the deadline, but not earlier") {
   auto node = DrainingNode().WithPods({WebPod().Build()}).StageBegan("drain-required", absl::Seconds(299));
   node.policy.drain->on_timeout = OnTimeout::kDelete;
   node.view.attempts.pods["web-uid"] = {.count = 4,
@@ -435,7 +437,7 @@ TEST_CASE("doc-D2: with onTimeout Delete, pods that are left at the deadline are
     node.WithPods({WebPod().Terminating(kNow + absl::Seconds(30)).Build()});
     CHECK(node.Judge().plan.remove.empty());
   }
-  SECTION("a deletion that failed is paced") {
+  SECTION("a failed deletion is retried after a pause") {
     node.view.attempts.pods["web-uid"] = {
         .count = 1, .outcome = Outcome::kNotApplied, .answered_at = node.now, .refusal = Refusal::kOther};
     CHECK(node.Judge().plan.remove.empty());
@@ -468,7 +470,7 @@ TEST_CASE("W13: a deleted pod that outlasts its grace period by a minute on a re
   CHECK(Path(verdict.plan) == "upgrade-failed");
   CHECK(verdict.plan.reason ==
         "drain timed out after 300 s: team-a/web (terminating, held by finalizer example.com/hold)");
-  SECTION("its time runs from the timeout if it is deleted by force") {
+  SECTION("the minute starts at the timeout if the pod is deleted by force") {
     node.policy.drain->on_timeout = OnTimeout::kForceDelete;
     verdict = node.Judge();
     REQUIRE(verdict.plan.remove.size() == 1);
@@ -476,7 +478,7 @@ TEST_CASE("W13: a deleted pod that outlasts its grace period by a minute on a re
     node.now += absl::Seconds(60);
     CHECK(Path(node.Judge().plan) == "upgrade-failed");
   }
-  SECTION("on a node that is not ready it is lost, not stuck") {
+  SECTION("on a node that is not ready the pod is lost, not stuck") {
     node.view.node.ready = false;
     CHECK(Path(node.Judge().plan) == "pod-restart-required");
   }
@@ -503,7 +505,7 @@ TEST_CASE("W10: a node that cannot be evacuated returns to service with its old 
   CHECK_FALSE(after.unschedulable);
   CHECK_FALSE(after.annotations.contains(std::string(kCordonedByAnnotation)));
 
-  SECTION("it holds no slot, and counts as failed") {
+  SECTION("the node holds no slot, and counts as failed") {
     node.view.node = after;
     const Tally tally = node.Judge().tally;
     CHECK(tally.slots == 0);
@@ -515,7 +517,7 @@ TEST_CASE("W10: a node that cannot be evacuated returns to service with its old 
     node.Annotated(Gpu().InitiallyUnschedulableAnnotation(), "true");
     CHECK(node.After(node.Judge()).unschedulable);
   }
-  SECTION("not if its driver waits for a safe load") {
+  SECTION("not if the driver waits for a safe load") {
     node.Annotated(Gpu().SafeLoadAnnotation(), "true");
     CHECK(node.After(node.Judge()).unschedulable);
   }

@@ -1,4 +1,4 @@
-// pod-restart-required, validation-required, uncordon-required and upgrade-failed (T37-T49).
+// Tests the states pod-restart-required, validation-required, uncordon-required, and upgrade-failed (T37-T49).
 #include "decide/admission/upgrade_budget.h"
 #include "support/catch.h"
 #include "support/node_under_test.h"
@@ -22,7 +22,7 @@ testing::PodBuilder Validator(std::string name) {
   return testing::PodBuilder("operators", name).WithUid(name).OnNode("n1").WithLabel("app", "validator");
 }
 
-TEST_CASE("W23: the gate names a container that keeps crashing, with a text that does not change with each restart") {
+TEST_CASE("W23: the gate names a container that keeps crashing, and its text does not change with each restart") {
   const auto detail = [](testing::PodBuilder pod) {
     auto node = NodeUnderTest("pod-restart-required").CordonedByUs().WithDriverPods({pod.Build()});
     const std::optional<Gate> gate = node.Judge().gate;
@@ -52,7 +52,7 @@ TEST_CASE("T37, T38: an outdated driver pod is deleted once, and a terminating o
   CHECK(GateOf(node.Judge()) == "DriverPodTerminating");
 }
 
-TEST_CASE("I2, dep-F8: the driver pod stays while its users are unknown, or must not be evicted") {
+TEST_CASE("I2, dep-F8: the driver pod stays while the pods that use it are unknown or must not be evicted") {
   auto node = Restarting("old").StageBegan("pod-restart-required", absl::ZeroDuration()).WithPods({});
   node.pod_deletion = true;
   SECTION("a filter that fails") {
@@ -82,7 +82,7 @@ TEST_CASE("T39d: a current driver pod is never restarted") {
   CHECK(GateOf(verdict) == "DriverPodNotReady");
 }
 
-TEST_CASE("dep-F17: except for the very pod in the request") {
+TEST_CASE("dep-F17: a current driver pod is restarted only if the administrator's request names it") {
   auto node = Restarting("new").Annotated(Gpu().RestartPodAnnotation(), "driver-1-uid");
   CHECK(node.Judge().plan.remove.size() == 1);
   node.WithDriverPods({DriverPod("new", "driver-2").Build()});
@@ -101,7 +101,7 @@ TEST_CASE("dep-F8: the driver pod stays while pods that the policy protects are 
 
   SECTION("new pods that do not terminate fail the node at the drain deadline") {
     node.WithPods({WebPod().Build()}).StageBegan("pod-restart-required", absl::Seconds(300));
-    // The pods' time starts when they appear.
+    // The time for these pods starts when they appear.
     verdict = node.Judge();
     CHECK(verdict.plan.evict.size() == 1);
     CHECK(node.After(verdict).annotations.at(Gpu().StageAnnotation()) == "pod-restart-required@1000@new");
@@ -117,7 +117,7 @@ TEST_CASE("dep-F8: the driver pod stays while pods that the policy protects are 
   }
 }
 
-TEST_CASE("arch-A12: a drained node is written to pod-restart-required and then its driver pod is deleted") {
+TEST_CASE("arch-A12: a drained node is patched to pod-restart-required, and then its driver pod is deleted") {
   auto node = NodeUnderTest("drain-required").CordonedByUs().Draining().WithPods({});
   node.StageBegan("drain-required", absl::Seconds(10));
   const Verdict verdict = node.Judge();
@@ -147,14 +147,14 @@ TEST_CASE("T48: a node that an administrator had cordoned is done and stays cord
 
 TEST_CASE("dep-F7: the last upgrade that relies on a cordon lifts it") {
   auto node = NodeUnderTest("uncordon-required", "new").Cordoned();
-  SECTION("another is still in progress") {
+  SECTION("another upgrade is still in progress") {
     node.Annotated(kCordonedBy, "nvidia.com/gpu,nvidia.com/ofed").Labelled(Ofed().StateLabel(), "drain-required");
     const Node after = node.After(node.Judge());
     CHECK(after.unschedulable);
     CHECK(after.annotations.at(kCordonedBy) == "nvidia.com/ofed");
     CHECK(after.labels.at(Gpu().StateLabel()) == "upgrade-done");
   }
-  SECTION("another has left its name behind") {
+  SECTION("another upgrade has left its name behind") {
     node.Annotated(kCordonedBy, "nvidia.com/gpu,nvidia.com/ofed").Labelled(Ofed().StateLabel(), "upgrade-done");
     const Node after = node.After(node.Judge());
     CHECK_FALSE(after.unschedulable);
@@ -165,7 +165,7 @@ TEST_CASE("dep-F7: the last upgrade that relies on a cordon lifts it") {
   }
 }
 
-TEST_CASE("dep-F8: a node that another driver without a cordon set still needs stays cordoned, and takes no slot") {
+TEST_CASE("dep-F8: a node stays cordoned without a slot while a driver that keeps no cordon set needs the cordon") {
   auto node = NodeUnderTest("uncordon-required", "new").CordonedByUs();
   node.Labelled(Ofed().StateLabel(), "upgrade-failed");
   const Verdict verdict = node.Judge();
@@ -206,7 +206,7 @@ TEST_CASE("dep-F16: a node with an old and a new driver pod is not up to date un
   CHECK(Path(verdict.plan).empty());
 }
 
-TEST_CASE("dep-F2: a node that fails while the target revision is unknown failed at its previous target") {
+TEST_CASE("dep-F2: if a node fails while the target revision is unknown, its previous target is recorded") {
   auto node = NodeUnderTest("drain-required").CordonedByUs().Draining().WithPods({WebPod().Build()});
   node.StageBegan("drain-required", absl::Seconds(300));
   node.facts.daemon_sets["ds"].wanted_revision.reset();
@@ -215,7 +215,7 @@ TEST_CASE("dep-F2: a node that fails while the target revision is unknown failed
   CHECK(node.After(verdict).annotations.at(Gpu().FailedRevisionAnnotation()) == "new");
 }
 
-TEST_CASE("T39: a driver that waits to be loaded may load once the node is evacuated") {
+TEST_CASE("T39: a driver that waits for its load is unblocked once the node is evacuated") {
   auto node = Restarting("new").Annotated(Gpu().SafeLoadAnnotation(), "true").Draining();
   node.WithDriverPods({DriverPod("new").NotReady().Build()});
   node.StageBegan("pod-restart-required", absl::ZeroDuration());
@@ -234,7 +234,7 @@ TEST_CASE("T39b, T47: with validation the node returns to service when every val
   CHECK(Path(node.Judge().plan) == "uncordon-required,upgrade-done");
 }
 
-TEST_CASE("W34: a validation pod that was ready too early is restarted, or named") {
+TEST_CASE("W34: a validation pod that was ready too early is restarted or reported, depending on the option") {
   auto node = Validating().StageBegan("validation-required", absl::Seconds(1));
   node.WithDriverPods({DriverPod("new").ReadySince(kNow - absl::Seconds(20)).Build()});
   const auto early = [] { return Validator("a").OwnedByDaemonSet("validator", "h").ReadySince(kNow - absl::Hours(1)); };
@@ -250,7 +250,7 @@ TEST_CASE("W34: a validation pod that was ready too early is restarted, or named
   node.view.attempts.pods["a"] = {.count = 1, .outcome = Outcome::kApplied, .answered_at = node.now};
   CHECK(node.Judge().plan.remove.empty());
   node.view.attempts = {};
-  // No controller would replace it.
+  // No controller would replace this pod.
   node.WithPods({Validator("a").ReadySince(kNow - absl::Hours(1)).Build()});
   CHECK(node.Judge().plan.remove.empty());
 
@@ -262,7 +262,7 @@ TEST_CASE("W34: a validation pod that was ready too early is restarted, or named
 }
 
 TEST_CASE(
-    "W11: a driver pod that cannot start is a finding as soon as it is read, and stays the same with each attempt") {
+    "W11: a driver pod that cannot start is a finding immediately, with a text that is the same for every attempt") {
   auto node = Restarting("new").WithPods({});
   const auto finding = [&](const char* reason) {
     node.WithDriverPods({DriverPod("new").FailingToStart(reason, "driver:typo").Build()});
@@ -285,7 +285,7 @@ TEST_CASE("dep-F4: validation has a deadline even if there is no validation pod"
   CHECK(verdict.plan.reason == "not valid after 600 s: no pod matches app=validator on the node");
 }
 
-TEST_CASE("T40, dep-F3: a failed node whose driver becomes ready recovers, through validation if there is one") {
+TEST_CASE("T40, dep-F3: a failed node whose driver becomes ready recovers, after validation if it is configured") {
   auto node = NodeUnderTest("upgrade-failed", "new").CordonedByUs();
   node.Annotated(Gpu().FailedRevisionAnnotation(), "new");
   const Verdict verdict = node.Judge();
@@ -316,7 +316,7 @@ TEST_CASE("I1: a failed node that another client uncordoned counts as unavailabl
   CHECK(verdict.tally.unavailable == 1);
 }
 
-TEST_CASE("dep-F2: a failed node waits, and a new revision moves it back to upgrade-required") {
+TEST_CASE("dep-F2: a failed node waits until a new revision moves it back to upgrade-required") {
   auto node = NodeUnderTest("upgrade-failed", "old").CordonedByUs();
   node.Annotated(Gpu().FailedRevisionAnnotation(), "new");
   CHECK(GateOf(node.Judge()) == "Failed");
@@ -327,7 +327,7 @@ TEST_CASE("dep-F2: a failed node waits, and a new revision moves it back to upgr
   CHECK(verdict.candidate);
 }
 
-TEST_CASE("retry: a failed node is retried after a pause that doubles, as often as the policy allows") {
+TEST_CASE("retry: a failed node is retried as often as the policy allows, after a pause that doubles") {
   auto node = NodeUnderTest("upgrade-failed", "old").CordonedByUs();
   node.Annotated(Gpu().FailedRevisionAnnotation(), "new").Annotated(Gpu().FailuresAnnotation(), "2@900");
   CHECK(GateOf(node.Judge()) == "Failed");
@@ -383,7 +383,7 @@ TEST_CASE("arch-A10, dep-F3: a failed node is judged again when a pod that it wa
   CHECK_FALSE(node.After(node.Judge()).annotations.contains(Gpu().SafeLoadAnnotation()));
 }
 
-TEST_CASE("dep-F8, dep-F9: a node that is released keeps the cordon that a driver outside the set needs") {
+TEST_CASE("dep-F8, dep-F9: a released node keeps a cordon that a driver outside the cordon set needs") {
   NodeUnderTest node("pod-restart-required");
   node.CordonedByUs().Labelled(Ofed().StateLabel(), "drain-required");
   const NodePlan plan = node.Machine().Release(node.view, kNow);

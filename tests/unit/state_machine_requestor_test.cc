@@ -1,4 +1,4 @@
-// Tests requestor mode: T10, T34-T36, T50 with dep-F13, and its fix for H12-H16.
+// Tests requestor mode: T10, T34-T36, and T50, with the corrections dep-F13 and H12-H16.
 #include "support/catch.h"
 #include "support/node_under_test.h"
 
@@ -10,7 +10,7 @@ using Kind = MaintenanceCall::Kind;
 const std::string kMode = Gpu().RequestorModeAnnotation();
 const std::string kId = "nvidia.gpu-operator";
 
-/// A node of an operator in requestor mode; after upgrade-required it has the mode's annotation.
+/// A node of an operator in requestor mode. In states after upgrade-required it has the annotation of this mode.
 struct RequestedNode : NodeUnderTest {
   explicit RequestedNode(std::string_view state, std::string driver_hash = "old")
       : NodeUnderTest(state, std::move(driver_hash)) {
@@ -31,7 +31,7 @@ std::vector<Kind> Calls(const NodePlan& plan) {
   return kinds;
 }
 
-TEST_CASE("T10: a node that needs an upgrade requests maintenance, outside our budgets") {
+TEST_CASE("T10: a node that needs an upgrade requests maintenance, without using our budgets") {
   const RequestedNode node("upgrade-required");
   const Verdict waiting = node.Judge();
   REQUIRE(waiting.candidate);
@@ -46,13 +46,13 @@ TEST_CASE("T10: a node that needs an upgrade requests maintenance, outside our b
   CHECK(GateOf(verdict) == "Maintenance");
 }
 
-TEST_CASE("T10: the skip label holds a node back in requestor mode too") {
+TEST_CASE("T10: the skip label also holds a node back in requestor mode") {
   RequestedNode node("upgrade-required");
   node.Labelled(Gpu().SkipUpgradeLabel(), "true");
   CHECK(GateOf(node.Judge()) == "SkipLabel");
 }
 
-TEST_CASE("dep-F8: in requestor mode a node does not wait for another driver's own cordon") {
+TEST_CASE("dep-F8: in requestor mode a node does not wait for a cordon of another driver") {
   RequestedNode node("upgrade-required");
   node.Cordoned().Labelled(Ofed().StateLabel(), "pod-restart-required");
   CHECK(node.Judge().candidate);
@@ -60,37 +60,36 @@ TEST_CASE("dep-F8: in requestor mode a node does not wait for another driver's o
   CHECK(GateOf(node.Judge()) == "OtherDriver");
 }
 
-TEST_CASE(
-    "arch-A12, T34: in node-maintenance-required an absent object is created, and nothing is written to the node") {
+TEST_CASE("arch-A12, T34: in node-maintenance-required a missing object is created, and the node is not patched") {
   const Verdict verdict = RequestedNode("node-maintenance-required").Judge();
   CHECK(Path(verdict.plan).empty());
   CHECK_FALSE(verdict.plan.patch);
   CHECK(Calls(verdict.plan) == std::vector{Kind::kCreate});
 }
 
-TEST_CASE("T35: the driver pod is restarted once the object is ready") {
+TEST_CASE("T35: the driver pod is restarted once the NodeMaintenance is ready") {
   RequestedNode node("node-maintenance-required");
   node.With("Ready").Cordoned();
   const Verdict verdict = node.Judge();
   CHECK(Path(verdict.plan) == "pod-restart-required");
   CHECK(verdict.plan.remove.size() == 1);
-  // Another client may have returned the node to its workloads since the engine read the object (I2).
+  // Another client may have returned the node to service since the engine read the object (I2).
   CHECK(verdict.plan.confirm == node.object());
   CHECK_FALSE(node.After(verdict).annotations.contains(std::string(kCordonedByAnnotation)));
 }
 
-TEST_CASE("T35, arch-A4: with EveryState, too, but only on a node that is cordoned and evacuated by then") {
+TEST_CASE("T35, arch-A4: with EveryState the driver pod is only restarted on a cordoned and evacuated node") {
   RequestedNode node("node-maintenance-required");
   node.With("Ready");
   node.policy.pacing = Pacing::kEveryState;
-  SECTION("cordoned again with the patch that the deletion follows") {
+  SECTION("the patch before the deletion cordons the node again") {
     const Verdict verdict = node.Judge();
     CHECK(Path(verdict.plan) == "pod-restart-required");
     CHECK(node.After(verdict).unschedulable);
     CHECK(verdict.plan.remove.size() == 1);
     CHECK(verdict.plan.confirm == node.object());
   }
-  SECTION("pods are back") {
+  SECTION("pods are running again") {
     node.Cordoned().Draining().WithPods({WebPod().Build()});
     CHECK(node.Judge().plan.remove.empty());
   }
@@ -100,7 +99,7 @@ TEST_CASE("T35, arch-A4: with EveryState, too, but only on a node that is cordon
   }
 }
 
-TEST_CASE("T36: until then the node waits, and its gate gives the reason") {
+TEST_CASE("T36: a node waits until its NodeMaintenance is ready, and its gate shows the state of the object") {
   RequestedNode node("node-maintenance-required");
   node.With("Draining");
   const Verdict verdict = node.Judge();
@@ -108,7 +107,7 @@ TEST_CASE("T36: until then the node waits, and its gate gives the reason") {
   CHECK(verdict.gate->detail == "NodeMaintenance maintenance/nvidia-operator-n1: Draining");
 }
 
-TEST_CASE("dep-F13: the object of another requestor is joined, and not treated as ours") {
+TEST_CASE("dep-F13: a NodeMaintenance of another requestor is joined, and not treated as ours") {
   RequestedNode node("node-maintenance-required");
   node.With("Ready", "nvidia.network-operator");
   const Verdict verdict = node.Judge();
@@ -117,22 +116,22 @@ TEST_CASE("dep-F13: the object of another requestor is joined, and not treated a
   CHECK(verdict.plan.maintenance.front().object.additional_requestors == std::vector{kId});
 }
 
-TEST_CASE("H12: the end of an object that is being deleted, or belongs to an earlier node, is awaited") {
+TEST_CASE("H12: a NodeMaintenance that is being deleted, or belongs to an earlier node, must disappear first") {
   RequestedNode node("node-maintenance-required");
   node.With("Ready").Cordoned();
-  SECTION("being deleted") {
+  SECTION("the object is being deleted") {
     node.object().deletion_timestamp = kNow;
     const Verdict verdict = node.Judge();
     CHECK(verdict.plan.empty());
     CHECK(GateOf(verdict) == "Maintenance");
   }
-  SECTION("ours, of an earlier node of the name: deleted") {
+  SECTION("our own object of an earlier node with the same name is deleted") {
     node.object().node_uid = "earlier";
     CHECK(Calls(node.Judge().plan) == std::vector{Kind::kDelete});
   }
 }
 
-TEST_CASE("Objects that could not be read are not absent") {
+TEST_CASE("NodeMaintenances that could not be read are not treated as absent") {
   RequestedNode node("node-maintenance-required");
   node.view.maintenances.reset();
   const Verdict verdict = node.Judge();
@@ -141,7 +140,7 @@ TEST_CASE("Objects that could not be read are not absent") {
   CHECK(verdict.wake_at == kNow + absl::Seconds(5));
 }
 
-TEST_CASE("arch-A9: a request without an answer is not repeated, a refused one is paced") {
+TEST_CASE("arch-A9: a request without a response is not repeated, and a refused request is retried after a pause") {
   RequestedNode node("node-maintenance-required");
   MaintenanceAttempt& attempt = node.view.attempts.maintenances["nvidia-operator-n1"];
   CHECK(node.Judge().plan.empty());
@@ -156,14 +155,14 @@ TEST_CASE("arch-A9: a request without an answer is not repeated, a refused one i
   CHECK(Calls(node.Judge().plan) == std::vector{Kind::kCreate});
 }
 
-TEST_CASE("dep-F8, H13: a node that the operator's garbage collection uncordoned is cordoned and uncordoned by us") {
+TEST_CASE("dep-F8, H13: if the maintenance operator has uncordoned a node early, the engine cordons and uncordons it") {
   RequestedNode node("pod-restart-required");
   node.Draining();
   const Verdict verdict = node.Judge();
   Node after = node.After(verdict);
   CHECK(after.unschedulable);
   CHECK(after.annotations.at(std::string(kCordonedByAnnotation)) == Gpu().Name());
-  CHECK(verdict.plan.remove.empty());  // only once its pods are known
+  CHECK(verdict.plan.remove.empty());  // waits until the pods of the node are known
 
   RequestedNode finished("uncordon-required", "new");
   finished.CordonedByUs();
@@ -181,7 +180,7 @@ TEST_CASE("The engine does not lift the maintenance operator's cordon") {
 }
 
 TEST_CASE(
-    "dep-F8: the driver pod is deleted only after the pods that our policy drains, except the maintenance operator") {
+    "dep-F8: the driver pod is deleted only after the pods that our policy drains, except the maintenance operator's") {
   RequestedNode node("pod-restart-required");
   node.With("Ready").Cordoned().Draining();
   const Pod maintenance_operator =
@@ -196,7 +195,7 @@ TEST_CASE(
   CHECK(verdict.plan.remove.size() == 1);
 }
 
-TEST_CASE("T48: in requestor mode a node finishes through uncordon-required, whatever client cordoned it before") {
+TEST_CASE("T48: in requestor mode a node finishes through uncordon-required, whichever client cordoned it before") {
   RequestedNode node("pod-restart-required", "new");
   node.With("Ready").Cordoned().Annotated(Gpu().InitiallyUnschedulableAnnotation(), "true").WithPods({});
   const Verdict verdict = node.Judge();
@@ -208,7 +207,7 @@ TEST_CASE("T48: in requestor mode a node finishes through uncordon-required, wha
 TEST_CASE("T50, dep-F13: a node is done only after the claim is released") {
   RequestedNode node("uncordon-required", "new");
   node.Cordoned();
-  SECTION("our own object: deleted, awaited, removed") {
+  SECTION("our own object is deleted, and its end is awaited") {
     node.With("Ready");
     Verdict verdict = node.Judge();
     CHECK(Path(verdict.plan).empty());
@@ -225,7 +224,7 @@ TEST_CASE("T50, dep-F13: a node is done only after the claim is released") {
     CHECK(Path(verdict.plan) == "upgrade-done");
     CHECK_FALSE(node.After(verdict).annotations.contains(kMode));
   }
-  SECTION("another's object: left, and the node is done while the object continues") {
+  SECTION("the engine leaves an object of another requestor, and the node is done while the object still exists") {
     node.With("Ready", "nvidia.network-operator", {kId, "third"});
     const Verdict verdict = node.Judge();
     REQUIRE(Calls(verdict.plan) == std::vector{Kind::kLeave});
@@ -233,13 +232,13 @@ TEST_CASE("T50, dep-F13: a node is done only after the claim is released") {
     node.object().additional_requestors = {"third"};
     CHECK(Path(node.Judge().plan) == "upgrade-done");
   }
-  SECTION("not while the objects cannot be read") {
+  SECTION("the node waits while the objects cannot be read") {
     node.view.maintenances.reset();
     CHECK(Path(node.Judge().plan).empty());
   }
 }
 
-TEST_CASE("dep-F13: a failure is reported to the maintenance operator, and withdrawn by the next attempt") {
+TEST_CASE("dep-F13: a failure is reported to the maintenance operator, and the next attempt withdraws it") {
   RequestedNode node("pod-restart-required");
   node.With("Ready").Cordoned().WithPods({}).WithDriverPods({DriverPod("new").Crashing(11).Build()});
   Verdict verdict = node.Judge();
@@ -264,7 +263,7 @@ TEST_CASE("dep-F13: a failure is not reported in another requestor's NodeMainten
   CHECK(Calls(failed.Judge().plan).empty());
 }
 
-TEST_CASE("arch-A10: a refused report is repeated when it is due, even if nothing else happens") {
+TEST_CASE("arch-A10: a refused report is repeated when it is due, even without any other change") {
   RequestedNode node("upgrade-failed");
   node.With("Ready").Cordoned();
   node.Annotated(Gpu().FailedRevisionAnnotation(), "new").Annotated(Gpu().FailuresAnnotation(), "1@900");
@@ -279,7 +278,7 @@ TEST_CASE("arch-A10: a refused report is repeated when it is due, even if nothin
 }
 
 TEST_CASE("H16: a node finishes in the mode in which it started") {
-  SECTION("switched off: by its NodeMaintenance") {
+  SECTION("switched off: the node finishes with its NodeMaintenance") {
     RequestedNode node("node-maintenance-required");
     node.options.requestor->enabled = false;
     node.With("Ready").Cordoned();
@@ -289,7 +288,7 @@ TEST_CASE("H16: a node finishes in the mode in which it started") {
     finished.With("Ready").Cordoned();
     CHECK(Calls(finished.Judge().plan) == std::vector{Kind::kDelete});
   }
-  SECTION("switched off before it was admitted: its claim is released first, then it starts in place") {
+  SECTION("switched off before admission: the claim is released first, then the node starts in place") {
     RequestedNode node("upgrade-required");
     node.options.requestor->enabled = false;
     node.Annotated(kMode, "true").WithMaintenance("Ready");
@@ -299,7 +298,7 @@ TEST_CASE("H16: a node finishes in the mode in which it started") {
     CHECK(node.After(verdict).annotations.count(kMode) == 0);
     CHECK(verdict.plan.path.front() == UpgradeState::kCordonRequired);
   }
-  SECTION("switched on: in place") {
+  SECTION("switched on: the node finishes in place") {
     RequestedNode node("uncordon-required", "new");
     node.view.node.annotations.clear();
     node.CordonedByUs();
@@ -307,7 +306,7 @@ TEST_CASE("H16: a node finishes in the mode in which it started") {
     CHECK(Path(verdict.plan) == "upgrade-done");
     CHECK_FALSE(node.After(verdict).unschedulable);
   }
-  SECTION("an operator without requestor options leaves such nodes alone, with a finding") {
+  SECTION("an operator without requestor options leaves nodes in requestor mode alone, with a finding") {
     for (const char* state : {"node-maintenance-required", "uncordon-required"}) {
       RequestedNode node(state, "new");
       node.options.requestor.reset();
@@ -319,7 +318,7 @@ TEST_CASE("H16: a node finishes in the mode in which it started") {
   }
 }
 
-TEST_CASE("H16: switched off before there was an object, the node goes back and starts in place") {
+TEST_CASE("H16: if requestor mode is switched off before an object exists, the node returns and starts in place") {
   RequestedNode node("node-maintenance-required");
   node.options.requestor->enabled = false;
   const Verdict verdict = node.Judge();
@@ -328,7 +327,7 @@ TEST_CASE("H16: switched off before there was an object, the node goes back and 
 }
 
 TEST_CASE(
-    "dep-F2: the maintenance operator's cordon is not mistaken for an administrator's when a failed node is retried") {
+    "dep-F2: when a failed node is retried, the maintenance operator's cordon does not count as an administrator's") {
   RequestedNode node("upgrade-failed");
   node.policy.cordoned_nodes = CordonedNodes::kIgnore;
   node.Annotated(Gpu().FailedRevisionAnnotation(), "older").WithMaintenance("Ready").Cordoned();
@@ -341,7 +340,7 @@ TEST_CASE(
   CHECK(Calls(node.Judge().plan) == std::vector{Kind::kDelete});
 }
 
-TEST_CASE("An object of ours under another name is released before one is created") {
+TEST_CASE("An object of ours with another name is released before a new object is created") {
   RequestedNode node("node-maintenance-required");
   node.With("Ready");
   node.object().name = "old-prefix-n1";
@@ -366,7 +365,8 @@ TEST_CASE("dep-F9: a node whose NodeMaintenances could not be read is not releas
   CHECK(node.Machine().Release(node.view, kNow).empty());
 }
 
-TEST_CASE("dep-F8: a cordon that the maintenance operator makes for another driver is not an administrator's") {
+TEST_CASE(
+    "dep-F8: a cordon that the maintenance operator has set for another driver does not count as an administrator's") {
   NodeUnderTest node("upgrade-required");
   node.Cordoned()
       .Labelled(Ofed().StateLabel(), "node-maintenance-required")
@@ -374,7 +374,7 @@ TEST_CASE("dep-F8: a cordon that the maintenance operator makes for another driv
   CHECK(GateOf(node.Judge()) == "OtherDriver");
 }
 
-TEST_CASE("dep-F7: in requestor mode the note of an administrator's cordon is removed once the cordon is lifted") {
+TEST_CASE("dep-F7: in requestor mode the record of an administrator's cordon is removed once the cordon is lifted") {
   RequestedNode node("node-maintenance-required");
   node.Annotated(Gpu().InitiallyUnschedulableAnnotation(), "true");
   CHECK_FALSE(node.After(node.Judge()).annotations.contains(Gpu().InitiallyUnschedulableAnnotation()));
@@ -382,7 +382,7 @@ TEST_CASE("dep-F7: in requestor mode the note of an administrator's cordon is re
   CHECK(node.After(node.Judge()).annotations.contains(Gpu().InitiallyUnschedulableAnnotation()));
 }
 
-TEST_CASE("arch-A9: a refused release of a leftover claim is paced, and a finding reports it") {
+TEST_CASE("arch-A9: a refused release of a leftover claim is retried after a pause, and a finding reports it") {
   RequestedNode done("upgrade-done", "new");
   done.view.node.annotations.clear();
   done.With("Ready");
@@ -399,7 +399,7 @@ TEST_CASE("arch-A9: a refused release of a leftover claim is paced, and a findin
   CHECK(verdict.wake_at > kNow);
 }
 
-TEST_CASE("defect-D18: a leftover claim of an upgrade is released, even if nothing else is ours") {
+TEST_CASE("defect-D18: a leftover claim of an upgrade is released, even if no other mark of ours is left") {
   RequestedNode done("upgrade-done", "new");
   done.view.node.annotations.clear();
   done.With("Ready");
@@ -413,7 +413,7 @@ TEST_CASE("defect-D18: a leftover claim of an upgrade is released, even if nothi
   CHECK(Calls(unlabelled.Judge().plan) == std::vector{Kind::kLeave});
 }
 
-TEST_CASE("dep-F9: a node in requestor mode is released in two rounds, its claim first") {
+TEST_CASE("dep-F9: a node in requestor mode is released in two rounds, with its claim first") {
   RequestedNode node("pod-restart-required");
   node.With("Ready").Cordoned();
   const StateMachine machine = node.Machine();

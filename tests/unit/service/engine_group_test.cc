@@ -1,4 +1,4 @@
-// Tests the engines of several owners, which share one cache and one limit.
+// Tests engines of several owners, which share a cache and a limit.
 #include "service/engine_group.h"
 
 #include <set>
@@ -17,7 +17,8 @@ using testing::FakeCluster;
 
 constexpr char kOwner[] = "example.com/owner";
 
-/// node-1 to node-3 belong to a, node-4 to node-6 to b. Each owner may have all its nodes in progress at once.
+/// Owner a has node-1 to node-3, and owner b has node-4 to node-6. Each owner may have all its nodes in progress at the
+/// same time.
 struct World {
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
   std::shared_ptr<FakeCluster> cluster =
@@ -74,7 +75,7 @@ struct World {
   }
 };
 
-TEST_CASE("owners of nodes keep a limit over all of them, even if the engines are created again in the middle") {
+TEST_CASE("owners stay within their common limit, even if the engines are recreated during the rollout") {
   World world;
   world.Run({"a", "b"}, 2);
   int most = 0;
@@ -91,7 +92,7 @@ TEST_CASE("owners of nodes keep a limit over all of them, even if the engines ar
   CHECK(world.group->Ready().ok());
 }
 
-TEST_CASE("without a limit over all of them each owner has its own") {
+TEST_CASE("without a common limit, each owner has its own limit") {
   World world;
   world.Run({"a", "b"}, std::nullopt);
   int most = 0;
@@ -102,7 +103,7 @@ TEST_CASE("without a limit over all of them each owner has its own") {
   CHECK(most == 6);
 }
 
-TEST_CASE("policies change without new engines, and counters outlive them") {
+TEST_CASE("policies change without new engines, and counters outlive the engines") {
   World world;
   world.Run({"a"}, std::nullopt);
   std::vector<EngineSpec> frozen = world.Specs({"a"});
@@ -128,7 +129,7 @@ TEST_CASE("each owner has its own requestor, if the engines use requestors") {
   const EngineOptions own = EngineOptionsOf(common, spec);
   CHECK(own.state_machine.requestor->id == "nvidia.doca-nnp-a");
   CHECK(own.snapshot.driver_labels == spec.driver_labels);
-  // An ID that is too long for the maintenance operator is shortened, and still differs between owners.
+  // An ID that is too long for the maintenance operator is shortened, but still differs between owners.
   EngineSpec longer = spec;
   longer.requestor_suffix = "-nnp-" + std::string(40, 'a') + "." + std::string(40, 'b');
   const std::string id = EngineOptionsOf(common, longer).state_machine.requestor->id;
@@ -149,7 +150,7 @@ TEST_CASE("each owner has its own entry in the ledger, if the engines use a ledg
   CHECK(EngineOptionsOf(common, {}).ledger->owner.empty());
 }
 
-TEST_CASE("nodes show why their policy is frozen, unless its author switched it off") {
+TEST_CASE("the gates of nodes show why their policy is frozen if the reason is not autoUpgrade: false") {
   World world;
   world.Run({"a"}, std::nullopt);
   std::vector<EngineSpec> specs = world.Specs({"a"});
@@ -165,7 +166,7 @@ TEST_CASE("nodes show why their policy is frozen, unless its author switched it 
   CHECK_FALSE(logged("autoUpgrade is off"));
 }
 
-TEST_CASE("a rollout that evicts nothing reports it, and counts it") {
+TEST_CASE("a rollout that evicts no pods reports this once per rollout, and counts it in the metrics") {
   World world;
   world.Run({"a"}, std::nullopt);
   const auto logged = [&] {
@@ -187,7 +188,7 @@ TEST_CASE("a rollout that evicts nothing reports it, and counts it") {
   CHECK(world.figures.at("a")->Snapshot().findings.at(FindingCode::kNothingIsEvicted) == 0);
 }
 
-TEST_CASE("labels that match no DaemonSet, and a policy that evicts nothing, are reported once while they last") {
+TEST_CASE("labels that match no DaemonSet, and a policy that evicts no pods, are reported once while they persist") {
   World world;
   world.Run({"a"}, std::nullopt);
   const auto logged = [&](const std::string& text) {
@@ -219,7 +220,9 @@ TEST_CASE("log lines name the owner of their nodes") {
   }));
 }
 
-TEST_CASE("a node left out by another client ends a rollout successfully, a failed or frozen one does not") {
+TEST_CASE(
+    "a rollout succeeds if a node is left out by its label, and does not if a node has failed or its label is "
+    "invalid") {
   World world;
   world.Run({"a"}, std::nullopt);
   CHECK_FALSE(world.group->End());  // no engine has made a pass yet
@@ -241,7 +244,7 @@ TEST_CASE("a node left out by another client ends a rollout successfully, a fail
   }
 }
 
-TEST_CASE("with autoUpgrade off a rollout ends immediately, and unsuccessfully whatever the nodes' labels are") {
+TEST_CASE("with autoUpgrade off a rollout ends without success, whatever the labels of the nodes are") {
   World world;
   world.Run({"a", "b"}, std::nullopt);
   std::vector<EngineSpec> specs = world.Specs({"a", "b"});
@@ -256,7 +259,7 @@ TEST_CASE("with autoUpgrade off a rollout ends immediately, and unsuccessfully w
   CHECK(world.group->totals().done == 3 + (state == "upgrade-done"));
 }
 
-TEST_CASE("owners keep their limits with entries of one ConfigMap") {
+TEST_CASE("owners stay within their limits with entries in one ConfigMap") {
   World world;
   world.ledger = true;
   world.Run({"a", "b"}, std::nullopt);

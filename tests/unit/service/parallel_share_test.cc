@@ -11,19 +11,19 @@ using internal::SharedSlotsOf;
 using internal::SlotsAfter;
 using internal::SlotUse;
 
-TEST_CASE("an engine sees the limit over all engines, and the slots of the others") {
+TEST_CASE("an engine sees the common limit, and the slots that other engines use") {
   const std::vector<SlotUse> uses = {2, 0, 1};
   CHECK(SharedSlotsOf(uses, 0, 5) == SharedSlots{.max = 5, .used_elsewhere = 1});
   CHECK(SharedSlotsOf(uses, 1, 5) == SharedSlots{.max = 5, .used_elsewhere = 3});
   CHECK(SharedSlotsOf({4}, 0, 5) == SharedSlots{.max = 5, .used_elsewhere = 0});
 }
 
-TEST_CASE("the slots of an engine are unknown until it has made a pass, but its own are always known to it") {
+TEST_CASE("the slots of an engine are unknown to others until it has made a pass, but known to itself") {
   CHECK(SharedSlotsOf({2, std::nullopt}, 0, 5) == SharedSlots{.max = 5, .used_elsewhere = std::nullopt});
   CHECK(SharedSlotsOf({2, std::nullopt}, 1, 5) == SharedSlots{.max = 5, .used_elsewhere = 2});
 }
 
-TEST_CASE("a plan uses the slots in use, and the slots of the nodes that it starts") {
+TEST_CASE("a plan uses the slots of nodes in progress and of the nodes that it starts") {
   Plan plan;
   plan.totals.slots = 2;
   plan.nodes.resize(3);
@@ -44,8 +44,8 @@ TEST_CASE("the slots of an engine are unknown before it has checked all nodes") 
   CHECK(observer.use() == 3);
 }
 
-// Engines as the limit sees them: each of them takes as much as it may, and releases slots at random.
-TEST_CASE("engines that are stepped in turn together never exceed the limit") {
+// Models engines that take as many slots as they may, and release slots at random.
+TEST_CASE("engines that are stepped in turn never exceed their common limit") {
   std::mt19937 random(GENERATE(range(0u, 50u)));
   const int limit = static_cast<int>(random() % 6);
   std::vector<int> held(1 + random() % 4, 0);
@@ -55,7 +55,7 @@ TEST_CASE("engines that are stepped in turn together never exceed the limit") {
       held[i] -= static_cast<int>(random() % (held[i] + 1u));
       UpgradeBudget budget{.parallel_max = 1 + static_cast<int>(random() % 4), .parallel_used = held[i]};
       budget.shared = SharedSlotsOf(seen, i, limit);
-      // A pass sees the slots that the engine holds now, and starts nodes up to its limits.
+      // A pass counts the slots that the engine holds now, and starts nodes up to its limits.
       held[i] += budget.ParallelFree();
       seen[i] = held[i];
     }

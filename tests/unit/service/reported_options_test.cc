@@ -40,13 +40,13 @@ TEST_CASE("a report contains all options that tools need (W36)") {
         R"("policyResource":"example.com/v1/fpgas/fpga:spec.upgradePolicy","rolloutPort":8443})");
 }
 
-TEST_CASE("a report has no members without a value, and no requestor whose mode is off (W36)") {
+TEST_CASE("a report omits members without a value, and the requestor if requestor mode is off (W36)") {
   ServiceOptions options = Fpga();
   options.engine.state_machine.requestor = {.id = "fpga.example.com", .ns = "maintenance", .enabled = false};
   CHECK(FormatReportedOptions(options, {EngineSpec{}}) == R"({"namespace":"fpga-operator"})");
 }
 
-TEST_CASE("a report about several engines contains what they share (W36)") {
+TEST_CASE("a report about several engines contains the options that they share (W36)") {
   ServiceOptions options = Fpga();
   options.engine.state_machine.requestor = {.id = "fpga.example.com", .ns = "maintenance"};
   const std::vector<EngineSpec> specs = {{.name = "a",

@@ -1,7 +1,7 @@
-"""Checks the layout of the page of a rollout for faults that a user sees at once. No pixels are compared, because fonts differ."""
+"""Checks the rollout page for layout faults that a user would notice. No pixels are compared, because fonts differ."""
 from timeline_page import expect
 
-# Returns the faults. Lengths have a tolerance of a pixel, because layouts are rounded.
+# Returns the layout faults. Lengths have a tolerance of one pixel, because layouts are rounded.
 LAYOUT = """(() => {
   const faults = [], seen = element => element.checkVisibility({visibilityProperty: true, opacityProperty: true});
   const all = selector => [...document.querySelectorAll(selector)].filter(seen), box = element => element.getBoundingClientRect();
@@ -27,7 +27,7 @@ LAYOUT = """(() => {
     const next = cell.nextElementSibling;
     if (next && box(cell).right > box(next).left + 1) faults.push(`cells of the table overlap: ${name(cell)}`);
   }
-  // Each node has a square, large enough to be seen and hit, on no other.
+  // Each node has a square that is large enough to be seen and clicked, and that covers no other square.
   const least = {tile: [100, 20], large: [18, 18], small: [9, 9]}[document.getElementById("grid").dataset.size];
   const buttons = [...document.querySelectorAll(".squares button:not([hidden])")], squares = buttons.filter(seen);
   if (squares.length !== buttons.length) faults.push(`${squares.length} of ${buttons.length} squares are visible`);
@@ -49,7 +49,7 @@ LAYOUT = """(() => {
   return faults.slice(0, 20);
 })()"""
 
-# WCAG 2.1 AA: 4.5 for text, 3 for graphics.
+# Minimum contrast according to WCAG 2.1 AA: 4.5 for text, 3 for graphics.
 CONTRAST = """(() => {
   const canvas = Object.assign(document.createElement("canvas"), {width: 1, height: 1}).getContext("2d", {willReadFrequently: true});
   const known = new Map(), faults = new Set();
@@ -65,7 +65,7 @@ CONTRAST = """(() => {
   const light = ([r, g, b]) => [r, g, b].map(v => v / 255).map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
     .reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
   const contrast = (a, b) => (Math.max(light(a), light(b)) + .05) / (Math.min(light(a), light(b)) + .05);
-  // Of the nearest element that is painted; all are opaque.
+  // Returns the color of the nearest element with a background. All backgrounds are opaque.
   const behind = element => {
     for (; element; element = element.parentElement) {
       const colour = rgba(getComputedStyle(element).backgroundColor);
@@ -83,7 +83,7 @@ CONTRAST = """(() => {
     if (!text.data.trim() || /SCRIPT|STYLE|OPTION/.test(element.tagName) || element.disabled || !element.checkVisibility()) continue;
     check("text " + text.data.trim().slice(0, 30), rgba(getComputedStyle(element).color), behind(element), 4.5);
   }
-  // On a tile, the text has the state.
+  // Tiles need no letter and no contrast with the page, because their text shows the state.
   const hasTiles = document.getElementById("grid").dataset.size === "tile";
   for (const square of hasTiles ? [] : document.querySelectorAll(".squares button")) {
     const style = getComputedStyle(square), letter = getComputedStyle(square, "::before").content, around = behind(square.parentElement);
@@ -96,7 +96,7 @@ CONTRAST = """(() => {
 
 
 def expect_layout(browser, what):
-    """Checks that nothing is cut off, covered or too small to be seen."""
+    """Checks that no element is cut off, covered, or too small to be seen."""
     faults = browser.value(LAYOUT)
     expect(f"{what}: {faults}", not faults)
 

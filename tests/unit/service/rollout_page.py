@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the page of a rollout in headless Chromium, served as the operator serves it: with a strict Content-Security-Policy,
+"""Checks the rollout page in headless Chromium, served as the operator serves it: with a strict Content-Security-Policy,
 under a long path prefix, with ETags and server-sent events.
 
     rollout_page.py PAGE CHROMIUM [--screenshots DIRECTORY]
@@ -30,7 +30,7 @@ from timeline_page import Browser, expect  # noqa: E402  (the browser is driven 
 from rollout_layout import expect_contrast, expect_layout  # noqa: E402
 
 PREFIX = "/api/v1/namespaces/gpu-operator/pods/http:gpu-operator-7d9c:8080/proxy/"
-# The operator's clock, far from the clock of the browser.
+# The operator's time, which differs greatly from the time of the browser.
 NOW = datetime.datetime(2031, 11, 28, 12, 0, 0, tzinfo=datetime.timezone.utc)
 BEGAN = NOW - datetime.timedelta(hours=2)
 EVIL = "<img src=x onerror=alert(1)>"
@@ -103,7 +103,7 @@ def state_of(number, count, share):
 
 
 def settle(document):
-    """Fills in everything that the operator counts."""
+    """Fills in all numbers that the operator computes."""
     nodes = document["nodes"]
     states = collections.Counter(node["state"] for node in nodes)
     active = sum(states[state] for state in IN_PROGRESS)
@@ -256,7 +256,7 @@ class PageBrowser(Browser):
         self.until(f"matchMedia('(prefers-color-scheme: dark)').matches === {str(dark).lower()}")
 
     def visit(self, operator, document, fragment=""):
-        """Also waits for the stream, because an earlier push would come only with the next poll, 30 s later."""
+        """Also waits for the stream, because data pushed before that would arrive only with the next poll, 30 s later."""
         operator.is_down = False
         operator.show(document)
         begun = operator.streams_begun
@@ -270,7 +270,7 @@ class PageBrowser(Browser):
         wait(expression, lambda: self.value(f"Boolean({expression})"), seconds)
 
     def becomes(self, expression, wanted):
-        """For use after a key or a click, because events may come later than the response."""
+        """Use this after a key press or a click, because events may arrive after the response."""
         wait(f"{expression} is {wanted!r}", lambda: self.value(expression) == wanted, last=lambda: self.value(expression))
 
     def shows(self, name, wanted):
@@ -299,7 +299,7 @@ class PageBrowser(Browser):
 
 
 def labels(document):
-    """Returns the beginnings of the accessible names that nodes must have."""
+    """Returns the expected beginnings of the accessible names of nodes."""
     return {f"{node['name']}: {node['state'] or 'unknown'}" for node in document["nodes"]}
 
 
@@ -451,7 +451,7 @@ def check_connection(browser, operator):
     operator.is_streaming = True
     browser.until("document.getElementById('connection').textContent === 'live'", 20)
     browser.expects_lost_requests = False
-    # The browser has six connections to a server, and keeps pages that were left for its Back button.
+    # The browser has at most six connections to a server, and keeps previous pages for its Back button.
     began = time.monotonic()
     for _ in range(7):
         browser.visit(operator, world(6))
@@ -478,14 +478,14 @@ def check_keyboard(browser, operator):
     browser.until("document.getElementById('panel').open")
     browser.says("panel", "gpu-199", "upgrade-required", "MaxParallel", "2 of 2", "History", "driver out of date")
     browser.becomes("location.hash", "#node=gpu-199")
-    # The node is drawn in another place while its panel is open.
+    # The node moves to another place on the page while its panel is open.
     moved = world(200, groups=10)
     moved["nodes"][199] |= {"state": "upgrade-failed", "gate": FAILED_GATE, "group": "rack-1"}
     browser.push(operator, settle(moved))
     browser.says("panel", "upgrade-failed", "CrashLoopBackOff", "upgradectl retry NODE")
     browser.press("Escape")
     browser.until("!document.getElementById('panel').open")
-    # A dialog's close event is a separate task, which may come after the response to the key.
+    # The close event of a dialog is a separate task, which may run after the response to the key.
     browser.until(f"({focused}).startsWith('gpu-199: upgrade-failed')")
 
     # Opens a node with a blocked drain from the table.
@@ -533,7 +533,7 @@ def check_filters(browser, operator):
 
 
 def processor_ms(browser):
-    """Returns the processor time of script, style and layout so far, which hardly depends on other processes."""
+    """Returns the CPU time of script, style, and layout so far, which hardly depends on other processes."""
     metrics = {metric["name"]: metric["value"] for metric in browser.call("Performance.getMetrics")["metrics"]}
     return 1000 * sum(metrics[name + "Duration"] for name in ("Script", "RecalcStyle", "Layout"))
 

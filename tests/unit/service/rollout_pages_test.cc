@@ -26,7 +26,7 @@ std::int64_t CallsOf(const FakeCluster& cluster) {
   return calls;
 }
 
-// A service that shows its rollout.
+// A service that serves the rollout page.
 struct ShownWorld : World {
   explicit ShownWorld(std::optional<RolloutPolicy> rollout = std::nullopt) {
     ServiceOptions options = Options();
@@ -66,7 +66,7 @@ TEST_CASE("The document keeps its schema from before the first pass to the end o
   }
   const json::Document end = world.Document();
   CHECK(BreaksRolloutSchema(end) == "");
-  CHECK(states.size() > 4);  // it has seen nodes move
+  CHECK(states.size() > 4);  // the document showed how nodes change their state
   CHECK(end["leader"].GetBool());
   CHECK(end["replica"] == "a");
   REQUIRE(end["nodes"].Size() == 2);
@@ -85,7 +85,7 @@ TEST_CASE("The document keeps its schema from before the first pass to the end o
   CHECK(pool["budgets"][0]["limit"].GetInt() == 1);
 }
 
-TEST_CASE("A waiting node shows its gate as data, its start, and advice") {
+TEST_CASE("The entry of a waiting node contains its gate as data, the start of its wait, and advice") {
   ShownWorld world(
       RolloutPolicy{.stages = {{.name = "canary", .nodes = CountOrPercent(Count{1}), .approval = Approval::kManual}}});
   bool waits = false;
@@ -117,7 +117,7 @@ TEST_CASE("The document causes no requests, and keeps its tag until something ch
   CHECK(answer.find("Content-Type: application/json\r\n") != std::string::npos);
   const std::size_t at = answer.find("ETag: ") + 6;
   const std::string tag = answer.substr(at, answer.find("\r\n", at) - at);
-  world.clock->Advance(absl::Seconds(3));  // the reader computes ages itself
+  world.clock->Advance(absl::Seconds(3));  // ages are not in the document, because the reader computes them
   CHECK(HttpGet(port, "/rollout", {.header = "If-None-Match: " + tag}).starts_with("HTTP/1.1 304"));
   CHECK(CallsOf(*world.cluster) == before);
 }
@@ -131,7 +131,7 @@ TEST_CASE("A stream sends the document immediately, and again once something has
   CHECK(answer.find("data: {\"at\":\"") != std::string::npos);
 }
 
-TEST_CASE("The page runs only its own script, and pages of other sites cannot read the document") {
+TEST_CASE("The page runs only its own script, and pages from other sites cannot read the document") {
   ShownWorld world;
   const std::string page = HttpGet(world.port(), "/");
   CHECK(page.starts_with("HTTP/1.1 200"));
@@ -147,7 +147,7 @@ TEST_CASE("The page runs only its own script, and pages of other sites cannot re
   }
 }
 
-TEST_CASE("The page is not served if others could read it without credentials") {
+TEST_CASE("The page is not served if it could be read over the network without credentials") {
   World world;
   ServiceOptions options = world.Options();
   options.rollout_address = "0.0.0.0:0";

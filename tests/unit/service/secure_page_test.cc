@@ -41,7 +41,7 @@ absl::Status OfGoodToken(const std::string& token) {
   return absl::UnauthenticatedError("no token");
 }
 
-TEST_CASE("Over the network the page and its document require a reader's token that is accepted") {
+TEST_CASE("Over the network, the page and its document require a token of an authorized reader") {
   SecureWorld world(OfGoodToken);
   REQUIRE(world.port > 0);
   for (const std::string path : {"/", "/rollout", "/rollout?watch=true"}) {
@@ -86,18 +86,18 @@ TEST_CASE("A stream ends when its reader loses the permission") {
     may_read = false;
     return true;
   });
-  REQUIRE(stream);  // it has ended on its own
+  REQUIRE(stream);  // the server has ended the stream
   CHECK(text.find("event: rollout\n") != std::string::npos);
 }
 
-TEST_CASE("Through the API server's proxy the token is in its own header") {
+TEST_CASE("Requests through the API server's proxy can pass the token in a separate header") {
   SecureWorld world(OfGoodToken);
   const httplib::Result document = world.Get("/rollout", {{"X-Driver-Upgrade-Token", "good"}});
   REQUIRE(document);
   CHECK(document->status == 200);
 }
 
-TEST_CASE("Nothing can be written through the page") {
+TEST_CASE("The page does not accept writes") {
   SecureWorld world(OfGoodToken);
   httplib::SSLClient client("127.0.0.1", world.port);
   client.enable_server_certificate_verification(false);
@@ -112,7 +112,7 @@ TEST_CASE("Nothing can be written through the page") {
   }
 }
 
-TEST_CASE("A page over the network needs an authenticator of its readers, and its own address") {
+TEST_CASE("A page that is served over the network needs an authenticator and its own address") {
   World world;
   ServiceOptions unchecked = world.Options();
   unchecked.rollout_secure_address = "127.0.0.1:0";

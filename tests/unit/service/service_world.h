@@ -1,4 +1,4 @@
-// A service on the fake cluster, with a director that the test controls. Step runs everything.
+// A service on the fake cluster, with a director that the test controls. Step runs all parts of the service.
 #ifndef DRIVERUPGRADE_TESTS_UNIT_SERVICE_SERVICE_WORLD_H_
 #define DRIVERUPGRADE_TESTS_UNIT_SERVICE_SERVICE_WORLD_H_
 
@@ -94,7 +94,7 @@ struct World {
     REQUIRE(next.ok());
     return *next;
   }
-  // Makes one step, and returns when the cache has seen everything that has happened.
+  // Makes one step, and returns when the cache has seen all changes.
   void Turn() {
     Step();
     if (director.worked && director.worked->has_cache) cluster->AwaitWatchesIdle(kWatches);

@@ -36,13 +36,14 @@ TEST_CASE("a service leads, upgrades every node, and leaves the Lease to others 
   CHECK(world.service->Healthy().ok());
   CHECK(world.service->Ready().ok());
   CHECK(world.cluster->lease(world.fleet.ns, "lease")->holder == "a");
-  CHECK(world.director.worked->deadline <= world.clock->Now() + absl::Seconds(10));  // each leader call needs one
-  CHECK(world.director.worked->scope == 1);                                          // after the engine's own scope
+  CHECK(world.director.worked->deadline <=
+        world.clock->Now() + absl::Seconds(10));  // every call of a leader needs a deadline
+  CHECK(world.director.worked->scope == 1);       // scope 0 is the engine's own
   world.service->Stop();
   CHECK(world.cluster->lease(world.fleet.ns, "lease")->holder.empty());
 }
 
-TEST_CASE("a replica that does not lead is ready, but upgrades nothing and does no work of the director") {
+TEST_CASE("a replica that does not lead is ready, but upgrades no nodes and does not call the director's Work") {
   World world;
   ServiceOptions options = world.Options();
   options.election = world.Election("a");
@@ -60,7 +61,7 @@ TEST_CASE("a replica that does not lead is ready, but upgrades nothing and does 
   (*second)->Stop();
 }
 
-TEST_CASE("nothing is upgraded before the director's preparation, and an obstacle is reported once") {
+TEST_CASE("no node is upgraded before the director has prepared the cluster, and an obstacle is reported once") {
   World world;
   world.director.prepared = absl::UnavailableError("labels are not migrated yet");
   world.director.wanted = std::vector{world.Spec()};
@@ -77,7 +78,7 @@ TEST_CASE("nothing is upgraded before the director's preparation, and an obstacl
   CHECK(world.service->End()->IsGood());
 }
 
-TEST_CASE("a service is not ready until its director knows the engines, and ends if the list is empty") {
+TEST_CASE("a service is not ready until its director has listed the engines, and ends if the list is empty") {
   World world;
   world.Make(world.Options());
   world.Step();
@@ -122,7 +123,7 @@ TEST_CASE("the Lease contains the policy in effect, and a new leader's policy re
     world.Turn();
   };
   world.Turn();
-  CHECK(reported().empty());  // the director does not know it yet
+  CHECK(reported().empty());  // the director does not know the policy yet
   world.director.wanted = std::vector{world.Spec()};
   world.Turn();
   renew();
@@ -145,20 +146,20 @@ TEST_CASE("the Lease contains the policy in effect, and a new leader's policy re
   CHECK(reported().empty());
 }
 
-TEST_CASE("the Lease has the policy of each engine, and none of them if they are too long for it") {
+TEST_CASE("the Lease contains the policies of all engines, or no policy if they are too long together") {
   World world;
   ServiceOptions options = world.Options();
   options.election = world.Election("a");
   world.director.tells_of_refused = true;
   world.director.wanted.emplace();
   int engines = 0;
-  SECTION("two, and one that cannot be created") {
+  SECTION("two engines, and one that cannot be created") {
     engines = 2;
     world.director.wanted->push_back(world.Spec());
     world.director.wanted->back().name = "no DNS name";
     options.engine.ledger = {.ns = world.fleet.ns, .name = "lock"};
   }
-  SECTION("a hundred") { engines = 100; }
+  SECTION("a hundred engines") { engines = 100; }
   for (int i = engines; i > 0; --i) {
     EngineSpec spec = world.Spec();
     spec.name = fmt::format("pool-{}", i);
@@ -226,7 +227,7 @@ TEST_CASE("the Lease reports the options of its leader while it leads and after 
   CHECK(reported().empty());
 }
 
-TEST_CASE("an engine that cannot work at all ends the service") {
+TEST_CASE("an engine that cannot be created ends the service by default") {
   World world;
   EngineSpec spec = world.Spec();
   spec.name = "no DNS name";
@@ -265,7 +266,7 @@ TEST_CASE(
   CHECK(world.director.refused.size() == 1);
 }
 
-TEST_CASE("nodes of an owner that was removed are released, and this is reported until it is done") {
+TEST_CASE("the nodes of a removed owner are released, and the release is reported until it is complete") {
   World world;
   EngineSpec spec = world.Spec();
   spec.policy.max_parallel = 2;
@@ -282,11 +283,11 @@ TEST_CASE("nodes of an owner that was removed are released, and this is reported
   for (int i = 0; i < 100 && !world.cluster->node("node-1")->unschedulable; ++i) world.Turn();
   REQUIRE(marked() == 2);
   world.director.wanted.emplace();
-  SECTION("frozen, if the director does not report the removal") {
+  SECTION("the nodes are frozen if the director does not report the removal") {
     world.Step();
     CHECK(marked() == 2);
   }
-  SECTION("released") {
+  SECTION("the nodes are released if it does") {
     world.director.gone = {spec};
     world.cluster->FailNext(Operation::kPatchNode, absl::PermissionDeniedError("no"));
     world.Step();
@@ -325,7 +326,7 @@ TEST_CASE("the director is informed of the progress of its engines") {
   CHECK(world.director.progress.at("").halted);
 }
 
-TEST_CASE("the director is informed of the nodes that are left out, once no other is in progress") {
+TEST_CASE("the director is informed of the nodes that are left out, once no other node is in progress") {
   World world;
   world.director.wanted = std::vector{world.Spec()};
   world.cluster->EditNode("node-2", [](Node& node) { node.labels[Gpu().SkipUpgradeLabel()] = "true"; });
@@ -337,7 +338,7 @@ TEST_CASE("the director is informed of the nodes that are left out, once no othe
   CHECK(world.director.progress.at("").left_out == 1);
 }
 
-TEST_CASE("a finding of the director is reported once while it lasts, and counted") {
+TEST_CASE("a finding of the director is reported once while it persists, and is counted") {
   World world;
   world.director.wanted = std::vector{world.Spec()};
   world.director.findings = {{.code = FindingCode::kNoOwner, .node = "node-1", .message = "node-1 has no owner"},
@@ -367,7 +368,7 @@ TEST_CASE("a configuration that does not work as intended is counted in the metr
   }
 }
 
-TEST_CASE("Run succeeds on a stop, and fails at a deadline") {
+TEST_CASE("Run succeeds on a stop request, and fails at a deadline") {
   World world;
   world.Make(world.Options());
   CHECK(absl::IsDeadlineExceeded(world.service->Run({.deadline = world.clock->Now()})));
@@ -376,7 +377,7 @@ TEST_CASE("Run succeeds on a stop, and fails at a deadline") {
   CHECK(world.service->Run({.stop = stop.get_token()}).ok());
 }
 
-TEST_CASE("a waiting loop is woken by the director's bell") {
+TEST_CASE("the director's bell wakes a waiting loop") {
   World world;
   ServiceOptions options = world.Options();
   options.bell = std::make_shared<Doorbell>();
@@ -403,7 +404,7 @@ TEST_CASE("probes and metrics may share one address") {
   CHECK(HttpGet(port, "/metrics").find("driverupgrade_leader{driver=\"nvidia.com/gpu\"} 1\n") != std::string::npos);
 }
 
-TEST_CASE("options that cannot work are refused before anything is sent") {
+TEST_CASE("invalid options are refused before a request is sent") {
   World world;
   const auto code = [&](const ServiceOptions& options) {
     return UpgradeService::Create(world.cluster, world.director, options).status().code();

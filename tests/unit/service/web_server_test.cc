@@ -20,7 +20,7 @@ std::unique_ptr<WebServer> Started(std::map<std::string, internal::PageMaker> pa
   return *std::move(server);
 }
 
-TEST_CASE("A probe answers 200 or 503, and any other path 404") {
+TEST_CASE("A probe returns 200 or 503, and any other path returns 404") {
   absl::Status health = absl::OkStatus();
   const auto server = Started({{"/healthz", ProbePage([&] { return health; })}});
   CHECK(HttpGet(server->port(), "/healthz").starts_with("HTTP/1.1 200"));
@@ -40,7 +40,7 @@ TEST_CASE("A page has its own media type") {
   CHECK(answer.ends_with("\r\n\r\na 1\n"));
 }
 
-TEST_CASE("A client with the current page gets 304, even if a proxy has weakened its tag") {
+TEST_CASE("A client that has the current page gets 304, even if a proxy has weakened the tag") {
   const auto server = Started({{"/x", [](const PageRequest&) { return Page{.body = "text", .etag = "\"1\""}; }}});
   CHECK(HttpGet(server->port(), "/x").find("ETag: \"1\"\r\n") != std::string::npos);
   for (const char* known : {"\"1\"", "W/\"1\""}) {
@@ -51,7 +51,7 @@ TEST_CASE("A client with the current page gets 304, even if a proxy has weakened
   CHECK(HttpGet(server->port(), "/x", {.header = "If-None-Match: \"2\""}).starts_with("HTTP/1.1 200"));
 }
 
-TEST_CASE("A page gets the host of the request, and whether the client wants a stream") {
+TEST_CASE("A page handler receives the host of the request, and whether the client requests a stream") {
   const auto server = Started({{"/x", [](const PageRequest& request) {
                                   return Page{.body = request.host + (request.watch ? " watch" : " once")};
                                 }}});
@@ -59,14 +59,14 @@ TEST_CASE("A page gets the host of the request, and whether the client wants a s
   CHECK(HttpGet(server->port(), "/x?watch=true", {.host = "evil.example"}).ends_with("evil.example watch"));
 }
 
-TEST_CASE("A server with readers of a stream still ends") {
+TEST_CASE("A server can end while clients read a stream") {
   auto server = Started({{"/x", [](const PageRequest&) { return Page{.next = [] { return std::string("piece"); }}; }}});
   std::jthread reader([port = server->port()] { HttpGet(port, "/x"); });
   CHECK(HttpGet(server->port(), "/x", {.until = "piece"}).find("piece") != std::string::npos);
   server.reset();
 }
 
-TEST_CASE("A server that has ended releases its port, and a running one does not share it") {
+TEST_CASE("A server that has ended releases its port, and a running server does not share its port") {
   auto server = Started({});
   const std::string address = "127.0.0.1:" + std::to_string(server->port());
   const auto second = WebServer::Start(address, {});

@@ -1,4 +1,4 @@
-// Tests unknown, upgrade-done and upgrade-required (T1-T9).
+// Tests the states unknown, upgrade-done, and upgrade-required (T1-T9).
 #include "decide/attempt_log.h"
 #include "model/cordon_names.h"
 #include "support/catch.h"
@@ -10,7 +10,7 @@ namespace {
 const std::string kInitial = Gpu().InitiallyUnschedulableAnnotation();
 const std::string kCordonedBy(kCordonedByAnnotation);
 
-TEST_CASE("T1, T2: an unlabelled node is done if its driver pod is current, and otherwise waits for a slot") {
+TEST_CASE("T1, T2: a node without a state label is done if its driver pod is current, and otherwise waits for a slot") {
   const Verdict current = NodeUnderTest("", "new").Judge();
   CHECK(Path(current.plan) == "upgrade-done");
   CHECK_FALSE(current.candidate);
@@ -27,23 +27,23 @@ TEST_CASE("T3: a node that is done and current is left alone") {
   CHECK_FALSE(verdict.gate);
 }
 
-TEST_CASE("T1: an outdated driver pod, a safe load or a request starts an upgrade of a node that is done") {
+TEST_CASE("T1: an outdated driver pod, a safe load, or a request starts an upgrade of a node that is done") {
   SECTION("an old driver pod") { CHECK(Path(NodeUnderTest("upgrade-done", "old").Judge().plan) == "upgrade-required"); }
   SECTION("a driver that waits to be loaded") {
     auto node = NodeUnderTest("upgrade-done", "new").Annotated(Gpu().SafeLoadAnnotation(), "true");
     CHECK(Path(node.Judge().plan) == "upgrade-required");
   }
-  SECTION("a request") {
+  SECTION("the administrator's request") {
     auto node = NodeUnderTest("upgrade-done", "new").Annotated(Gpu().UpgradeRequestedAnnotation(), "true");
     CHECK(Path(node.Judge().plan) == "upgrade-required");
   }
-  SECTION("not a request that is not exactly `true`") {
+  SECTION("a request other than `true` is ignored") {
     auto node = NodeUnderTest("upgrade-done", "new").Annotated(Gpu().UpgradeRequestedAnnotation(), "yes");
     CHECK(Path(node.Judge().plan).empty());
   }
 }
 
-TEST_CASE("T2: a node with an orphaned driver pod alone counts as done") {
+TEST_CASE("T2: a node whose only driver pod is orphaned counts as done") {
   Pod orphan = DriverPod("old").Build();
   orphan.owners.clear();
   CHECK(Path(NodeUnderTest().WithDriverPods({orphan}).Judge().plan) == "upgrade-done");
@@ -91,14 +91,14 @@ TEST_CASE("W19: a waiting node whose driver is up to date and Ready again is don
 
 TEST_CASE("W19: a waiting node with an up-to-date driver keeps waiting if there is another reason for an upgrade") {
   auto node = NodeUnderTest("upgrade-required", "new");
-  SECTION("it has failed, and is to be tried again") { node.Annotated(Gpu().FailedRevisionAnnotation(), "new"); }
+  SECTION("it has failed, and will be retried") { node.Annotated(Gpu().FailedRevisionAnnotation(), "new"); }
   SECTION("an upgrade is requested") { node.Annotated(Gpu().UpgradeRequestedAnnotation(), "true"); }
   SECTION("the driver waits to be loaded") { node.Annotated(Gpu().SafeLoadAnnotation(), "true"); }
   SECTION("the driver is not Ready") { node.WithDriverPods({DriverPod("new").NotReady().Build()}); }
   SECTION("the driver pod has no owner") { node.view.driver_pods.front().owners.clear(); }
   SECTION("an earlier upgrade has cordoned it") { node.CordonedByUs(); }
-  SECTION("it was cordoned in the meantime") { node.Cordoned(); }
-  SECTION("a maintenance operator has it") { node.Requesting(); }
+  SECTION("it has been cordoned meanwhile") { node.Cordoned(); }
+  SECTION("a maintenance operator has cordoned it") { node.Requesting(); }
   CHECK(Path(node.Judge().plan) != "upgrade-done");
 }
 
@@ -123,27 +123,27 @@ TEST_CASE("arch-A4: with EveryState a pass enters one state") {
   CHECK_FALSE(node.After(verdict).unschedulable);
 }
 
-TEST_CASE("dep-F7: an administrator's cordon is noted when the upgrade starts, and not joined") {
+TEST_CASE("dep-F7: an administrator's cordon is recorded when the upgrade starts, and stays separate from our own") {
   auto node = NodeUnderTest("", "old").Cordoned().Draining();
   const Node after = node.After(node.Judge(/*admitted=*/true));
   CHECK(after.annotations.at(kInitial) == "true");
   CHECK_FALSE(after.annotations.contains(kCordonedBy));
 }
 
-TEST_CASE("dep-F7: the note made on entering upgrade-required is updated on leaving it") {
-  SECTION("uncordoned in the meantime") {
+TEST_CASE("dep-F7: the record that is made on entering upgrade-required is updated on leaving the state") {
+  SECTION("uncordoned meanwhile") {
     auto node = NodeUnderTest("upgrade-required").Annotated(kInitial, "true").Draining();
     const Node after = node.After(node.Judge(/*admitted=*/true));
     CHECK_FALSE(after.annotations.contains(kInitial));
     CHECK(after.annotations.at(kCordonedBy) == "nvidia.com/gpu");
   }
-  SECTION("cordoned in the meantime") {
+  SECTION("cordoned meanwhile") {
     auto node = NodeUnderTest("upgrade-required").Cordoned().Draining();
     CHECK(node.After(node.Judge(/*admitted=*/true)).annotations.at(kInitial) == "true");
   }
 }
 
-TEST_CASE("dep-F7: a cordon in the set belongs to an upgrade while a name in it is live or has no label") {
+TEST_CASE("dep-F7: a cordon with names belongs to an upgrade while one of the drivers is in progress or has no label") {
   struct Row {
     const char* name;
     const char* set;
@@ -167,7 +167,7 @@ TEST_CASE("dep-F7: a cordon in the set belongs to an upgrade while a name in it 
 
 TEST_CASE("I3: a leftover name on a finished node does not turn an administrator's cordon into ours") {
   auto node = NodeUnderTest("upgrade-done", "old").Draining().Annotated(kCordonedBy, "nvidia.com/gpu");
-  SECTION("cordoned before the new revision comes") { node.Cordoned(); }
+  SECTION("cordoned before the new revision") { node.Cordoned(); }
   SECTION("cordoned while the node waits for a slot") {}
   const Verdict waiting = node.Judge();
   CHECK(Path(waiting.plan) == "upgrade-required");
@@ -179,19 +179,19 @@ TEST_CASE("I3: a leftover name on a finished node does not turn an administrator
   CHECK_FALSE(after.annotations.contains(kCordonedBy));
 }
 
-TEST_CASE("dep-F7: a cordon of an upgrade whose label was removed is lifted when the node proves to be up to date") {
+TEST_CASE("dep-F7: if the label of an upgrade was removed, its cordon is lifted once the node is up to date") {
   auto node = NodeUnderTest("", "new").CordonedByUs().Annotated(Gpu().StageAnnotation(), "drain-required@1@new");
-  SECTION("ours") {
+  SECTION("our own cordon is lifted") {
     const Verdict verdict = node.Judge();
     CHECK(Path(verdict.plan) == "pod-restart-required,uncordon-required,upgrade-done");
     CHECK_FALSE(node.After(verdict).unschedulable);
     CHECK(node.After(verdict).annotations.empty());
   }
-  SECTION("but not a cordon without a set, which is an administrator's") {
+  SECTION("a cordon without names stays, because it is an administrator's") {
     node.view.node.annotations.clear();
     CHECK(node.After(node.Judge()).unschedulable);
   }
-  SECTION("nor while another driver relies on it") {
+  SECTION("a cordon stays while another driver relies on it") {
     node.Annotated(kCordonedBy, "nvidia.com/gpu,nvidia.com/ofed").Labelled(Ofed().StateLabel(), "drain-required");
     const Node after = node.After(node.Judge());
     CHECK(after.unschedulable);
@@ -207,7 +207,7 @@ TEST_CASE("dep-F7: a node that waits for its slot takes over a leftover cordon o
   CHECK_FALSE(after.annotations.contains(kInitial));
 }
 
-TEST_CASE("dep-F8: an upgrade waits for a driver that keeps no cordon set and has cordoned the node") {
+TEST_CASE("dep-F8: an upgrade waits for a driver that has cordoned the node and keeps no cordon set") {
   auto node = NodeUnderTest("upgrade-required").Cordoned().Labelled(Ofed().StateLabel(), "drain-required");
   const Verdict verdict = node.Judge(/*admitted=*/true);
   CHECK(GateOf(verdict) == "OtherDriver");
@@ -215,7 +215,7 @@ TEST_CASE("dep-F8: an upgrade waits for a driver that keeps no cordon set and ha
   CHECK(verdict.gate->subject == GateSubject(GateSubjectKind::kDriver, "", "nvidia.com/ofed"));  // W23
 }
 
-TEST_CASE("dep-F20: a node that is not fit to start waits with its own gate, and a node in progress continues") {
+TEST_CASE("dep-F20: a node that is unfit to start waits with a specific gate, and a node in progress continues") {
   const char* gate = "";
   NodeUnderTest node("upgrade-required");
   SECTION("not Ready") {
@@ -224,7 +224,7 @@ TEST_CASE("dep-F20: a node that is not fit to start waits with its own gate, and
     gate = "NodeNotReady";
     CHECK(node.Judge().gate->detail.starts_with("NotReady since 1970-01-01T00:00:00Z; repair the node"));
   }
-  SECTION("about to leave") {
+  SECTION("about to be removed") {
     node.view.node.taints = {{.key = "karpenter.sh/disrupted", .effect = "NoSchedule"}};
     gate = "NodeLeaves";
   }
@@ -277,13 +277,13 @@ TEST_CASE("dep-F14: a waiting node uses slots and headroom according to its cond
   CHECK(verdict.candidate->takes_headroom == row.takes);
 }
 
-TEST_CASE("dep-F14: cordoned nodes that the policy ignores wait") {
+TEST_CASE("dep-F14: cordoned nodes wait if the policy ignores them") {
   auto node = NodeUnderTest("upgrade-required").Cordoned();
   node.policy.cordoned_nodes = CordonedNodes::kIgnore;
   CHECK(GateOf(node.Judge(/*admitted=*/true)) == "Cordoned");
 }
 
-TEST_CASE("dep-F17: a request is kept until admission and then names the pod to restart") {
+TEST_CASE("dep-F17: a request stays on the node until admission, and then names the pod to restart") {
   auto node = NodeUnderTest("upgrade-required", "new").Annotated(Gpu().UpgradeRequestedAnnotation(), "true").Draining();
   CHECK_FALSE(node.Judge().plan.patch);
   const Node after = node.After(node.Judge(/*admitted=*/true));
@@ -291,7 +291,7 @@ TEST_CASE("dep-F17: a request is kept until admission and then names the pod to 
   CHECK(after.annotations.at(Gpu().RestartPodAnnotation()) == "driver-1-uid");
 }
 
-TEST_CASE("dep-F9: with autoUpgrade off everything stays unchanged") {
+TEST_CASE("dep-F9: with autoUpgrade off a node stays unchanged") {
   auto node = NodeUnderTest("", "old");
   node.policy.auto_upgrade = false;
   const Verdict verdict = node.Judge();
@@ -311,7 +311,8 @@ TEST_CASE("A label value that is not a state is a finding, and the node is left 
   CHECK(verdict.findings[0].code == FindingCode::kUnknownState);
 }
 
-TEST_CASE("arch-A9: a node with an unanswered patch gets no other patch, and counts in both of its states") {
+TEST_CASE(
+    "arch-A9: while the response to its patch is outstanding, a node gets no other patch and counts in both states") {
   auto node = NodeUnderTest("upgrade-required").Draining();
   const Verdict first = node.Judge(/*admitted=*/true);
   internal::AttemptLog log;
@@ -323,7 +324,7 @@ TEST_CASE("arch-A9: a node with an unanswered patch gets no other patch, and cou
   CHECK(verdict.tally.slots == 1);
   CHECK(verdict.tally.unavailable == 1);
 
-  SECTION("a lost answer: repeated after a pause, still counted") {
+  SECTION("if the response is lost, the patch is repeated after a pause, and still counted") {
     log.PatchAnswered("n1-uid", Outcome::kUnclear, "connection reset", node.now);
     node.view.attempts = log.ForNode("n1-uid");
     CHECK(GateOf(node.Judge(/*admitted=*/true)) == "Unsettled");
@@ -331,13 +332,13 @@ TEST_CASE("arch-A9: a node with an unanswered patch gets no other patch, and cou
     verdict = node.Judge(/*admitted=*/true);
     CHECK(verdict.plan.patch);
     CHECK(verdict.tally.slots == 1);
-    // The node does not request again what it may already hold, or it would wait for itself.
+    // The node may already hold a slot, so it must not request one, or it would wait for itself.
     const Candidate candidate = *node.Judge().candidate;
     CHECK_FALSE(candidate.needs_slot);
     CHECK_FALSE(candidate.needs_headroom);
     CHECK_FALSE(candidate.takes_headroom);
   }
-  SECTION("a newer version settles it") {
+  SECTION("a newer version settles the patch") {
     log.PatchAnswered("n1-uid", Outcome::kConflict, "409", node.now);
     node.view.node.resource_version = "11";
     log.NodeRead(node.view.node, nullptr);
@@ -346,7 +347,7 @@ TEST_CASE("arch-A9: a node with an unanswered patch gets no other patch, and cou
     CHECK(verdict.plan.patch);
     CHECK(verdict.tally.slots == 0);
   }
-  SECTION("a clear refusal changes nothing and is retried after a pause") {
+  SECTION("a definite refusal means no change, and is retried after a pause") {
     log.PatchAnswered("n1-uid", Outcome::kNotApplied, "403", node.now);
     node.view.attempts = log.ForNode("n1-uid");
     verdict = node.Judge(/*admitted=*/true);
@@ -366,11 +367,11 @@ TEST_CASE("T8: a driver pod that needs only a restart is restarted on the cordon
   CHECK(after.annotations.at(kCordonedBy) == Gpu().Name());
   CHECK(after.annotations.at(Gpu().RestartOnlyAnnotation()) == "old@new");
 
-  // The next pass, or another engine, follows the annotations on the node.
+  // The next pass, or another engine, continues from the annotations on the node.
   node.view.node = after;
   node.view.restart_only = false;
   CHECK(node.Judge().plan.remove.size() == 1);
-  // No call has compared the newer target, so the node is evacuated first.
+  // The predicate has not compared the newer target, so the node is evacuated first.
   node.facts = Facts("newest");
   verdict = node.Judge();
   CHECK(verdict.plan.remove.empty());
@@ -390,10 +391,11 @@ TEST_CASE("T8: a driver pod that needs only a restart is restarted on the cordon
   CHECK_FALSE(after.unschedulable);
 }
 
-TEST_CASE("T8, H6: no shortcut if the upgrade was requested, the pod is orphaned or the driver waits to be loaded") {
+TEST_CASE(
+    "T8, H6: a node is evacuated if the upgrade is requested, the pod is orphaned, or the driver waits to be loaded") {
   NodeUnderTest node("upgrade-required");
   node.Draining().view.restart_only = true;
-  SECTION("requested, however long ago") { node.Annotated(Gpu().UpgradeRequestedAnnotation(), "true"); }
+  SECTION("requested, no matter how long ago") { node.Annotated(Gpu().UpgradeRequestedAnnotation(), "true"); }
   SECTION("safe load") { node.Annotated(Gpu().SafeLoadAnnotation(), "true"); }
   SECTION("orphan") {
     Pod orphan = DriverPod("old", "driver-2").Build();
@@ -406,7 +408,7 @@ TEST_CASE("T8, H6: no shortcut if the upgrade was requested, the pod is orphaned
   CHECK_FALSE(node.After(verdict).annotations.contains(Gpu().RestartOnlyAnnotation()));
 }
 
-TEST_CASE("T7: a node whose predicate fails waits, and takes no slot") {
+TEST_CASE("T7: a node whose restart-only predicate fails waits, and takes no slot") {
   NodeUnderTest node("upgrade-required");
   node.view.restart_only_error = "restart-only predicate for drivers/driver-1: no data";
   const Verdict verdict = node.Judge();
@@ -427,7 +429,7 @@ TEST_CASE("T8: an administrator's cordon outlives a restart") {
   CHECK(after.annotations.empty());
 }
 
-TEST_CASE("dep-F7: spaces in the cordon set, which an administrator may write, are not part of a name") {
+TEST_CASE("dep-F7: spaces in the cordon set, which an administrator may have written, are not part of a name") {
   NodeUnderTest node("upgrade-required");
   node.Cordoned()
       .Annotated(kCordonedBy, "nvidia.com/nic , nvidia.com/ofed")
@@ -439,21 +441,21 @@ TEST_CASE("dep-F7: spaces in the cordon set, which an administrator may write, a
 
 TEST_CASE("W1: a node without a label is neither done nor uncordoned before its driver is validated") {
   auto node = NodeUnderTest("", "new").CordonedByUs().WithDriverPods({DriverPod("new").NotReady().Build()});
-  SECTION("an upgrade of ours") {
+  SECTION("our own upgrade") {
     const Verdict verdict = node.Judge();
     CHECK(verdict.plan.from == UpgradeState::kPodRestartRequired);
     CHECK(GateOf(verdict) == "DriverPodNotReady");
     CHECK(node.After(verdict).unschedulable);
     CHECK(verdict.tally.slots == 1);
   }
-  SECTION("uncordoned by another client: it is cordoned again") {
+  SECTION("a node that another client uncordoned is cordoned again") {
     node.view.node.unschedulable = false;
     const Verdict verdict = node.Judge();
     CHECK(verdict.tally.slots == 1);
     CHECK(GateOf(verdict) == "DriverPodNotReady");
     CHECK(node.After(verdict).unschedulable);
   }
-  SECTION("on an administrator's cordon, of which only the note is left") {
+  SECTION("an administrator's cordon of which only the record is left") {
     node.view.node.annotations = {{kInitial, "true"}};
     const Verdict verdict = node.Judge();
     CHECK(GateOf(verdict) == "DriverPodNotReady");
@@ -469,7 +471,7 @@ TEST_CASE("W1: a node without a label is neither done nor uncordoned before its 
   }
 }
 
-TEST_CASE("W1: a label that another client removed is written with the next patch, or alone after a pause") {
+TEST_CASE("W1: a label that another client removed is written with the next patch, or separately after a pause") {
   auto node = NodeUnderTest("", "new").CordonedByUs().WithDriverPods({DriverPod("new").NotReady().Build()});
   node.view.attempts.label_loss = {.count = 2, .last = node.now};
   Verdict verdict = node.Judge();
@@ -492,7 +494,7 @@ TEST_CASE("W1: a label that another client removed is written with the next patc
   CHECK_FALSE(verdict.gate);
 }
 
-TEST_CASE("W9: a node with our cordon that no DaemonSet targets is released, a node that may be a target is not") {
+TEST_CASE("W9: a node with our cordon is released if it is certain that no DaemonSet targets it") {
   auto node = NodeUnderTest("pod-restart-required", "").CordonedByUs().StageBegan("pod-restart-required", {});
   CHECK(GateOf(node.Judge()) == "DriverPodMissing");
   node.facts.daemon_sets.begin()->second.daemon_set.node_selectors = {Selector("gpu=yes")};

@@ -25,7 +25,7 @@ std::vector<Taint> With(std::vector<Taint> taints, const Taint& more) {
   return taints;
 }
 
-TEST_CASE("B-13: the taint is added with the label upgrade-required, and foreign taints stay unchanged") {
+TEST_CASE("B-13: the taint is added together with the label upgrade-required, and other taints stay unchanged") {
   const NodeUnderTest node = Steered(NodeUnderTest("upgrade-done", "old"));
   const Verdict verdict = node.Judge();
   CHECK(Path(verdict.plan) == "upgrade-required");
@@ -34,11 +34,11 @@ TEST_CASE("B-13: the taint is added with the label upgrade-required, and foreign
   CHECK(node.After(verdict).taints == With(kForeign, kPending));
 }
 
-TEST_CASE("B-13: a node that waits gets no patch for the taint alone") {
+TEST_CASE("B-13: a waiting node gets no patch that only adds the taint") {
   CHECK_FALSE(Steered(NodeUnderTest("upgrade-required")).Judge().plan.patch);
 }
 
-TEST_CASE("A node that starts later gets the taint in the patch that starts it, and keeps it in progress") {
+TEST_CASE("A node without the taint gets it with the patch that starts the node, and keeps it while in progress") {
   NodeUnderTest node = Steered(NodeUnderTest("upgrade-required"));
   const Verdict starts = node.Judge(/*admitted=*/true);
   REQUIRE(starts.plan.patch);
@@ -48,7 +48,7 @@ TEST_CASE("A node that starts later gets the taint in the patch that starts it, 
   if (continues.plan.patch) CHECK_FALSE(continues.plan.patch->taints);
 }
 
-TEST_CASE("B-13: the taint is removed with the state that ends the upgrade") {
+TEST_CASE("B-13: the taint is removed with the patch that ends the upgrade") {
   NodeUnderTest node = Steered(NodeUnderTest("uncordon-required", "new").CordonedByUs());
   node.view.node.taints = With(kForeign, kPending);
   const Verdict done = node.Judge();
@@ -91,7 +91,7 @@ TEST_CASE("Nodes without steering, with the skip label, or with incompletely kno
   NodeUnderTest node = Steered(NodeUnderTest("upgrade-done", "old"));
   SECTION("no gangs") { node.policy.rollout->gangs.reset(); }
   SECTION("no rollout") { node.policy.rollout.reset(); }
-  SECTION("switched off") { node.policy.rollout->gangs->steer = Steer::kNone; }
+  SECTION("steering disabled") { node.policy.rollout->gangs->steer = Steer::kNone; }
   SECTION("the skip label") { node.Labelled(Gpu().SkipUpgradeLabel(), "true"); }
   SECTION("a host that passes only keys") { node.view.node.taints = {{.key = "nvidia.com/gpu"}}; }
   const Verdict verdict = node.Judge();

@@ -36,7 +36,7 @@ TEST_CASE("docs/state-machine.svg shows every edge of the transition table") {
   CheckOrRewrite(path, std::filesystem::exists(path) ? ReadFile(path) : "", SvgDiagram());
 }
 
-TEST_CASE("The transition table leads from unknown to upgrade-done, and only a reserved state is a dead end") {
+TEST_CASE("The transition table has a transition into and out of every state, except the reserved one") {
   std::set<UpgradeState> entered = {UpgradeState::kUnknown};
   std::set<UpgradeState> left;
   for (const Transition& transition : kTransitions) {
@@ -54,7 +54,7 @@ TEST_CASE("The transition table leads from unknown to upgrade-done, and only a r
   CHECK(left == all);
 }
 
-TEST_CASE("IsLegalEdge knows the table's edges only") {
+TEST_CASE("IsLegalEdge accepts only the edges in the table") {
   CHECK(IsLegalEdge(UpgradeState::kUnknown, UpgradeState::kUpgradeRequired));
   CHECK(IsLegalEdge(UpgradeState::kFailed, UpgradeState::kUpgradeRequired));
   CHECK_FALSE(IsLegalEdge(UpgradeState::kCordonRequired, UpgradeState::kDone));
@@ -62,8 +62,8 @@ TEST_CASE("IsLegalEdge knows the table's edges only") {
   CHECK_FALSE(IsLegalEdge(UpgradeState::kDone, UpgradeState::kDone));
 }
 
-// One judgement with EveryState pacing makes at most one transition, which the table must contain.
-TEST_CASE("T1-T49: whatever condition a node is in, its transition is in the table") {
+// With EveryState pacing, one judgement makes at most one transition, and the table must contain it.
+TEST_CASE("T1-T49: the table contains every transition, whatever the condition of the node") {
   std::set<std::pair<UpgradeState, UpgradeState>> seen;
   for (const UpgradeState from : kAllUpgradeStates) {
     for (int variant = 0; variant < 1 << 13; ++variant) {
@@ -86,7 +86,8 @@ TEST_CASE("T1-T49: whatever condition a node is in, its transition is in the tab
       if (flag(11) && flag(10)) node.options.requestor->enabled = false;
       if (flag(12)) node.view.restart_only = true;
       const Verdict verdict = node.Judge(/*admitted=*/true);
-      // Without a label the other marks determine the node's state, and the node passes several states at once.
+      // Without a label the other marks determine the state of the node, and the node can pass several states in one
+      // judgement.
       const bool has_label = from != UpgradeState::kUnknown;
       UpgradeState left = verdict.plan.from;
       CAPTURE(std::string(ToString(left)), std::string(ToString(verdict.plan.to())), variant);

@@ -16,7 +16,7 @@ namespace {
 
 Tally TallyOfNode(const NodeUnderTest& node) { return internal::TallyOf(node.view, node.identity, node.policy); }
 
-TEST_CASE("dep-F18: a node counts once, by predicate") {
+TEST_CASE("dep-F18: a node counts at most once in each total") {
   struct Row {
     const char* state;
     bool cordoned;
@@ -48,7 +48,7 @@ TEST_CASE("dep-F18: a node counts once, by predicate") {
   CHECK(TallyOfNode(node) == expected);
 }
 
-TEST_CASE("dep-F14: an administrator's node is outside the maxParallel count unless the policy includes it") {
+TEST_CASE("dep-F14: a node that an administrator has cordoned takes no slot unless the policy includes it") {
   auto node = NodeUnderTest("drain-required").Cordoned().Annotated(Gpu().InitiallyUnschedulableAnnotation(), "true");
   CHECK(TallyOfNode(node).slots == 0);
   CHECK(TallyOfNode(node).unavailable == 1);
@@ -84,7 +84,7 @@ TEST_CASE("W7: a node in upgrade-done whose driver pod is not Ready is not done,
   CHECK(TallyOfNode(node).done == 1);
 }
 
-TEST_CASE("W5: 100 % or more never limits") {
+TEST_CASE("W5: a percentage of 100 % or more is not a limit") {
   Tally tally{.total = 2, .unavailable = 2};
   CHECK(internal::ComputeBudget(tally, UpgradePolicy{.max_unavailable = Percent{100}}).unavailable_max == std::nullopt);
   CHECK(internal::ComputeBudget(tally, UpgradePolicy{.max_unavailable = Percent{150}}).unavailable_max == std::nullopt);
@@ -107,7 +107,8 @@ TEST_CASE("Limits scale with the fleet and never leave a negative remainder") {
   CHECK(internal::ComputeBudget({.total = 1}, policy).Headroom() == 1);
 }
 
-// `a*` needs no slot, `b+` needs a slot only, a plain name needs slot and headroom, `c-` takes no headroom.
+// Returns candidates by name: `a*` needs no slot, `b+` needs only a slot, `c` needs a slot and headroom, and `d-` needs
+// both but takes no headroom.
 std::vector<WaitingNode> Candidates(const std::vector<std::string_view>& names) {
   std::vector<WaitingNode> waiting;
   for (const std::string_view name : names) {
@@ -147,7 +148,7 @@ TEST_CASE("dep-F19: the operator's own node comes last") {
   CHECK(Admitted({.total = 3, .parallel_max = 2}, waiting) == "b,c");
 }
 
-TEST_CASE("§5.3: the examples of the specification, as admissions") {
+TEST_CASE("§5.3: the examples in the specification hold for admissions") {
   struct Row {
     const char* name;
     UpgradeBudget budget;
@@ -179,7 +180,8 @@ TEST_CASE("§5.3: the examples of the specification, as admissions") {
   CHECK(Admitted(row.budget, Candidates(row.waiting)) == row.admitted);
 }
 
-// Returns how many nodes start in a fleet written as `<count> <state>[!]`, with `!` for cordoned nodes.
+// Returns how many nodes start in a fleet. Each entry is a number of nodes and their state, with `!` for cordoned
+// nodes.
 int Starts(const UpgradePolicy& policy, const std::vector<std::pair<int, std::string>>& fleet) {
   ClusterSnapshot snapshot;
   snapshot.driver = std::make_shared<const DriverFacts>(Facts("new"));
@@ -200,7 +202,7 @@ int Starts(const UpgradePolicy& policy, const std::vector<std::pair<int, std::st
   }));
 }
 
-TEST_CASE("§5.3: the slot examples of the Go library's own tests, as fleets") {
+TEST_CASE("§5.3: the slot examples in the tests of the Go library hold for fleets") {
   struct Row {
     const char* name;
     std::optional<int> parallel;
@@ -254,7 +256,7 @@ TEST_CASE("arch-A7: a node that is not admitted shows the budget, its use, and t
   CHECK(decisions[2].gate->place == 2);
 }
 
-TEST_CASE("A limit that engines share counts the slots of all of them, and nodes that need no slot bypass it") {
+TEST_CASE("A limit that engines share counts the slots of all engines, and applies only to nodes that need a slot") {
   UpgradeBudget budget{.total = 9, .parallel_max = 4, .parallel_used = 1};
   budget.shared = SharedSlots{.max = 5, .used_elsewhere = 2};
   CHECK(budget.ParallelFree() == 2);
@@ -273,7 +275,7 @@ TEST_CASE("A limit that engines share counts the slots of all of them, and nodes
         "the limit of all owners together: the number of taken slots is not known yet; place 3 in the queue");
 }
 
-TEST_CASE("A paused policy admits no nodes, not even cordoned ones") {
+TEST_CASE("A paused policy admits no nodes, including cordoned nodes") {
   CHECK(Admitted({.total = 2}, Candidates({"a", "b*"}), /*paused=*/true).empty());
 }
 

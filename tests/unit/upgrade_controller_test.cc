@@ -1,4 +1,4 @@
-// Tests the observer's calls that concern more than one pass.
+// Tests the calls of an observer that depend on more than one pass.
 #include "driverupgrade/upgrade_controller.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 using testing::FakeClock;
 using testing::FakeCluster;
 
-/// Two nodes, a cache whose watches the test runs itself, and an engine whose observer logs.
+/// Two nodes, a cache whose watches the test runs, and an engine with a logging observer.
 struct World {
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
   std::shared_ptr<FakeCluster> cluster =
@@ -56,7 +56,7 @@ struct World {
 
 }  // namespace
 
-TEST_CASE("Reads that fail are reported once, with the reason, also by Ready, and so is their recovery") {
+TEST_CASE("Failed reads are reported once with the reason, also by Ready, and their recovery is reported too") {
   World world;
   UpgradeController controller(*world.engine, world.cache, {});
   controller.SetPolicy({.auto_upgrade = true});
@@ -70,7 +70,7 @@ TEST_CASE("Reads that fail are reported once, with the reason, also by Ready, an
   CHECK(controller.Ready().ok());
 }
 
-TEST_CASE("A policy that the engine refuses is reported, and so is the acceptance of the next one") {
+TEST_CASE("A policy that the engine refuses is reported, and so is the acceptance of the next policy") {
   World world;
   UpgradeController controller(*world.engine, world.cache, {});
   UpgradePolicy staged{.auto_upgrade = true};
@@ -93,10 +93,10 @@ TEST_CASE("A rollout that ends is reported once, with its result") {
   CHECK(world.Logged("msg=\"rollout ended\" driver=nvidia.com/gpu nodes=2 done=2 failed=0") == 1);
   CHECK(world.Logged("msg=\"rollout ended\"") == 1);
   CHECK(world.Logged("msg=trouble") == 0);
-  CHECK(world.Logged("msg=leads") == 0);  // no other replica could lead
+  CHECK(world.Logged("msg=leads") == 0);  // without an election there is no leader to report
 }
 
-/// Counts the driver pods deleted before the finding NothingIsEvicted appears.
+/// Counts the driver pods that were deleted before the finding NothingIsEvicted.
 class DeletionsSoFar final : public Observer {
  public:
   explicit DeletionsSoFar(std::shared_ptr<FakeCluster> cluster) : cluster_(std::move(cluster)) {}
@@ -133,7 +133,8 @@ TEST_CASE("W39: the finding NothingIsEvicted comes before a rollout deletes its 
   CHECK(observer->deletions == std::vector{0, 1});
 }
 
-TEST_CASE("Labels that match no DaemonSet, and a policy that evicts nothing, are reported to a plain loop's observer") {
+TEST_CASE(
+    "Labels that match no DaemonSet, and a policy that evicts no pods, are also reported if a controller runs alone") {
   World world;
   UpgradeController controller(*world.engine, world.cache, {});
   controller.SetPolicy({.auto_upgrade = true});
@@ -146,7 +147,7 @@ TEST_CASE("Labels that match no DaemonSet, and a policy that evicts nothing, are
   CHECK(logged("NoDaemonSet") == 0);
   world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-3");
   world.Turn(controller, 200);
-  CHECK(logged("NothingIsEvicted") == 2);  // a separate rollout
+  CHECK(logged("NothingIsEvicted") == 2);  // reported again for the next rollout
   controller.SetPolicy({.auto_upgrade = true, .drain = DrainPolicy{}});
   world.cluster->RemoveDaemonSet(world.fleet.ns, world.fleet.daemon_set);
   world.Turn(controller, 5);
@@ -174,7 +175,7 @@ TEST_CASE("All nodes are checked for the end of a rollout only after a change si
   CHECK(looks == 0);  // nothing has started
   CHECK_FALSE(ended(moving));
   for (int pass = 0; pass < 5; ++pass) CHECK_FALSE(ended(nothing));
-  CHECK(looks == 1);  // paused, and nothing happens
+  CHECK(looks == 1);  // the rollout is paused, and no pass changes anything
 
   SECTION("a gate is reported, or ended") {
     Plan told = nothing;
@@ -193,7 +194,7 @@ TEST_CASE("All nodes are checked for the end of a rollout only after a change si
     CHECK_FALSE(ended(moving));
     CHECK(ended(nothing));
   }
-  SECTION("the changes of a failed pass are lost with it") {
+  SECTION("a failed pass counts as a change, because its changes are lost") {
     everything.gates = {};
     end.PassFailed();
     CHECK(ended(nothing));

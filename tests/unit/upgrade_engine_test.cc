@@ -1,4 +1,4 @@
-// Tests the whole engine on the fake cluster: passes until nothing moves, in virtual time.
+// Tests the whole engine on the fake cluster in virtual time, until no node changes its state.
 #include "driverupgrade/upgrade_engine.h"
 
 #include <atomic>
@@ -40,7 +40,7 @@ TEST_CASE("A rollout upgrades every node within both budgets and leaves nothing 
   CHECK(world.most_unschedulable == 3);
 }
 
-TEST_CASE("I12: a fleet that is up to date costs reads only") {
+TEST_CASE("I12: a fleet that is up to date causes only reads") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster);
   world.Start(fleet);
@@ -107,7 +107,7 @@ TEST_CASE(
   CHECK(world.AllIn("upgrade-failed"));
 }
 
-TEST_CASE("A gate that is shown costs one patch, and only on the stuck node") {
+TEST_CASE("Showing a gate costs one patch, and only on the stuck node") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster, {.node_count = 2, .workload = ""});
   world.cluster->AddPod(
@@ -132,7 +132,7 @@ TEST_CASE("A gate that is shown costs one patch, and only on the stuck node") {
   CHECK_FALSE(world.nodes.at("node-1").annotations.contains(key));
 }
 
-TEST_CASE("defect-D16: a refused eviction is paced, not hammered") {
+TEST_CASE("defect-D16: a refused eviction is retried after growing pauses") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster, {.node_count = 1, .workload = ""});
   world.cluster->AddPod(
@@ -141,7 +141,7 @@ TEST_CASE("defect-D16: a refused eviction is paced, not hammered") {
   world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
   world.Start(fleet);
   world.RunUntilAll("upgrade-failed");
-  // 300 s with attempts after 5, 10, 20 and then every 40 s.
+  // In 300 s there are attempts after pauses of 5 s, 10 s, 20 s, and then every 40 s.
   CHECK(world.cluster->CallCount(Operation::kEvictPod) <= 12);
   CHECK(world.cluster->CallCount(Operation::kEvictPod) >= 8);
 }
@@ -163,8 +163,8 @@ TEST_CASE("An eviction of a pod that no longer exists counts as accepted") {
   CHECK(evicted.status.ok());
   CHECK(evicted.evictions_accepted == 1);
   CHECK(evicted.evictions_refused == 0);
-  // The response to the eviction was wrong: the pod still runs. The engine evicts it again, but only after the
-  // time that a terminating pod gets.
+  // The response to the eviction was wrong, because the pod is still running. The engine evicts it again, but only
+  // after the time that it allows a terminating pod.
   world.cluster->Advance(absl::Seconds(29));
   world.Pass();
   CHECK(world.cluster->CallCount(Operation::kEvictPod) == 1);
@@ -198,7 +198,7 @@ TEST_CASE("arch-A8: two identities in one process upgrade the same cluster") {
   for (const Pod& pod : world.cluster->daemon_set_pods(gpu.ns, gpu.daemon_set)) CHECK(RevisionHash(pod) == "rev-2");
 }
 
-TEST_CASE("An engine may be killed after any pass, and another one finishes") {
+TEST_CASE("An engine may be killed after any pass, and another engine finishes the upgrade") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster);
   world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
@@ -211,7 +211,7 @@ TEST_CASE("An engine may be killed after any pass, and another one finishes") {
   CHECK(world.most_in_progress == 2);
 }
 
-TEST_CASE("arch-A6: a write whose answer is lost counts as done until it has been read") {
+TEST_CASE("arch-A6: a write with a lost response counts as applied until the node has been read") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster, {.node_count = 5});
   world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
@@ -227,7 +227,7 @@ TEST_CASE("arch-A6: a write whose answer is lost counts as done until it has bee
   CHECK(world.most_in_progress <= 2);
 }
 
-TEST_CASE("arch-A9: an admission that was lost does not prevent its own node, or others, from starting") {
+TEST_CASE("arch-A9: a lost admission prevents neither its own node nor other nodes from starting") {
   World world;
   world.policy.max_parallel = 1;
   world.policy.max_unavailable = Count{1};
@@ -243,7 +243,7 @@ TEST_CASE("arch-A9: an admission that was lost does not prevent its own node, or
   CHECK(world.most_in_progress == 1);
 }
 
-TEST_CASE("wake_at alone drives a rollout, whatever fails on the way") {
+TEST_CASE("wake_at alone drives a rollout, even if calls fail") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster, {.node_count = 3});
   world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
@@ -259,14 +259,14 @@ TEST_CASE("wake_at alone drives a rollout, whatever fails on the way") {
     const absl::Time cluster_event = world.cluster->NextEventTime();
     const absl::Time wake = result.ok() ? result->wake_at.value_or(absl::InfiniteFuture()) : world.clock->Now();
     REQUIRE(std::min(wake, cluster_event) < absl::InfiniteFuture());
-    // In production, the next change of the cluster would be a watch event.
+    // Waking up for the next change of the cluster replaces a watch event.
     world.cluster->RunUntil(std::max(std::min(wake, cluster_event), world.clock->Now() + absl::Milliseconds(20)));
   }
   CHECK(world.AllIn("upgrade-done"));
   CHECK(passes < 200);
 }
 
-TEST_CASE("A crash after any request leads to the same end") {
+TEST_CASE("A rollout ends the same after a crash at any request") {
   int calls = 1000;
   for (int crash_at = 1; crash_at <= calls; ++crash_at) {
     CAPTURE(crash_at);
@@ -274,7 +274,7 @@ TEST_CASE("A crash after any request leads to the same end") {
     const Fleet fleet = AddFleet(*world.cluster, {.node_count = 2});
     world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
     world.Start(fleet);
-    // The process sends nothing after that, and its later requests of the same pass are lost, too.
+    // After that request the process sends nothing, so its later requests in the same pass are lost too.
     int sent = 0;
     const auto die = [&](const testing::Call& call) -> std::optional<absl::Status> {
       const bool write = call.operation == Operation::kPatchNode || call.operation == Operation::kEvictPod ||
@@ -287,7 +287,7 @@ TEST_CASE("A crash after any request leads to the same end") {
       world.Pass();
       world.cluster->Advance(absl::Seconds(1));
     }
-    if (sent <= crash_at) calls = sent;  // there was nothing left to lose
+    if (sent <= crash_at) calls = sent;  // no requests were left to lose
     world.cluster->SetFaultHooks(nullptr, nullptr);
     world.Start(fleet);
     world.RunUntilAll("upgrade-done", absl::Minutes(10));
@@ -300,7 +300,7 @@ TEST_CASE("A crash after any request leads to the same end") {
   CHECK(calls >= 10);
 }
 
-TEST_CASE("§5.5: a drain is announced once and reported once") {
+TEST_CASE("§5.5: the start and the end of a drain are reported once each") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster, {.node_count = 2});
   world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
@@ -329,7 +329,7 @@ TEST_CASE("arch-A5: a node that cannot be written does not block others") {
   CHECK(StateOf(*world.cluster->node("node-3")) == "upgrade-done");
 }
 
-TEST_CASE("dep-F1: a driver pod of a node that was deleted is a finding and stops nothing") {
+TEST_CASE("dep-F1: a driver pod on a deleted node is a finding, and does not stop the rollout") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster, {.node_count = 2, .workload = ""});
   world.cluster->AddPod(
@@ -352,8 +352,7 @@ TEST_CASE("Only a list that fails completely fails a pass, and the next pass con
   CHECK(world.AllIn("upgrade-done"));
 }
 
-TEST_CASE(
-    "onUnscheduledPods: a driver pod that fits no node makes the node of its affinity unavailable, or does not count") {
+TEST_CASE("onUnscheduledPods: an unscheduled driver pod makes the node in its affinity unavailable, or is ignored") {
   World world({.scheduler_delay = absl::InfiniteDuration()});
   const Fleet fleet = AddFleet(*world.cluster, {.node_count = 2, .workload = ""});
   Pod unbound = testing::PodBuilder(fleet.ns, "unbound").WithLabel("app", fleet.daemon_set).Pending().Build();
@@ -369,8 +368,7 @@ TEST_CASE(
   CHECK(world.Pass().totals.unavailable == 0);
 }
 
-TEST_CASE(
-    "dep-F9: Release returns every node to service in the middle of an upgrade, and keeps an administrator's cordon") {
+TEST_CASE("dep-F9: Release returns every node to service during an upgrade, and keeps an administrator's cordon") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster);
   world.cluster->Cordon("node-6");
@@ -418,7 +416,7 @@ class HeldFacade final : public ForwardingFacade {
   std::binary_semaphore let_go_{0};
 };
 
-TEST_CASE("An explanation returns the result of the last pass, and does not wait for the running one") {
+TEST_CASE("An explanation contains the result of the last pass, and does not wait for the running pass") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster);
   world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
@@ -439,7 +437,7 @@ TEST_CASE("An explanation returns the result of the last pass, and does not wait
   world.policy.auto_upgrade = false;
   std::thread pass([&] { world.Pass(); });
   facade->AwaitHeld();
-  // If the pass held a lock here, these calls would never return.
+  // If the pass held a lock here, the following calls would never return.
   CHECK(world.engine->Explain("node-5")->reason == GateReason::kPaused);
   const Plan before = world.engine->Everything();
   CHECK(before.totals.total > 0);
@@ -459,7 +457,7 @@ TEST_CASE("The rollout continues if Events cannot be written (api-A50)") {
   CHECK(world.AllIn("upgrade-done"));
 }
 
-TEST_CASE("A facade that lacks an operation is detected at start") {
+TEST_CASE("A facade that lacks an operation is detected when the engine is created") {
   World world;
   world.cluster->SetSupported(Operation::kEvictPod, false);
   EngineOptions options{.snapshot = {.ns = "drivers", .driver_labels = Selector("app=driver")}};
@@ -468,8 +466,8 @@ TEST_CASE("A facade that lacks an operation is detected at start") {
   CHECK(UpgradeEngine::Create(Gpu(), world.cluster, options).status().code() == absl::StatusCode::kInvalidArgument);
 }
 
-/// Holds patches of nodes until `wanted` of them are in progress at the same time. Then, or when it gives up, it holds
-/// nothing.
+/// Holds patches of nodes until `wanted` of them are in progress at the same time, or until a timeout. After that it
+/// holds no patches.
 class MeetingFacade final : public ForwardingFacade {
  public:
   MeetingFacade(std::shared_ptr<ClusterFacade> next, int wanted) : ForwardingFacade(std::move(next)), wanted_(wanted) {}
@@ -501,7 +499,7 @@ class MeetingFacade final : public ForwardingFacade {
   bool over_ = false;
 };
 
-TEST_CASE("Problems of the configuration are in the result of a pass over lists, and in no plan") {
+TEST_CASE("Problems of the configuration are in the result of a pass over lists, but not in the plan") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster, {.node_count = 1, .workload = ""});
   const auto codes = [&](const LabelSelector& labels, const UpgradePolicy& policy, EngineOptions options = {}) {
@@ -534,7 +532,7 @@ TEST_CASE("Problems of the configuration are in the result of a pass over lists,
   CHECK(codes(driver, world.policy).empty());
 }
 
-TEST_CASE("Nodes are worked on in parallel") {
+TEST_CASE("Requests for different nodes are sent in parallel") {
   World world;
   const auto meeting = std::make_shared<MeetingFacade>(world.cluster, 8);
   const Fleet fleet = AddFleet(*world.cluster, {.node_count = 20, .workload = ""});

@@ -1,4 +1,4 @@
-// An engine that reads by lists, on the fake cluster in virtual time.
+// An engine that reads from lists, on the fake cluster in virtual time.
 #ifndef DRIVERUPGRADE_TESTS_UNIT_UPGRADE_ENGINE_WORLD_H_
 #define DRIVERUPGRADE_TESTS_UNIT_UPGRADE_ENGINE_WORLD_H_
 
@@ -33,8 +33,8 @@ inline bool IsBusy(const std::string& state) {
   return !parsed || IsInProgress(*parsed);
 }
 
-/// A cluster, an engine, and events that must never happen, counted from the cluster's commits rather than by the
-/// engine.
+/// A cluster, an engine, and counters for events that must never happen. They count the commits of the cluster, and do
+/// not rely on the engine.
 struct World {
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
   std::shared_ptr<FakeCluster> cluster = {};
@@ -76,7 +76,7 @@ struct World {
     REQUIRE(result.ok());
     return result->plan;
   }
-  /// Makes a pass every second until every node has `state`, or for `limit`. Returns the last plan.
+  /// Makes a pass every second until every node has `state`, or until `limit` has passed. Returns the last plan.
   Plan RunUntilAll(const std::string& state, absl::Duration limit = absl::Hours(1)) {
     const absl::Time end = clock->Now() + limit;
     while (true) {

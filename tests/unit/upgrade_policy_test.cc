@@ -8,7 +8,7 @@
 namespace driverupgrade {
 namespace {
 
-// The parts of a policy that contain one field.
+// Shows which parts of a policy contain a field.
 struct Parts {
   bool rules;
   bool limits;
@@ -44,7 +44,7 @@ TEST_CASE("each field of a policy is a rule for a node or a limit on admission")
   CHECK(IsRule({.isolation = {.scope = IsolationScope::kDevices}}));
 }
 
-TEST_CASE("a failurePolicy is both: failed nodes take no slot, and a number of them stops the rollout") {
+TEST_CASE("a failurePolicy is both a rule, because failed nodes take no slot, and a limit on failed nodes") {
   const Parts parts = PartsOf({.failure_policy = FailurePolicy{}});
   CHECK(parts.rules);
   CHECK(parts.limits);
@@ -63,7 +63,7 @@ struct LimitRow {
   int expected;
 };
 
-TEST_CASE("a limit scales with the fleet as an int-or-percent of Kubernetes does") {
+TEST_CASE("a limit scales with the fleet as an IntOrString percentage does in Kubernetes") {
   const LimitRow row = GENERATE(values<LimitRow>({
       {"a count is itself", Count{3}, 10, 3},
       {"a count may exceed the fleet", Count{30}, 10, 30},
@@ -92,7 +92,7 @@ struct ValidationRow {
   UpgradePolicy policy;
 };
 
-TEST_CASE("a policy is refused with the field names of the documents") {
+TEST_CASE("an invalid policy is refused with the field names of policy documents") {
   const ValidationRow row = GENERATE(values<ValidationRow>({
       {"maxParallelUpgrades: must be >= 1, got 0", {.max_parallel = 0}},
       {"maxParallelUpgrades: must be >= 1, got -1", {.max_parallel = -1}},
@@ -129,7 +129,7 @@ TEST_CASE("W11: a driver pod has 30 minutes if failures have a limit, unless the
   CHECK(deadline(policy) == absl::Minutes(5));
 }
 
-TEST_CASE("the limits of every range are valid") {
+TEST_CASE("the boundaries of every range are valid") {
   CHECK(Validate(UpgradePolicy{.max_parallel = 1, .max_unavailable = Count{0}}).ok());
   CHECK(Validate(UpgradePolicy{.max_parallel = kIntMax, .max_unavailable = Percent{kIntMax}}).ok());
   CHECK(Validate(UpgradePolicy{.max_parallel = std::nullopt, .max_unavailable = std::nullopt}).ok());

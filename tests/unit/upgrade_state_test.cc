@@ -37,7 +37,7 @@ TEST_CASE("every state is spelled as in the Go library and knows whether it is i
   CHECK(IsInProgress(row.state) == row.in_progress);
 }
 
-TEST_CASE("no two states share a spelling, and the list holds them all") {
+TEST_CASE("every state has a unique spelling, and the list contains all states") {
   std::set<std::string> spellings;
   for (const UpgradeState state : kAllUpgradeStates) spellings.emplace(ToString(state));
   CHECK(spellings.size() == 13);

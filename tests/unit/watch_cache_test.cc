@@ -1,4 +1,4 @@
-// Tests how a cache keeps its watches going, in virtual time and without threads.
+// Tests how a cache keeps its watches running, in virtual time and without threads.
 #include "driverupgrade/watch_cache.h"
 
 #include <map>
@@ -36,7 +36,7 @@ struct World {
   ~World() { cache->Subscribe(0, nullptr); }
 };
 
-TEST_CASE("A cache is synced when each collection has been read, and reports it") {
+TEST_CASE("A cache is synced once each collection has been read, and notifies its subscriber") {
   World world;
   CHECK_FALSE(world.cache->Synced());
   world.cluster->FailNext(Operation::kWatchDaemonSets, absl::UnavailableError("etcd is away"));
@@ -47,10 +47,10 @@ TEST_CASE("A cache is synced when each collection has been read, and reports it"
   world.clock->Advance(absl::Seconds(1));
   world.cache->Turn({});
   CHECK(world.cache->Synced());
-  CHECK(world.told == 1);  // although nothing has changed
+  CHECK(world.told == 1);  // even though no object has changed
 }
 
-TEST_CASE("A clock that is set back does not keep a broken watch waiting") {
+TEST_CASE("A clock that is set back does not delay the restart of a broken watch") {
   World world;
   world.cluster->FailNext(Operation::kWatchDaemonSets, absl::UnavailableError("etcd is away"));
   world.cache->Turn({});
@@ -59,7 +59,8 @@ TEST_CASE("A clock that is set back does not keep a broken watch waiting") {
   CHECK(world.cache->Synced());
 }
 
-TEST_CASE("A cluster that lacks the kind NodeMaintenance counts as empty, until the kind is added") {
+TEST_CASE(
+    "A cluster without the kind NodeMaintenance counts as a cluster without such objects until the kind is added") {
   World world("maintenance");
   for (int i = 0; i < 3; ++i) {
     world.cluster->FailNext(Operation::kWatchNodeMaintenances, absl::NotFoundError("no such kind"));
@@ -70,13 +71,13 @@ TEST_CASE("A cluster that lacks the kind NodeMaintenance counts as empty, until 
   CHECK(world.cache->Maintenances(0, "n1") == std::vector<NodeMaintenance>{});
   CHECK(world.cache->Health(absl::ZeroDuration()).ok());
   world.cache->Turn({});
-  // A server that now denies the kind may be wrong, so the objects seen before are not forgotten.
+  // A server that now reports the kind as missing may be wrong, so known objects are not forgotten.
   world.cluster->FailNext(Operation::kWatchNodeMaintenances, absl::NotFoundError("no such kind"));
   world.cache->Turn({});
   CHECK(world.cache->Health(absl::ZeroDuration()).message().find("no such kind") != std::string::npos);
 }
 
-TEST_CASE("api-A16: a version that is too old leads to a list immediately, and loses nothing") {
+TEST_CASE("api-A16: a version that is too old leads to a list immediately, and no change is lost") {
   World world;
   world.cluster->AddNode(testing::NodeBuilder("n1").Build());
   world.cache->Turn({});
@@ -131,7 +132,7 @@ TEST_CASE("Pods of many nodes are read by one list, and its result is reported f
   CHECK_FALSE(world.cache->KnowsPodsOn("n3"));
 }
 
-TEST_CASE("One failure of the watch on nodes is enough to detect a restore of the cluster") {
+TEST_CASE("A single failure of the node watch is enough to detect a restore of the cluster") {
   World world;
   world.cluster->AddNode(testing::NodeBuilder("n1").Build());
   world.cache->Turn({});
@@ -141,12 +142,12 @@ TEST_CASE("One failure of the watch on nodes is enough to detect a restore of th
   REQUIRE(world.cache->FindNode("n1")->labels.contains("of"));
   REQUIRE(world.cluster->RestoreBackup());
 
-  // The API server is back before a second attempt could fail, and reaches the old versions again immediately.
+  // The API server is available again before a second attempt could fail, and soon reaches the old versions again.
   for (const char* name : {"n2", "n3", "n4"}) world.cluster->AddNode(testing::NodeBuilder(name).Build());
   world.cluster->FailNext(Operation::kWatchNodes, absl::UnavailableError("connection reset"));
   world.cache->Turn({});
-  // A pass would decide on data from the lost time. Its writes would be accepted for nodes that had not changed in that
-  // time.
+  // A pass would use data from after the backup. Its writes would be accepted for nodes that had not changed since the
+  // backup.
   CHECK_FALSE(world.cache->Synced());
   world.clock->Advance(absl::Seconds(5));
   world.cache->Turn({});
@@ -155,7 +156,7 @@ TEST_CASE("One failure of the watch on nodes is enough to detect a restore of th
   CHECK(world.cache->Synced());
 }
 
-TEST_CASE("A watch on another kind that has failed once continues from its version, and its known objects are used") {
+TEST_CASE("After one failure, a watch of another kind continues from its version, and its known objects are used") {
   World world;
   world.cache->Turn({});
   world.cluster->FailNext(Operation::kWatchDaemonSets, absl::UnavailableError("connection reset"));
@@ -163,7 +164,7 @@ TEST_CASE("A watch on another kind that has failed once continues from its versi
   CHECK(world.cache->Synced());
 }
 
-/// Ends with the status of `next`, after listing where `next` requires that.
+/// A watch that ends with the status of `next`, after a list if `next` requires it.
 class Scripted final : public internal::WatchFollower {
  public:
   struct Round {
@@ -201,7 +202,8 @@ struct FollowerWorld {
   Scripted follower = {options, *clock};
 };
 
-TEST_CASE("A watch that ends successfully starts again immediately, even without events, unless it never lived") {
+TEST_CASE(
+    "A watch that ends successfully restarts immediately, even without events, unless it ended as soon as it started") {
   FollowerWorld world;
   world.follower.next = {.tells = true};
   CHECK(world.follower.Pause() == absl::ZeroDuration());
@@ -213,7 +215,7 @@ TEST_CASE("A watch that ends successfully starts again immediately, even without
   CHECK(world.follower.Health(absl::ZeroDuration()).message().find("ends as soon as it starts") != std::string::npos);
 }
 
-TEST_CASE("api-A17: a watch that fails again and again is retried later and later, within a bound") {
+TEST_CASE("api-A17: a watch that fails repeatedly is retried after growing pauses up to a limit") {
   FollowerWorld world;
   world.follower.next = {.status = absl::UnavailableError("connection refused")};
   absl::Duration before = absl::ZeroDuration();
@@ -226,10 +228,10 @@ TEST_CASE("api-A17: a watch that fails again and again is retried later and late
   CHECK(before < absl::Seconds(34));
 }
 
-TEST_CASE("A list that is followed by 410 each time is requested less and less often") {
+TEST_CASE("If every list is followed by 410, lists are requested less and less often") {
   FollowerWorld world;
   world.follower.next = {.status = absl::OutOfRangeError("too old"), .lists = true};
-  CHECK(world.follower.Pause() == absl::ZeroDuration());  // once, this is normal for a watch
+  CHECK(world.follower.Pause() == absl::ZeroDuration());  // a single 410 is normal for a watch
   absl::Duration before = absl::ZeroDuration();
   for (int i = 0; i < 4; ++i) {
     const absl::Duration pause = world.follower.Pause();
@@ -239,14 +241,14 @@ TEST_CASE("A list that is followed by 410 each time is requested less and less o
   CHECK(world.follower.anew == 5);
 }
 
-TEST_CASE("A watch that keeps failing at its version starts again from a list periodically") {
+TEST_CASE("A watch that keeps failing at its version periodically restarts from a list") {
   FollowerWorld world;
   world.follower.next = {.status = absl::DataLossError("an object that cannot be read")};
   for (int i = 0; i < 10; ++i) world.follower.Pause();
   CHECK(world.follower.anew == 5);
 }
 
-TEST_CASE("A watch that a list has repaired is healthy, and failures are counted from one after progress") {
+TEST_CASE("A watch is healthy after a list has repaired it, and the count of failures restarts after progress") {
   FollowerWorld world;
   world.follower.next = {.status = absl::UnavailableError("reset")};
   world.follower.Pause();
@@ -260,7 +262,7 @@ TEST_CASE("A watch that a list has repaired is healthy, and failures are counted
   CHECK(world.follower.Pause() < second);
 }
 
-TEST_CASE("Every end of a watch counts once, by its reason") {
+TEST_CASE("Every end of a watch is counted once by its reason") {
   FollowerWorld world;
   const auto after = [&](Scripted::Round round) {
     world.follower.next = std::move(round);
@@ -274,10 +276,10 @@ TEST_CASE("Every end of a watch counts once, by its reason") {
   CHECK(after({.lives = absl::Minutes(5)}) == Counts{2, 0, 0, 0});
   CHECK(after({.status = absl::OutOfRangeError("too old")}) == Counts{2, 1, 0, 0});
   CHECK(after({.status = absl::UnavailableError("reset"), .lives = absl::Minutes(1)}) == Counts{2, 1, 1, 0});
-  CHECK(after({}) == Counts{2, 1, 2, 0});  // ended as soon as it started
+  CHECK(after({}) == Counts{2, 1, 2, 0});  // the watch ended as soon as it started
 }
 
-TEST_CASE("A missing kind is not a failure of its watch, and a stopped watch does not start again") {
+TEST_CASE("A missing kind is not a failure of the watch, and a stopped watch does not restart") {
   World world("maintenance");
   world.cluster->FailNext(Operation::kWatchNodeMaintenances, absl::NotFoundError("no such kind"));
   world.cache->Turn({});

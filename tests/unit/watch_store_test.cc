@@ -1,4 +1,4 @@
-// Shows when a WatchStore wakes the engines that share it.
+// Tests when a WatchStore wakes the engines that share it.
 #include "read/watch_store.h"
 
 #include <array>
@@ -21,7 +21,7 @@ struct Store : WatchStore {
   }
 };
 
-TEST_CASE("A subscriber is woken by the first change after its last Take, not by each") {
+TEST_CASE("Only the first change after the last Take wakes a subscriber") {
   Store store;
   int woken = 0;
   store.Subscribe(0, [&] { ++woken; });
@@ -37,7 +37,7 @@ TEST_CASE("A subscriber is woken by the first change after its last Take, not by
   CHECK(woken == 2);
 }
 
-TEST_CASE("Every subscriber is woken by a change that affects several drivers") {
+TEST_CASE("A change that affects several drivers wakes every subscriber") {
   Store store;
   std::array<int, 2> woken = {};
   store.Subscribe(0, [&] { ++woken[0]; });
@@ -46,7 +46,7 @@ TEST_CASE("Every subscriber is woken by a change that affects several drivers") 
   CHECK(woken == std::array{1, 1});
 }
 
-TEST_CASE("A subscriber is woken without the lock, and only by changes that it can take") {
+TEST_CASE("A subscriber is woken without a lock held, and only by changes that it can take") {
   Store store;
   int woken = 0;
   store.Subscribe(0, [&] {
@@ -59,7 +59,7 @@ TEST_CASE("A subscriber is woken without the lock, and only by changes that it c
   CHECK(woken == 1);
 }
 
-TEST_CASE("An engine that takes over finds everything, and is not woken before its first Take") {
+TEST_CASE("An engine that takes over receives the complete state, and is not woken before its first Take") {
   Store store;
   int woken = 0;
   store.Subscribe(0, [&] { ++woken; });

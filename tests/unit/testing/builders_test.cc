@@ -43,7 +43,7 @@ TEST_CASE("a built pod is bare, running and ready unless configured otherwise") 
   CHECK_FALSE(IsFinished(pod));
 }
 
-TEST_CASE("a built pod can be in each condition that an upgrade distinguishes") {
+TEST_CASE("a built pod can be in every condition that an upgrade distinguishes") {
   auto builder = [] { return PodBuilder("a", "p"); };
   CHECK(builder().Pending().Build().phase == PodPhase::kPending);
   CHECK(IsFinished(builder().Succeeded().Build()));
@@ -65,7 +65,7 @@ TEST_CASE("a built pod can be in each condition that an upgrade distinguishes") 
   CHECK(ControllerOf(builder().OwnedByJob("job").Build())->api_version == "batch/v1");
 }
 
-TEST_CASE("a fleet has a ready driver and a ready workload pod on every node, and a budget") {
+TEST_CASE("a fleet has a ready driver pod and a ready workload pod on every node, and a disruption budget") {
   FakeCluster cluster(std::make_shared<FakeClock>());
   const Fleet fleet = AddFleet(cluster, {.node_count = 12, .node_labels = {{"gpu", "true"}}});
   REQUIRE(fleet.node_names.size() == 12);

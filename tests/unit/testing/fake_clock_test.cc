@@ -9,13 +9,13 @@ namespace {
 
 using testing::FakeClock;
 
-TEST_CASE("a fake clock starts at the same time in every run and stands still") {
+TEST_CASE("a fake clock starts at the same time in every run, and does not advance on its own") {
   const FakeClock clock;
   CHECK(clock.Now() == FakeClock::DefaultStart());
   CHECK(clock.Now() == FakeClock().Now());
 }
 
-TEST_CASE("a fake clock jumps to any time that is set, even backwards, but AdvanceTo never goes back") {
+TEST_CASE("a fake clock jumps to any time that is set, even backwards, but AdvanceTo never moves it backwards") {
   FakeClock clock(absl::FromUnixSeconds(100));
   clock.Advance(absl::Seconds(5));
   CHECK(clock.Now() == absl::FromUnixSeconds(105));
@@ -41,7 +41,7 @@ TEST_CASE("a stop request ends a sleep on a fake clock before it begins") {
   CHECK(clock.Now() == absl::FromUnixSeconds(0));
 }
 
-TEST_CASE("a listener of a clock is notified of every move, until it unregisters") {
+TEST_CASE("a clock notifies a listener of every change until the listener unregisters") {
   FakeClock clock;
   int moves = 0;
   absl::Time heard;

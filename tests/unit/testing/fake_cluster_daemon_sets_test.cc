@@ -44,7 +44,7 @@ struct World {
   DaemonSet daemon_set = {};
 };
 
-TEST_CASE("a DaemonSet has one ready pod on each matching node, labelled and owned as Kubernetes does it (R3)") {
+TEST_CASE("a DaemonSet has one ready pod on each matching node, with the labels and owners that Kubernetes sets (R3)") {
   World world;
   CHECK(world.cluster.daemon_set_pods("gpu", "driver").size() == 2);
   CHECK(world.On("cpu").empty());
@@ -63,7 +63,7 @@ TEST_CASE("a DaemonSet has one ready pod on each matching node, labelled and own
   CHECK(world.cluster.daemon_sets().front().observed_generation == 1);
 }
 
-TEST_CASE("a new template gives a revision with the highest number and leaves the pods alone (R1, R5, R15)") {
+TEST_CASE("a new template creates a revision with the highest number, and does not change the pods (R1, R5, R15)") {
   World world;
   REQUIRE(world.cluster.SetTemplate("gpu", "driver", "bbb"));
   const std::vector<ControllerRevision> revisions = world.Revisions();
@@ -97,7 +97,7 @@ TEST_CASE("a revision contains the template that it represents (R3)") {
   CHECK(world.Revisions().back().data == R"({"spec":{"template":{}}})");
 }
 
-TEST_CASE("a template that returns gets its old revision with a higher number (R6)") {
+TEST_CASE("a template that is set again reuses its old revision with a higher number (R6)") {
   World world;
   REQUIRE(world.cluster.SetTemplate("gpu", "driver", "bbb"));
   world.cluster.Settle();
@@ -110,7 +110,8 @@ TEST_CASE("a template that returns gets its old revision with a higher number (R
   CHECK(world.cluster.daemon_sets().front().generation == 3);
 }
 
-TEST_CASE("until the controller has observed a template, the revision and new pods are the old ones (R10)") {
+TEST_CASE(
+    "until the controller has observed a template, it creates no revision, and new pods have the old template (R10)") {
   World world({.template_delay = absl::Seconds(3)});
   REQUIRE(world.cluster.SetTemplate("gpu", "driver", "bbb"));
   CHECK(world.cluster.daemon_sets().front().generation == 2);
@@ -175,7 +176,7 @@ TEST_CASE("a cordoned node and a node that is not ready still get driver pods (R
   CHECK(world.On("n3").front().phase == PodPhase::kPending);
 }
 
-TEST_CASE("driver pods are created and removed with the labels and the existence of the nodes") {
+TEST_CASE("driver pods are created and removed when nodes are, or when their labels change") {
   World world;
   world.cluster.EditNode("cpu", [](Node& node) { node.labels["gpu"] = "true"; });
   CHECK(world.On("cpu").size() == 1);
@@ -188,7 +189,7 @@ TEST_CASE("driver pods are created and removed with the labels and the existence
   CHECK(world.On("n1").size() == 1);
 }
 
-TEST_CASE("a driver pod of a crashing template is never ready and counts restarts until it is fixed") {
+TEST_CASE("a driver pod with a crashing template is not ready, and counts restarts until it is fixed") {
   World world;
   REQUIRE(world.cluster.AddCrashRule("gpu", "driver", "bbb", "n1"));
   REQUIRE(world.cluster.SetTemplate("gpu", "driver", "bbb"));
@@ -207,7 +208,7 @@ TEST_CASE("a driver pod of a crashing template is never ready and counts restart
   CHECK(IsReady(world.On("n1").front()));
 }
 
-TEST_CASE("a crash rule without hash and node applies to every pod that starts, but not to running ones") {
+TEST_CASE("a crash rule without hash and node applies to every pod that starts, but not to running pods") {
   World world;
   REQUIRE(world.cluster.AddCrashRule("gpu", "driver", ""));
   world.cluster.Advance(absl::Hours(1));
@@ -230,7 +231,7 @@ TEST_CASE("a driver pod can be set to not ready, and failed pods are replaced (R
   CHECK(IsReady(world.On("n1").front()));
 }
 
-TEST_CASE("a second driver pod on a node, added by hand, belongs to the DaemonSet") {
+TEST_CASE("a second driver pod that a test adds to a node belongs to the DaemonSet") {
   World world;
   const Pod second =
       world.cluster.AddPod(PodBuilder("gpu", "second").OnNode("n1").OwnedByDaemonSet("driver", "old").Build());
@@ -243,13 +244,13 @@ TEST_CASE("a second driver pod on a node, added by hand, belongs to the DaemonSe
 
 TEST_CASE("removing a DaemonSet removes its pods and revisions, or orphans them") {
   World world;
-  SECTION("removes") {
+  SECTION("the pods are removed") {
     REQUIRE(world.cluster.RemoveDaemonSet("gpu", "driver"));
     CHECK(world.Revisions().empty());
     world.cluster.Advance(absl::Minutes(1));
     CHECK(world.cluster.pods().empty());
   }
-  SECTION("orphans") {
+  SECTION("the pods are orphaned") {
     REQUIRE(world.cluster.RemoveDaemonSet("gpu", "driver", /*orphan=*/true));
     REQUIRE(world.On("n1").size() == 1);
     const Pod orphan = world.On("n1").front();
@@ -308,7 +309,7 @@ TEST_CASE("with RollingUpdate pods are replaced one at a time, and immediately i
     CHECK(with_hash("bbb") == 0);
     world.cluster.Advance(absl::Seconds(51));
   }
-  SECTION("a node that is not ready holds it up until it is back") {
+  SECTION("a node that is not ready blocks the update until the node is ready again") {
     REQUIRE(world.cluster.SetNodeReady("n1", false));
     REQUIRE(world.cluster.SetTemplate("net", "ofed", "bbb"));
     world.cluster.Advance(absl::Minutes(5));

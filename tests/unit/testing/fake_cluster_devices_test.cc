@@ -1,4 +1,4 @@
-// Tests Dynamic Resource Allocation in the fake cluster, with the rules as measured on Kubernetes 1.37.
+// Tests Dynamic Resource Allocation in the fake cluster, with the behavior that was observed on Kubernetes 1.37.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -67,7 +67,7 @@ struct World {
   std::shared_ptr<FakeCluster> cluster;
 };
 
-TEST_CASE("F2, F3: the server sets the time of a taint in whole seconds, and counts changes of the effect") {
+TEST_CASE("F2, F3: the server sets the time of a taint in whole seconds, and updates it when the effect changes") {
   World world({.controller_delay = std::nullopt});
   world.clock->Advance(absl::Milliseconds(1500));
   const absl::Time created = absl::FromUnixSeconds(absl::ToUnixSeconds(world.clock->Now()));
@@ -82,7 +82,7 @@ TEST_CASE("F2, F3: the server sets the time of a taint in whole seconds, and cou
   CHECK(world.rule().time_added == created + absl::Seconds(7));
 }
 
-TEST_CASE("A rule that the server would refuse is refused") {
+TEST_CASE("A device taint rule that the API server would refuse is refused") {
   World world;
   const auto create = [&](DeviceTaintRule rule) {
     return world.cluster->CreateDeviceTaintRule({}, {.object = std::move(rule)}).status();
@@ -93,7 +93,7 @@ TEST_CASE("A rule that the server would refuse is refused") {
   CHECK(create({.name = "a", .key = "k"}).ok());
 }
 
-TEST_CASE("F16: a controller reports the generation of a rule that it has seen, unless its gate is off") {
+TEST_CASE("F16: a controller reports the generation of a rule that it has processed, unless its feature gate is off") {
   World world({.controller_delay = absl::Seconds(2)});
   world.Create(DeviceTaintEffect::kNone);
   world.cluster->Advance(absl::Seconds(1));
@@ -140,7 +140,7 @@ TEST_CASE("A claim is allocated with its pod, reserved for it, and deleted with 
   CHECK_FALSE(world.ClaimOf("train"));
 }
 
-TEST_CASE("Pods wait for devices in use, and get them when they are free") {
+TEST_CASE("Pods wait while all devices are in use, and get devices that become free") {
   World world;
   for (const char* name : {"a", "b", "c"}) world.AddPod(name);
   CHECK(world.NodeOf("c").empty());
@@ -152,7 +152,7 @@ TEST_CASE("Pods wait for devices in use, and get them when they are free") {
   CHECK(world.NodeOf("c") == "n1");
 }
 
-TEST_CASE("F7, F10: no claim is allocated from tainted devices, with admin access or without, and running pods stay") {
+TEST_CASE("F7, F10: no claim is allocated from tainted devices, even with admin access, and running pods stay") {
   World world;
   world.AddPod("before");
   world.Create(DeviceTaintEffect::kNone);
@@ -171,7 +171,7 @@ TEST_CASE("F7, F10: no claim is allocated from tainted devices, with admin acces
   CHECK(world.NodeOf("monitor") == "n1");
 }
 
-TEST_CASE("F8: an allocated claim can be used by further pods, whatever taints its devices") {
+TEST_CASE("F8: more pods can use an allocated claim, even if its devices are tainted") {
   World world;
   world.cluster->AddResourceClaim({.ns = "team-a", .name = "shared", .request = {.driver = kDriver}});
   const auto add = [&](const std::string& name) {
@@ -192,7 +192,8 @@ TEST_CASE("F8: an allocated claim can be used by further pods, whatever taints i
   CHECK_FALSE(world.ClaimOf("shared")->allocation_time);
 }
 
-TEST_CASE("F18: the scheduler allocates tainted devices for a while, and the time of the claim shows it") {
+TEST_CASE(
+    "F18: the scheduler allocates newly tainted devices for a while, and the allocation time of the claim shows it") {
   World world({.late_allocations = absl::Seconds(3)});
   world.Create(DeviceTaintEffect::kNoSchedule);
   world.cluster->Advance(absl::Seconds(2));
@@ -204,7 +205,7 @@ TEST_CASE("F18: the scheduler allocates tainted devices for a while, and the tim
   CHECK(world.NodeOf("waits").empty());
 }
 
-TEST_CASE("Pods of a workload have a claim each, and so have their replacements") {
+TEST_CASE("Each pod of a workload has its own claim, and so does its replacement") {
   World world;
   world.cluster->AddWorkload(
       {.ns = "team-a", .name = "serve", .replicas = 2, .devices = DeviceRequest{.driver = kDriver}});
@@ -223,7 +224,7 @@ TEST_CASE("Pods of a workload have a claim each, and so have their replacements"
   for (const ResourceClaim& claim : claims) CHECK(claim.reserved_for.size() == 1);
 }
 
-TEST_CASE("Replacements of pods that were added alone claim the same devices, and share the same claims") {
+TEST_CASE("The replacement of a pod that a test added requests the same devices, and uses the same shared claims") {
   World world;
   Pod pod = PodBuilder("team-a", "train").WithUid("u-train").OnNode("n1").OwnedByReplicaSet("train").Build();
   pod.resource_claims = {"gpu", "shared"};
@@ -244,7 +245,7 @@ TEST_CASE("Replacements of pods that were added alone claim the same devices, an
   CHECK_FALSE(world.cluster->CanAllocate("n1", {{.driver = kDriver}}));
 }
 
-TEST_CASE("Devices can be allocated together if they are published, free and not tainted") {
+TEST_CASE("Devices can be allocated together if they are published, free, and not tainted") {
   World world;
   const auto can = [&](const std::string& node, const std::vector<DeviceRequest>& requests) {
     return world.cluster->CanAllocate(node, requests);
@@ -283,7 +284,7 @@ TEST_CASE("A gang restarts with new claims, on nodes that have the devices") {
   CHECK(world.ClaimOf("claim-n1")->reserved_for.at(0).uid == "u-n1");
   world.Create(DeviceTaintEffect::kNoSchedule);
   REQUIRE(world.cluster->RemovePod("team-a", "job-n1"));
-  // The devices of n1 are tainted, and n3 does not have enough.
+  // The devices of n1 are tainted, and n3 does not have enough devices.
   jobs.Step();
   CHECK(jobs.NodesOf("job").empty());
   CHECK(world.cluster->resource_claims().empty());
@@ -314,7 +315,7 @@ TEST_CASE("F24, F25: a plugin publishes one complete pool for its node, and othe
   CHECK(world.cluster->PublishDevices(first).pool_generation == 3);
 }
 
-TEST_CASE("A cluster that does not serve a kind of DRA answers lists, watches and writes with an error") {
+TEST_CASE("A cluster that does not serve a DRA kind returns an error for lists, watches, and writes") {
   World world({.served = DeviceOptions::Served::kClaims});
   CHECK(absl::IsNotFound(world.cluster->ListDeviceTaintRules({}, {}).status()));
   CHECK(absl::IsNotFound(world.cluster->CreateDeviceTaintRule({}, {.object = {.name = "r", .key = "k"}}).status()));
@@ -326,7 +327,7 @@ TEST_CASE("A cluster that does not serve a kind of DRA answers lists, watches an
   CHECK(absl::IsNotFound(none.cluster->ListResourceSlices({}, {}).status()));
 }
 
-TEST_CASE("Objects of DRA are watched, and restored from a backup") {
+TEST_CASE("DRA objects can be watched, and are restored from a backup") {
   World world({.controller_delay = std::nullopt});
   WatchRecorder<ResourceSlice> slices;
   REQUIRE(world.cluster->WatchResourceSlices({}, {}, slices).ok());

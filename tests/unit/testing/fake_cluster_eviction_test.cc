@@ -33,7 +33,7 @@ struct World {
   CallContext context = {};
 };
 
-TEST_CASE("an evicted pod terminates: its deletion timestamp is a grace period ahead, its end is not (E21)") {
+TEST_CASE("an evicted pod has a deletion timestamp one grace period ahead, but may end earlier (E21)") {
   World world;
   const PodRef pod = world.On("n1");
   CHECK(world.Evict(pod).accepted());
@@ -57,7 +57,7 @@ TEST_CASE("evicting a terminating pod is accepted and changes nothing (E14)") {
   CHECK(world.cluster.pod(pod.ns, pod.name) == before);
 }
 
-TEST_CASE("a missing pod, and a pod of that name with another UID, count as deleted (E16)") {
+TEST_CASE("a missing pod, and a pod with the same name and another UID, count as deleted (E16)") {
   World world;
   PodRef pod = world.On("n1");
   pod.uid = "other";
@@ -69,7 +69,7 @@ TEST_CASE("a missing pod, and a pod of that name with another UID, count as dele
       world.cluster.EvictPod(world.context, {.pod = {.ns = "team-a", .name = "web"}}).status()));
 }
 
-TEST_CASE("a budget without a disruption left refuses with the server's message and names itself (E10)") {
+TEST_CASE("a budget without allowed disruptions refuses with the server's message and its name (E10)") {
   World world;
   world.cluster.AddDisruptionBudget({.ns = "team-a", .name = "web", .max_unavailable = 1});
   CHECK(world.Budget().disruptions_allowed == 1);
@@ -84,13 +84,13 @@ TEST_CASE("a budget without a disruption left refuses with the server's message 
   CHECK(answer.retry_after == absl::ZeroDuration());
   CHECK_FALSE(world.cluster.pod(second.ns, second.name)->deletion_timestamp.has_value());
 
-  // The successor of the first pod is ready, so the next pod may go.
+  // The successor of the first pod is ready, so the next pod may be evicted.
   world.cluster.Advance(absl::Minutes(1));
   CHECK(world.Budget().disruptions_allowed == 1);
   CHECK(world.Evict(second).accepted());
 }
 
-TEST_CASE("a budget counts healthy pods with minAvailable and with maxUnavailable") {
+TEST_CASE("a budget with minAvailable or maxUnavailable counts healthy pods") {
   World world;
   world.cluster.AddDisruptionBudget({.ns = "team-a", .name = "min", .min_available = 2});
   CHECK(world.Budget() == PodDisruptionBudget{.ns = "team-a",
@@ -113,7 +113,7 @@ TEST_CASE("a budget counts healthy pods with minAvailable and with maxUnavailabl
   CHECK(world.cluster.disruption_budgets().empty());
 }
 
-TEST_CASE("maxUnavailable counts from the expected replicas, not from the existing pods") {
+TEST_CASE("maxUnavailable is based on the expected replicas, not on the existing pods") {
   World world;
   world.cluster.AddDisruptionBudget({.ns = "team-a", .name = "web", .max_unavailable = 1});
   for (const char* name : {"n1", "n2", "n3"}) world.cluster.Cordon(name);
@@ -147,7 +147,7 @@ TEST_CASE("two budgets for one pod refuse it permanently, even if each would all
         "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.");
 }
 
-TEST_CASE("a budget of another namespace or for other labels does not count (E6)") {
+TEST_CASE("a budget in another namespace or for other labels does not count (E6)") {
   World world;
   world.cluster.AddDisruptionBudget({.ns = "team-b", .name = "other", .min_available = 9});
   world.cluster.AddDisruptionBudget(
@@ -157,7 +157,7 @@ TEST_CASE("a budget of another namespace or for other labels does not count (E6)
   CHECK(world.Evict(world.On("n1")).accepted());
 }
 
-TEST_CASE("finished and pending pods need no budget, not even with several (E5)") {
+TEST_CASE("finished and pending pods are evicted regardless of budgets, even of several (E5)") {
   World world;
   world.cluster.AddDisruptionBudget({.ns = "team-a", .name = "one", .min_available = 9});
   world.cluster.AddDisruptionBudget({.ns = "team-a", .name = "two", .min_available = 9});
@@ -176,7 +176,7 @@ TEST_CASE("an unready pod is evicted if the others are healthy enough, or the bu
   const PodRef unready = world.On("n1");
   REQUIRE(world.cluster.SetPodReady(unready.ns, unready.name, false));
   DisruptionBudgetSpec budget{.ns = "team-a", .name = "web", .min_available = 2};
-  SECTION("healthy enough: without touching the budget") {
+  SECTION("healthy enough") {
     world.cluster.AddDisruptionBudget(budget);
     CHECK(world.Evict(world.On("n2")).refusal == Refusal::kDisruptionBudget);
     CHECK(world.Evict(unready).accepted());
@@ -200,7 +200,7 @@ TEST_CASE("a budget that is not processed yet refuses and returns when to retry 
   CHECK(answer.retry_after == absl::Seconds(10));
 }
 
-TEST_CASE("in a terminating namespace nothing is evicted or created, but pods can be deleted (E19)") {
+TEST_CASE("in a terminating namespace pods can be deleted, but not evicted, and no objects can be created (E19)") {
   World world;
   const PodRef pod = world.On("n1");
   world.cluster.TerminateNamespace("team-a");
@@ -238,7 +238,7 @@ TEST_CASE("W13: a forced deletion ends a pod immediately, terminating or not, un
   CHECK(world.cluster.pod(held.ns, held.name)->deletion_timestamp.has_value());
 }
 
-TEST_CASE("a pod without a grace period ends with its deletion, and a stuck one ends when it is freed") {
+TEST_CASE("a pod without a grace period ends when it is deleted, and a stuck pod ends when it is released") {
   World world;
   const Pod fast =
       world.cluster.AddPod(PodBuilder("b", "fast").OnNode("n1").Build(), {.grace_period = absl::ZeroDuration()});

@@ -42,7 +42,7 @@ struct World {
   Pod pod = {};
 };
 
-TEST_CASE("a failing call is not applied, as often as requested, and for that operation only") {
+TEST_CASE("a failing call is not applied, and only the requested number of calls of that operation fail") {
   World world;
   world.cluster.FailNext(Operation::kPatchNode, absl::UnavailableError("etcd is down"), 2);
   CHECK(world.cluster.ListNodes(world.context, {}).ok());
@@ -53,7 +53,7 @@ TEST_CASE("a failing call is not applied, as often as requested, and for that op
   CHECK(world.cluster.node("n1")->unschedulable);
 }
 
-TEST_CASE("a write whose answer is lost is applied (fault-F6)") {
+TEST_CASE("a write with a lost response is applied (fault-F6)") {
   World world;
   world.cluster.FailNextAfterApplying(Operation::kPatchNode, absl::DeadlineExceededError("no answer"));
   CHECK(absl::IsDeadlineExceeded(world.Cordon()));
@@ -63,7 +63,7 @@ TEST_CASE("a write whose answer is lost is applied (fault-F6)") {
   CHECK(world.cluster.pod("a", "p")->deletion_timestamp.has_value());
 }
 
-TEST_CASE("faults of one operation happen in the order in which they were set") {
+TEST_CASE("faults of one operation occur in the order in which they were set") {
   World world;
   world.cluster.FailNext(Operation::kGetNode, absl::UnavailableError("first"));
   world.cluster.FailNextAfterApplying(Operation::kGetNode, absl::UnauthenticatedError("second"));
@@ -72,7 +72,7 @@ TEST_CASE("faults of one operation happen in the order in which they were set") 
   CHECK(world.cluster.GetNode(world.context, {.name = "n1"}).ok());
 }
 
-TEST_CASE("an eviction that the server throttles is an answer, not an error (E24)") {
+TEST_CASE("a throttled eviction is a response, not an error (E24)") {
   World world;
   world.cluster.FailNext(Operation::kEvictPod, absl::ResourceExhaustedError("too many requests"));
   world.cluster.FailNext(Operation::kEvictPod, absl::NotFoundError("gone"));
@@ -86,7 +86,7 @@ TEST_CASE("an eviction that the server throttles is an answer, not an error (E24
   CHECK_FALSE(world.cluster.pod("a", "p")->deletion_timestamp.has_value());
 }
 
-TEST_CASE("any answer to an eviction can be set") {
+TEST_CASE("any response to an eviction can be set") {
   World world;
   const EvictionAnswer answer{
       .refusal = Refusal::kDisruptionBudget, .budget = "mine", .retry_after = absl::Seconds(7)};
@@ -109,7 +109,7 @@ TEST_CASE("a call that is stopped or late does not reach the cluster") {
   CHECK_FALSE(world.cluster.journal().back().applied);
 }
 
-TEST_CASE("an operation that is switched off is not supported") {
+TEST_CASE("a disabled operation is not supported") {
   World world;
   CHECK(world.cluster.Supports(Operation::kPatchNode));
   world.cluster.SetSupported(Operation::kPatchNode, false);
@@ -136,7 +136,7 @@ TEST_CASE("a hook before a call can let an administrator act first") {
   CHECK(world.cluster.node("n1")->labels.empty());
 }
 
-TEST_CASE("hooks answer in place of the cluster, before it or after it") {
+TEST_CASE("hooks can replace the response of the cluster, before or after the call is applied") {
   World world;
   std::vector<std::string> seen;
   world.cluster.SetFaultHooks(
@@ -157,7 +157,7 @@ TEST_CASE("hooks answer in place of the cluster, before it or after it") {
   CHECK(world.Cordon().ok());
 }
 
-TEST_CASE("the journal lists calls and answers, and each operation is counted") {
+TEST_CASE("the journal lists calls and results, and the calls of each operation are counted") {
   World world;
   world.cluster.FailNextAfterApplying(Operation::kPatchNode, absl::UnavailableError("lost"));
   REQUIRE_FALSE(world.Cordon().ok());
@@ -181,7 +181,7 @@ TEST_CASE("the journal lists calls and answers, and each operation is counted") 
   CHECK(world.cluster.CallCount(Operation::kDeletePod) == 0);
 }
 
-TEST_CASE("events are kept in order as they were recorded") {
+TEST_CASE("events are kept in the order in which they were recorded") {
   World world;
   const RecordEventParams on_node{.node_name = "n1", .node_uid = "1", .reason = "GPUDriverUpgrade", .message = "one"};
   const RecordEventParams on_pod{.pod = world.pod.ref, .type = EventType::kWarning, .message = "two"};
@@ -203,7 +203,7 @@ TEST_CASE("events of a series are stored as one, until they expire") {
     REQUIRE(world.cluster.RecordEvent(world.context, event).ok());
   }
   CHECK(world.cluster.stored_events() == std::vector{second, other});
-  REQUIRE(world.cluster.RecordEvent(world.context, first).ok());  // it is there
+  REQUIRE(world.cluster.RecordEvent(world.context, first).ok());  // the Event already exists
   CHECK(world.cluster.stored_events() == std::vector{second, other});
   world.cluster.ExpireEvents();
   CHECK(world.cluster.stored_events().empty());
@@ -211,7 +211,8 @@ TEST_CASE("events of a series are stored as one, until they expire") {
   CHECK(world.cluster.stored_events() == std::vector{second});
 }
 
-TEST_CASE("an observer sees every commit with its actor, before and after, in order of revision") {
+TEST_CASE(
+    "an observer sees every commit in the order of revisions, with its actor and the object before and after it") {
   World world;
   std::vector<std::string> seen;
   std::int64_t revision = world.cluster.revision();
@@ -236,14 +237,14 @@ TEST_CASE("an observer sees every commit with its actor, before and after, in or
   CHECK(seen == std::vector<std::string>{"client cordons n1", "client deletes p", "cluster ends p"});
 }
 
-TEST_CASE("threads may use one cluster at a time") {
+TEST_CASE("several threads may use one cluster") {
   World world;
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&world, i] {
       const CallContext context;
       for (int k = 0; k < 50; ++k) {
-        // Compares and swaps until it succeeds, so that no increment is lost.
+        // Retries the compare-and-swap until it succeeds, so that no increment is lost.
         for (;;) {
           const Node node = world.cluster.GetNode(context, {.name = "n1"}).value();
           auto found = node.labels.find("count");

@@ -26,7 +26,7 @@ struct World {
   FakeCluster cluster{clock};
 };
 
-TEST_CASE("a lease is created once, and read as it was created (api-A55)") {
+TEST_CASE("a lease is created once, and read back as it was created (api-A55)") {
   World world;
   CHECK(absl::IsNotFound(world.cluster.GetLease({}, {"a", "leader"}).status()));
   const absl::StatusOr<Lease> made = world.Create();
@@ -41,7 +41,7 @@ TEST_CASE("a lease is created once, and read as it was created (api-A55)") {
   CHECK_FALSE(world.cluster.lease("b", "leader").has_value());
 }
 
-TEST_CASE("a lease is replaced by a client that knows its version, once (api-A25)") {
+TEST_CASE("a client that knows the version of a lease can replace it once (api-A25)") {
   World world;
   const Lease made = world.Create().value();
   Lease lease = made;
@@ -82,7 +82,7 @@ TEST_CASE("an update needs a version, and an existing lease") {
   CHECK(absl::IsInvalidArgument(world.cluster.CreateLease({}, {.name = "leader"}).status()));
 }
 
-TEST_CASE("a lease keeps what the API can represent: whole seconds and microseconds") {
+TEST_CASE("a lease keeps times with the precision of the API: whole seconds and microseconds") {
   World world;
   const Lease lease{.ns = "a",
                     .name = "leader",
@@ -93,7 +93,7 @@ TEST_CASE("a lease keeps what the API can represent: whole seconds and microseco
   CHECK(made->renew_time == absl::FromUnixMicros(1'767'225'600'123'456));
 }
 
-TEST_CASE("a config map is created once, and patched by a client that knows its version") {
+TEST_CASE("a config map is created once, and a client that knows its version can patch it") {
   World world;
   FakeCluster& cluster = world.cluster;
   ConfigMap map{.ns = "a", .name = "budgets", .labels = {{"team", "a"}}, .data = {{"x", "1"}, {"z", "2"}}};
@@ -117,7 +117,7 @@ TEST_CASE("a config map is created once, and patched by a client that knows its 
   CHECK_FALSE(cluster.config_map("a", "budgets").has_value());
 }
 
-TEST_CASE("nothing is created in a terminating namespace, and existing objects can be updated") {
+TEST_CASE("in a terminating namespace no objects can be created, but existing objects can be updated") {
   World world;
   Lease lease = world.Create().value();
   world.cluster.TerminateNamespace("a");
@@ -128,7 +128,7 @@ TEST_CASE("nothing is created in a terminating namespace, and existing objects c
   CHECK(world.cluster.UpdateLease({}, lease).ok());
 }
 
-TEST_CASE("calls on leases fail like others, and the client that lost an answer finds its own write (fault-F6)") {
+TEST_CASE("calls for leases fail like others, and a client whose response was lost finds its own write (fault-F6)") {
   World world;
   Lease lease = world.Create().value();
   lease.holder = "two";

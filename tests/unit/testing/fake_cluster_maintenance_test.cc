@@ -86,7 +86,7 @@ struct World {
   Node node = {};
 };
 
-TEST_CASE("without its operator a NodeMaintenance just stays, and its deletion is immediate") {
+TEST_CASE("without a maintenance operator a NodeMaintenance stays unchanged, and is deleted immediately") {
   World world;
   const NodeMaintenance created = world.Create(world.Request());
   CHECK_FALSE(created.uid.empty());
@@ -99,7 +99,7 @@ TEST_CASE("without its operator a NodeMaintenance just stays, and its deletion i
   CHECK_FALSE(world.Exists());
 }
 
-TEST_CASE("a creation sends only namespace, name and spec, and is checked against the schema") {
+TEST_CASE("a NodeMaintenance is created from namespace, name, and spec only, and is checked against the schema") {
   World world;
   NodeMaintenance object = world.Request();
   object.uid = "mine";
@@ -128,7 +128,7 @@ TEST_CASE("a creation sends only namespace, name and spec, and is checked agains
   CHECK(code_of([](Object&) {}) == absl::StatusCode::kOk);
 }
 
-TEST_CASE("a patch of a NodeMaintenance has one list at most, and requires its version and its UID (api-A24)") {
+TEST_CASE("a patch of a NodeMaintenance has at most one list, and requires the version and UID (api-A24)") {
   World world;
   world.Create(world.Request());
   const PatchNodeMaintenanceParams stale = world.Patch();
@@ -171,7 +171,7 @@ TEST_CASE("a patch of a NodeMaintenance has one list at most, and requires its v
   CHECK(world.Object() == before);
 }
 
-TEST_CASE("a deletion of another object of the same name leaves this one alone") {
+TEST_CASE("a deletion with the UID of another object does not delete the object") {
   World world;
   world.Create(world.Request());
   CHECK(world.cluster.DeleteNodeMaintenance(world.context, {"default", kName, "other"}).ok());
@@ -180,7 +180,7 @@ TEST_CASE("a deletion of another object of the same name leaves this one alone")
   CHECK_FALSE(world.Object().deletion_timestamp.has_value());
 }
 
-TEST_CASE("the operations of NodeMaintenances fail on request and are journalled") {
+TEST_CASE("operations for NodeMaintenances can be made to fail, and are recorded in the journal") {
   World world;
   world.cluster.FailNextAfterApplying(Operation::kCreateNodeMaintenance, absl::UnavailableError("lost"));
   CHECK(absl::IsUnavailable(world.cluster.CreateNodeMaintenance(world.context, {.object = world.Request()}).status()));
@@ -233,7 +233,7 @@ TEST_CASE("the operator moves an object from state to state, one step at a time"
   CHECK(world.Object() == ready);
 }
 
-TEST_CASE("the delay of a step can be set, and the operator starts with the existing objects") {
+TEST_CASE("the delay of a step can be set, and the operator also processes existing objects") {
   World world;
   world.Create(world.Request());
   world.cluster.RunMaintenanceOperator({.step_delay = absl::Minutes(1)});
@@ -291,7 +291,7 @@ TEST_CASE("M1: a Pending object has no finalizer, so its deletion is immediate")
   CHECK_FALSE(world.Exists());
 }
 
-TEST_CASE("M2: no more nodes than allowed are past Pending, the oldest first") {
+TEST_CASE("M2: only as many nodes as allowed are past Pending, and the oldest objects come first") {
   World world;
   world.cluster.AddNode(NodeBuilder("n2").Build());
   world.cluster.AddNode(NodeBuilder("n3").Build());
@@ -307,7 +307,7 @@ TEST_CASE("M2: no more nodes than allowed are past Pending, the oldest first") {
   CHECK(world.State("nvidia-operator-n2") == "Pending");
 }
 
-TEST_CASE("M2: a node has one object past Pending at a time") {
+TEST_CASE("M2: a node has at most one object past Pending at a time") {
   World world;
   world.cluster.RunMaintenanceOperator();
   world.Create(world.Request());
@@ -323,7 +323,7 @@ TEST_CASE("M2: a node has one object past Pending at a time") {
   CHECK(world.State("nic-n1") == "Ready");
 }
 
-TEST_CASE("M3: from Scheduled on the finalizer holds the object") {
+TEST_CASE("M3: from Scheduled on, the finalizer prevents the end of the object") {
   World world;
   world.cluster.RunMaintenanceOperator();
   world.Create(world.Request());
@@ -336,7 +336,7 @@ TEST_CASE("M3: from Scheduled on the finalizer holds the object") {
   CHECK_FALSE(world.Exists());
 }
 
-TEST_CASE("M4: a node that is already cordoned is left unchanged, and so is a node that must not be cordoned") {
+TEST_CASE("M4: a node stays unchanged if it is already cordoned, or if the object requests no cordon") {
   World world;
   const bool cordoned = GENERATE(false, true);
   if (cordoned) world.cluster.Cordon("n1");
@@ -381,7 +381,7 @@ TEST_CASE("M5: an empty selector matches every pod, and only a timeout ends the 
   CHECK(world.State() == "Ready");
 }
 
-// Adds one pod of each kind that matters to a drain to n1.
+// Adds one pod to n1 for each kind that a drain distinguishes.
 void AddPodsOfAllKinds(FakeCluster& cluster) {
   cluster.AddDaemonSet({.ns = "gpu", .name = "driver"});
   cluster.AddPod(PodBuilder("a", "mirror").OnNode("n1").Mirror().Build());
@@ -403,7 +403,9 @@ std::vector<std::string> PodsIn(const FakeCluster& cluster, const std::string& n
   return names;
 }
 
-TEST_CASE("M6: a drain evicts the pods that its selector matches, except DaemonSet pods, static pods and itself") {
+TEST_CASE(
+    "M6: a drain evicts the pods that its selector matches, except DaemonSet pods, static pods, and the operator's "
+    "pod") {
   World world;
   AddPodsOfAllKinds(world.cluster);
   world.cluster.RunMaintenanceOperator();
@@ -417,7 +419,7 @@ TEST_CASE("M6: a drain evicts the pods that its selector matches, except DaemonS
   CHECK(world.cluster.CallCount(Operation::kEvictPod) == 0);
 }
 
-TEST_CASE("M6: with eviction filters, only pods with a matching resource are evicted, anywhere in its name") {
+TEST_CASE("M6: eviction filters select pods by resource, and match any part of the resource name") {
   World world;
   AddPodsOfAllKinds(world.cluster);
   world.cluster.RunMaintenanceOperator();
@@ -505,7 +507,7 @@ TEST_CASE("M8: an object that is deleted in Scheduled is removed, and the node i
 }
 
 TEST_CASE(
-    "M9: an object that is deleted before it is Ready returns the node to service, whatever requestors share it") {
+    "M9: if an object is deleted before it is Ready, the node returns to service, regardless of other requestors") {
   World world;
   const std::string state = GENERATE(as<std::string>(), "WaitForPodCompletion", "Draining");
   world.cluster.Cordon("n1");
@@ -569,7 +571,7 @@ TEST_CASE("an administrator removes an object with its finalizer, and the node s
   CHECK(world.Cordoned());
 }
 
-TEST_CASE("equal calls give equal objects") {
+TEST_CASE("equal calls create equal objects") {
   const auto run = [] {
     World world;
     AddPodsOfAllKinds(world.cluster);

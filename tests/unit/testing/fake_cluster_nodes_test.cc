@@ -53,7 +53,7 @@ TEST_CASE("a patch that changes nothing keeps the version") {
   CHECK(world.cluster.revision() == 1001);
 }
 
-TEST_CASE("a patch of another version is a conflict with the server's message and changes nothing (api-A24)") {
+TEST_CASE("a patch with another version is a conflict with the server's message, and changes nothing (api-A24)") {
   World world;
   const Node node = world.cluster.AddNode(NodeBuilder("n1").Build());
   REQUIRE(world.cluster.Cordon("n1"));
@@ -68,7 +68,7 @@ TEST_CASE("a patch of another version is a conflict with the server's message an
   CHECK(world.cluster.node("n1")->labels.empty());
 }
 
-TEST_CASE("a patch for another UID is a conflict, whatever the version") {
+TEST_CASE("a patch with another UID is a conflict, whatever the version") {
   World world;
   const Node node = world.cluster.AddNode(NodeBuilder("n1").Build());
   PatchNodeParams params = PatchOf(node);
@@ -78,7 +78,7 @@ TEST_CASE("a patch for another UID is a conflict, whatever the version") {
   CHECK_FALSE(world.cluster.node("n1")->unschedulable);
 }
 
-TEST_CASE("a patch needs name, UID and version, and a node") {
+TEST_CASE("a patch needs a name, UID, and version, and an existing node") {
   World world;
   const Node node = world.cluster.AddNode(NodeBuilder("n1").Build());
   PatchNodeParams no_version = PatchOf(node);
@@ -126,7 +126,7 @@ TEST_CASE("lists are sorted by name and restricted by selector, namespace and no
   CHECK(absl::IsNotFound(world.cluster.GetPod(world.context, {.ns = "b", .name = "p2"}).status()));
 }
 
-TEST_CASE("an administrator can edit everything of a node but its name and UID") {
+TEST_CASE("an administrator can edit everything in a node except its name and UID") {
   World world;
   const Node node = world.cluster.AddNode(NodeBuilder("n1").Build());
   REQUIRE(world.cluster.EditNode("n1", [](Node& edited) {
@@ -145,7 +145,7 @@ TEST_CASE("an administrator can edit everything of a node but its name and UID")
   CHECK_FALSE(world.cluster.Cordon("n2"));
 }
 
-TEST_CASE("a node re-created under its name has another UID and none of its pods (fault-F18)") {
+TEST_CASE("a node that is re-created with the same name has another UID and no pods (fault-F18)") {
   World world;
   const Node before = world.cluster.AddNode(NodeBuilder("n1").WithLabel("state", "drain").Build());
   world.cluster.AddPod(PodBuilder("a", "p").OnNode("n1").Build());
@@ -158,7 +158,7 @@ TEST_CASE("a node re-created under its name has another UID and none of its pods
   CHECK(absl::IsAborted(world.cluster.PatchNode(world.context, params).status()));
 }
 
-TEST_CASE("pods outlive a removed node by the delay of the garbage collection, or stay if the node returns") {
+TEST_CASE("pods of a removed node are deleted after the garbage collection delay, or stay if the node returns") {
   World world;
   FakeCluster cluster(world.clock, {.pod_gc_delay = absl::Seconds(40)});
   cluster.AddNode(NodeBuilder("n1").Build());

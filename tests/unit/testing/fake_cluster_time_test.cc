@@ -21,7 +21,7 @@ std::vector<Pod> PodsOn(FakeCluster& cluster, const std::string& node_name) {
   return cluster.ListPods({}, {.node_name = node_name}).value();
 }
 
-TEST_CASE("the next event time is when the cluster changes on its own") {
+TEST_CASE("the next event time is the time at which the cluster changes on its own") {
   auto clock = std::make_shared<FakeClock>();
   FakeCluster cluster(clock);
   CHECK(cluster.NextEventTime() == absl::InfiniteFuture());
@@ -33,7 +33,7 @@ TEST_CASE("the next event time is when the cluster changes on its own") {
   CHECK(cluster.NextEventTime() == absl::InfiniteFuture());
 }
 
-TEST_CASE("work that became due by a clock that another client moved is done before the next call") {
+TEST_CASE("if another client advances the clock, the work that became due is done before the next call") {
   auto clock = std::make_shared<FakeClock>();
   FakeCluster cluster(clock);
   cluster.AddNode(NodeBuilder("n1").Build());
@@ -41,7 +41,7 @@ TEST_CASE("work that became due by a clock that another client moved is done bef
   const Pod old_pod = cluster.daemon_set_pods("gpu", "driver").front();
   const CallContext context;
   REQUIRE(cluster.DeletePod(context, {.pod = old_pod.ref}).ok());
-  // Two seconds to stop and five to start: the successor starts when its predecessor has ended.
+  // The old pod stops in two seconds, and then the successor starts in five.
   clock->SleepFor(absl::Seconds(7), {});
   const std::vector<Pod> pods = cluster.ListPods(context, {.ns = "gpu"}).value();
   REQUIRE(pods.size() == 1);
@@ -49,7 +49,7 @@ TEST_CASE("work that became due by a clock that another client moved is done bef
   CHECK(IsReady(pods.front()));
 }
 
-TEST_CASE("running the cluster shows the observer each change at its own time") {
+TEST_CASE("when the cluster runs, the observer sees each change at its own time") {
   auto clock = std::make_shared<FakeClock>();
   FakeCluster cluster(clock);
   cluster.AddNode(NodeBuilder("n1").Build());
@@ -67,7 +67,7 @@ TEST_CASE("running the cluster shows the observer each change at its own time") 
   CHECK(clock->Now() == FakeClock::DefaultStart() + absl::Hours(1));
 }
 
-TEST_CASE("equal calls give equal clusters, names, UIDs and versions included") {
+TEST_CASE("equal calls create equal clusters, including names, UIDs, and versions") {
   auto run = [] {
     auto clock = std::make_shared<FakeClock>();
     FakeCluster cluster(clock);

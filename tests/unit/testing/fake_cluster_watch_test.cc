@@ -40,7 +40,7 @@ struct World {
   FakeCluster cluster;
 };
 
-// Runs a watch of nodes on a thread, until the watch ends or is stopped.
+// Watches nodes on a separate thread until the watch ends or is stopped.
 class NodeWatch {
  public:
   NodeWatch(FakeCluster& cluster, WatchParams params, absl::Time deadline = absl::InfiniteFuture())
@@ -83,7 +83,7 @@ TEST_CASE("a watch returns the list, and then every commit in order (api-A6)") {
   CHECK(absl::IsCancelled(watch.Stop()));
 }
 
-TEST_CASE("a deletion returns the last state at its own version (api-A6, api-A12)") {
+TEST_CASE("a deletion is reported with the last state and its own version (api-A6, api-A12)") {
   World world;
   WatchRecorder<Node> sink;
   const std::string before = world.Version();
@@ -106,7 +106,7 @@ TEST_CASE("a watch without a list reports the version from which changes follow"
   CHECK(watch.sink.Take() == Lines{"change n1(cordoned)"});
 }
 
-TEST_CASE("a watch continues after the version that it is given (api-A14)") {
+TEST_CASE("a watch continues after the given version (api-A14)") {
   World world;
   WatchRecorder<Node> sink;
   CHECK(world.Poll({}, sink).ok());
@@ -138,7 +138,7 @@ TEST_CASE("an object that starts or stops matching is a change or a deletion (ap
   CHECK(sink.Take() == Lines{"list n2", "bookmark"});
 }
 
-TEST_CASE("a node that is created again is a deletion and a change") {
+TEST_CASE("a node that is created again is reported as a deletion and a change") {
   World world;
   WatchRecorder<Node> sink;
   const std::string before = world.Version();
@@ -148,7 +148,7 @@ TEST_CASE("a node that is created again is a deletion and a change") {
   CHECK(sink.last.uid == "another");
 }
 
-TEST_CASE("every kind is watched, in one namespace or all") {
+TEST_CASE("every kind can be watched, in one namespace or in all") {
   World world;
   FakeCluster& cluster = world.cluster;
   const std::string before = world.Version();
@@ -182,7 +182,7 @@ TEST_CASE("every kind is watched, in one namespace or all") {
         Lines{"list", "bookmark"});
 }
 
-TEST_CASE("a version whose history is dropped is too old (api-A16)") {
+TEST_CASE("a version is too old if its history has been dropped (api-A16)") {
   World world;
   WatchRecorder<Node> sink;
   const std::string before = world.Version();
@@ -194,7 +194,7 @@ TEST_CASE("a version whose history is dropped is too old (api-A16)") {
   CHECK(world.Poll({.resource_version = world.Version()}, sink).ok());
 }
 
-TEST_CASE("a version from the future or none at all is refused") {
+TEST_CASE("a future version and an invalid version are refused") {
   World world;
   WatchRecorder<Node> sink;
   CHECK(absl::IsUnavailable(world.Poll({.resource_version = "1003"}, sink)));
@@ -218,7 +218,7 @@ TEST_CASE("the log of each kind keeps as many commits as configured") {
   CHECK(world.Poll({.resource_version = "1003"}, sink).ok());
 }
 
-TEST_CASE("a watch that has seen everything outlives a compaction, one that lags behind does not") {
+TEST_CASE("a watch that has seen all changes survives a compaction, but a watch that lags does not") {
   World world;
   NodeWatch watch(world.cluster, {});
   world.cluster.AwaitWatchesIdle(1);
@@ -247,7 +247,7 @@ TEST_CASE("bookmarks report how far a watch has read, on request") {
   CHECK(watch.sink.version == world.Version());
 }
 
-TEST_CASE("bookmarks are sent by the clock if requested") {
+TEST_CASE("bookmarks are sent periodically if requested") {
   World world({.bookmark_period = absl::Minutes(1)});
   NodeWatch watch(world.cluster, {});
   world.cluster.AwaitWatchesIdle(1);
@@ -258,7 +258,7 @@ TEST_CASE("bookmarks are sent by the clock if requested") {
   CHECK(watch.sink.Take() == Lines{"list n1 n2", "bookmark", "bookmark"});
 }
 
-TEST_CASE("a watch sees changes caused by the clock, whatever client moves it") {
+TEST_CASE("a watch sees changes that the clock causes, whichever client advances the clock") {
   World world;
   NodeWatch watch(world.cluster, {});
   world.cluster.RunMaintenanceOperator();
@@ -266,7 +266,7 @@ TEST_CASE("a watch sees changes caused by the clock, whatever client moves it") 
   world.cluster.AwaitWatchesIdle(1);
   CHECK(watch.sink.Take() == Lines{"list n1 n2"});
   world.clock->SleepFor(absl::Minutes(1), {});
-  // The clock alone caused the change, not a call of the cluster.
+  // The clock caused the change, without a call to the cluster.
   world.cluster.AwaitWatchesIdle(1);
   CHECK(watch.sink.Take() == Lines{"change n1(cordoned)"});
 }
@@ -299,7 +299,7 @@ TEST_CASE("a sink that returns false ends the watch with OK") {
   CHECK(other.lines == Lines{"change n1(cordoned)"});
 }
 
-TEST_CASE("a stop ends a watch, and a stop before the start prevents it") {
+TEST_CASE("a stop request ends a watch, and an earlier stop request prevents the watch") {
   World world;
   NodeWatch watch(world.cluster, {});
   world.cluster.AwaitWatchesIdle(1);
@@ -311,7 +311,7 @@ TEST_CASE("a stop ends a watch, and a stop before the start prevents it") {
   CHECK(sink.lines.empty());
 }
 
-TEST_CASE("a break ends all running watches and drops pending events") {
+TEST_CASE("breaking the watches ends all running watches, and drops pending events") {
   World world;
   NodeWatch first(world.cluster, {});
   NodeWatch second(world.cluster, {});
@@ -331,7 +331,7 @@ TEST_CASE("a break ends all running watches and drops pending events") {
   CHECK(third.Join().ok());
 }
 
-TEST_CASE("paused watches lag behind, and new ones start with the current list") {
+TEST_CASE("paused watches lag, and new watches start with the current list") {
   World world;
   NodeWatch watch(world.cluster, {});
   world.cluster.AwaitWatchesIdle(1);
@@ -349,7 +349,7 @@ TEST_CASE("paused watches lag behind, and new ones start with the current list")
   CHECK(watch.sink.Take() == Lines{"change n1(cordoned)", "bookmark"});
 }
 
-TEST_CASE("a watch fails before it starts, or breaks after all existing events") {
+TEST_CASE("a watch can fail before it starts, or break after all existing events") {
   World world;
   WatchRecorder<Node> sink;
   world.cluster.FailNext(Operation::kWatchNodes, absl::ResourceExhaustedError("busy"));
@@ -370,7 +370,7 @@ TEST_CASE("a watch fails before it starts, or breaks after all existing events")
   CHECK(absl::IsUnimplemented(world.cluster.WatchNodes({}, {}, sink)));
 }
 
-TEST_CASE("a watch is a call like any other") {
+TEST_CASE("a watch is recorded and counted like other calls") {
   World world;
   Lines ended;
   world.cluster.SetFaultHooks({}, [&](const Call& call) -> std::optional<absl::Status> {
@@ -399,7 +399,7 @@ TEST_CASE("a sink may use the cluster, and sees the effect after it returns") {
   CHECK(watch.sink.Take() == Lines{"change n1(cordoned)", "change n1"});
 }
 
-TEST_CASE("while a sink is busy its watch is not idle") {
+TEST_CASE("a watch is not idle while its sink is busy") {
   World world;
   std::latch begun(1);
   std::latch released(1);
@@ -411,7 +411,7 @@ TEST_CASE("while a sink is busy its watch is not idle") {
   };
   world.cluster.Cordon("n1");
   begun.wait();
-  // The helper releases the sink without waiting for anything.
+  // The helper releases the sink immediately.
   std::jthread helper([&] { released.count_down(); });
   world.cluster.AwaitWatchesIdle(1);
   CHECK(watch.sink.Take() == Lines{"change n1(cordoned)"});
@@ -434,7 +434,7 @@ TEST_CASE("many watches see the same order while several threads write") {
     }
   }
   world.cluster.AwaitWatchesIdle(2);
-  // n1 and n2 are removed each time, and n3 from the second time on.
+  // Every round removes n1 and n2, and every round except the first also removes n3.
   CHECK(all.sink.lines.size() == 449);
   CHECK(all.sink.lines == again.sink.lines);
   CHECK(all.sink.version == world.Version());

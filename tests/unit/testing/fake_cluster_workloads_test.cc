@@ -32,7 +32,7 @@ struct World {
   CallContext context = {};
 };
 
-TEST_CASE("the pods of a workload are spread over schedulable, ready nodes, with ties in order of name") {
+TEST_CASE("the pods of a workload are spread over schedulable and ready nodes, with ties broken by name") {
   World world;
   world.cluster.Cordon("n1");
   world.cluster.AddNode(NodeBuilder("n0").NotReady().Build());
@@ -44,7 +44,7 @@ TEST_CASE("the pods of a workload are spread over schedulable, ready nodes, with
   CHECK(IsReady(world.On("n3").front()));
 }
 
-TEST_CASE("a pod of a ReplicaSet is replaced elsewhere under another name as soon as it is being deleted") {
+TEST_CASE("a pod of a ReplicaSet is replaced on another node, with another name, as soon as its deletion starts") {
   World world;
   world.cluster.AddWorkload({.ns = "a", .name = "web", .replicas = 3});
   const Pod old_pod = world.On("n1").front();
@@ -64,7 +64,7 @@ TEST_CASE("a pod of a ReplicaSet is replaced elsewhere under another name as soo
   CHECK(world.cluster.pods().size() == 3);
 }
 
-TEST_CASE("a pod of a StatefulSet is created again under its name with another UID, once it has terminated") {
+TEST_CASE("a pod of a StatefulSet is recreated with the same name and another UID once it has terminated") {
   World world;
   world.cluster.AddWorkload({.kind = WorkloadSpec::Kind::kStatefulSet, .ns = "a", .name = "db", .replicas = 2});
   const Pod old_pod = world.cluster.pod("a", "db-0").value();
@@ -80,7 +80,7 @@ TEST_CASE("a pod of a StatefulSet is created again under its name with another U
   CHECK(world.cluster.EvictPod(world.context, {.pod = old_pod.ref})->gone);
 }
 
-TEST_CASE("a successor without a node stays pending and unbound until a node fits") {
+TEST_CASE("a successor stays pending and unbound until a node fits") {
   World world;
   world.cluster.AddWorkload({.ns = "a", .name = "web", .node_selector = {{"gpu", "true"}}, .replicas = 1});
   REQUIRE(world.cluster.pods().size() == 1);
@@ -122,7 +122,7 @@ TEST_CASE("a bare pod is bound and started, but not replaced") {
   CHECK(world.cluster.pods().empty());
 }
 
-TEST_CASE("pods added with a ReplicaSet as owner make it known, and it keeps their number") {
+TEST_CASE("pods that are added with a ReplicaSet as owner create it, and the ReplicaSet keeps their number") {
   World world;
   const Pod one = world.cluster.AddPod(
       PodBuilder("a", "web-1").OnNode("n1").OwnedByReplicaSet("web").WithLabel("app", "web").WithEmptyDir().Build());
@@ -133,19 +133,19 @@ TEST_CASE("pods added with a ReplicaSet as owner make it known, and it keeps the
   CHECK(ControllerOf(one)->uid == ControllerOf(two)->uid);
   world.Evict(one);
   world.cluster.Advance(absl::Minutes(1));
-  // The old pod's node still ran it when the successor was placed.
+  // The old pod was still running on its node when the successor was placed.
   REQUIRE(world.On("n3").size() == 1);
   const Pod successor = world.On("n3").front();
   CHECK(successor.labels == one.labels);
   CHECK(successor.has_empty_dir);
   CHECK(world.cluster.pods().size() == 2);
-  // Replacing a pod by hand does not increase the number.
+  // Adding a pod with an existing name does not increase the number.
   world.cluster.AddPod(PodBuilder("a", "web-2").OnNode("n3").OwnedByReplicaSet("web").Build());
   world.cluster.Advance(absl::Minutes(1));
   CHECK(world.cluster.pods().size() == 2);
 }
 
-TEST_CASE("a job's pod succeeds when its time has passed, and is not replaced") {
+TEST_CASE("a pod of a Job succeeds when its time has passed, and is not replaced") {
   World world;
   world.cluster.AddPod(PodBuilder("a", "job-1").OnNode("n1").OwnedByJob("job").Build(),
                        {.run_time = absl::Minutes(10)});
@@ -157,7 +157,7 @@ TEST_CASE("a job's pod succeeds when its time has passed, and is not replaced") 
   CHECK(world.cluster.pods().size() == 1);
 }
 
-TEST_CASE("the pods of a removed node are replaced on the others") {
+TEST_CASE("the pods of a removed node are replaced on other nodes") {
   World world;
   world.cluster.AddWorkload({.ns = "a", .name = "web", .replicas = 3});
   world.cluster.RemoveNode("n1");

@@ -25,7 +25,7 @@ std::string Label(const T& object) {
   }
 }
 
-/// Read the records when the watch is idle or has ended.
+/// The lines may be read when the watch is idle or has ended.
 template <class T>
 class WatchRecorder final : public WatchSink<T> {
  public:

@@ -46,7 +46,7 @@ TEST_CASE("a missing token is refused without a request") {
   CHECK(world.requests() == 0);
 }
 
-TEST_CASE("an invalid token differs from a reader without the permission") {
+TEST_CASE("an invalid token is distinguished from a reader without permission") {
   World world;
   world.transport->Answer(201, R"({"status":{"authenticated":false,"error":"invalid bearer token"}})");
   CHECK(world.Check("bad") == absl::UnauthenticatedError("the token is not valid"));
@@ -55,7 +55,7 @@ TEST_CASE("an invalid token differs from a reader without the permission") {
   CHECK(world.Check("t0ken") == absl::PermissionDeniedError("alice may not get /rollout"));
 }
 
-TEST_CASE("an answer is cached for a minute, even a refusal") {
+TEST_CASE("a result is cached for a minute, even a refusal") {
   World world;
   world.transport->Answer(201, kAlice);
   world.transport->Answer(201, R"({"status":{"allowed":true}})");
@@ -67,12 +67,12 @@ TEST_CASE("an answer is cached for a minute, even a refusal") {
   CHECK(absl::IsUnauthenticated(world.Check("bad")));
   CHECK(world.requests() == 3);
   world.clock->Advance(absl::Seconds(1));
-  world.transport->Answer(201, R"({"status":{"authenticated":false}})");  // revoked
+  world.transport->Answer(201, R"({"status":{"authenticated":false}})");  // the token has been revoked
   CHECK(absl::IsUnauthenticated(world.Check("t0ken")));
   CHECK(world.requests() == 4);
 }
 
-TEST_CASE("a failure of the review is not an answer about the token, and is not cached") {
+TEST_CASE("a failed review does not count as a result for the token, and is not cached") {
   World world;
   world.transport->Answer(absl::UnavailableError("connection refused"));
   CHECK(world.Check("t0ken") == absl::UnavailableError("create TokenReview: connection refused"));
@@ -87,7 +87,7 @@ TEST_CASE("a failure of the review is not an answer about the token, and is not 
   CHECK(world.Check("t0ken").ok());
 }
 
-TEST_CASE("a client that invents tokens does not use up the operator's requests") {
+TEST_CASE("a client that invents tokens cannot exhaust the operator's requests") {
   World world;
   for (int i = 0; i < 40; ++i) world.transport->Answer(201, R"({"status":{"authenticated":false}})");
   for (int i = 0; i < 100; ++i) {

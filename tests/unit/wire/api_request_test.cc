@@ -13,7 +13,7 @@ struct Row {
   ApiRequest wanted;
 };
 
-TEST_CASE("A request is classified as in authorization") {
+TEST_CASE("A request is classified by the attributes that Kubernetes uses for authorization") {
   const auto row = GENERATE(values<Row>({
       {{.path = "/api/v1/nodes"}, {"list", "", "nodes", "", ""}},
       {{.path = "/api/v1/nodes", .query = {{"watch", "1"}}}, {"watch", "", "nodes", "", ""}},

@@ -66,13 +66,13 @@ std::string ErrorOf(std::string_view kind, const std::string& members) {
   return std::string(object.status().message());
 }
 
-TEST_CASE("the objects of DRA are read with all fields that an upgrade needs") {
+TEST_CASE("DRA objects are read with all fields that an upgrade needs") {
   CHECK(ParseObject<DeviceTaintRule>(fixtures::kDeviceTaintRule).value() == kRule);
   CHECK(ParseObject<ResourceClaim>(fixtures::kResourceClaim).value() == kClaim);
   CHECK(ParseObject<ResourceSlice>(fixtures::kResourceSlice).value() == kSlice);
 }
 
-TEST_CASE("members that an object of DRA lacks are empty") {
+TEST_CASE("missing members of a DRA object are empty") {
   CHECK(ParseObject<ResourceClaim>(R"({"kind":"ResourceClaim","status":{}})").value() == ResourceClaim{});
   CHECK(ParseObject<ResourceSlice>(R"({"kind":"ResourceSlice","spec":null})").value() == ResourceSlice{});
   const auto rule = ParseObject<DeviceTaintRule>(R"({"kind":"DeviceTaintRule","spec":{"taint":{"effect":"None"}}})");
@@ -88,7 +88,7 @@ TEST_CASE("A-9: a claim belongs to a pod only if a Pod controls it") {
   CHECK(claim.value().pod_uid.empty());
 }
 
-TEST_CASE("lists and watches of the objects of DRA are read") {
+TEST_CASE("lists and watches of DRA objects are read") {
   const auto page = ParseList<ResourceClaim>(
       fmt::format(R"({{"kind":"ResourceClaimList","metadata":{{"resourceVersion":"9","continue":"c"}},"items":[{}]}})",
                   fixtures::kResourceClaim));
@@ -104,7 +104,7 @@ TEST_CASE("lists and watches of the objects of DRA are read") {
   CHECK(error.value().error.code == 410);
 }
 
-TEST_CASE("an error in an object of DRA has its path") {
+TEST_CASE("an error in a DRA object contains the path") {
   using Row = std::pair<std::string, std::string>;
   const auto [rule, rule_error] = GENERATE(values<Row>({
       {R"("spec":{})", "spec.taint.effect: expected the effect of a device taint, got \"\""},
@@ -128,7 +128,7 @@ TEST_CASE("an error in an object of DRA has its path") {
         "spec.devices[0].attributes.driverVersion: expected an object, got a string");
 }
 
-TEST_CASE("an object of DRA that cannot be read still has its node") {
+TEST_CASE("a DRA object that cannot be read still names its node") {
   const auto rules = ParseList<DeviceTaintRule>(
       R"({"kind":"DeviceTaintRuleList","items":[
           {"metadata":{"name":"r","uid":"u","resourceVersion":"1","labels":{"a":"b"},
@@ -163,7 +163,7 @@ TEST_CASE("an object of DRA that cannot be read still has its node") {
                                   .unreadable = "spec.devices: expected an array, got a number"}});
 }
 
-TEST_CASE("every prefix of an object of DRA is an error, and none crashes the parser") {
+TEST_CASE("every proper prefix of a DRA object is an error, and does not crash the parser") {
   for (const std::string_view whole :
        {fixtures::kDeviceTaintRule, fixtures::kResourceClaim, fixtures::kResourceSlice}) {
     for (std::size_t length = 0; length < whole.size(); ++length) {
@@ -174,7 +174,7 @@ TEST_CASE("every prefix of an object of DRA is an error, and none crashes the pa
   }
 }
 
-TEST_CASE("an object of DRA that was written as the API server does is read back as it was") {
+TEST_CASE("a DRA object that is written in the format of the API server is read back unchanged") {
   CHECK(ParseObject<DeviceTaintRule>(FormatObject(kRule)).value() == kRule);
   CHECK(ParseObject<ResourceClaim>(FormatObject(kClaim)).value() == kClaim);
   ResourceSlice slice = kSlice;
@@ -192,7 +192,7 @@ TEST_CASE("F5: a rule is created with the Node as owner, and without the members
         R"("taint":{"key":"nvidia.com/gpu-driver-upgrade","value":"upgrading","effect":"NoSchedule"}}})");
 }
 
-TEST_CASE("the patch of a rule has its effect and both preconditions") {
+TEST_CASE("the patch of a rule contains the effect and both preconditions") {
   CHECK(FormatDeviceTaintRulePatch(
             {.name = "r", .uid = "u", .resource_version = "5", .effect = DeviceTaintEffect::kNone}) ==
         R"({"metadata":{"uid":"u","resourceVersion":"5"},"spec":{"taint":{"effect":"None"}}})");
@@ -200,7 +200,7 @@ TEST_CASE("the patch of a rule has its effect and both preconditions") {
         R"({"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"u"}})");
 }
 
-TEST_CASE("objects of DRA are in a mixed list by their group, whatever its version") {
+TEST_CASE("DRA objects in a mixed list are recognized by their group, whatever its version") {
   const auto objects = ParseMixedList(fmt::format(
       R"({{"apiVersion":"v1","kind":"List","items":[{},{},{},
           {{"apiVersion":"resource.k8s.io/v1beta2","kind":"ResourceClaim","metadata":{{"name":"b","namespace":"a"}}}},

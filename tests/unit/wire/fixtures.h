@@ -1,5 +1,5 @@
-// Documents in the form of a real API server, reduced to one of everything that matters and some things that must not
-// matter.
+// Documents in the form of a real API server, reduced to one example of every relevant member and some members that
+// must be ignored.
 #ifndef DRIVERUPGRADE_TESTS_UNIT_WIRE_FIXTURES_H_
 #define DRIVERUPGRADE_TESTS_UNIT_WIRE_FIXTURES_H_
 

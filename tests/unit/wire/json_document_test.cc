@@ -1,4 +1,4 @@
-// Tests which parts of a document are kept.
+// Tests which members of a document are kept.
 #include "wire/json_document.h"
 
 #include "support/catch.h"
@@ -14,7 +14,7 @@ std::string Kept(std::string_view text, internal::WantedMembers wanted) {
   return internal::JsonField(document.root(), error).Json();
 }
 
-TEST_CASE("Only the members of a pod that are read are kept, also in a list and in a watch") {
+TEST_CASE("Only those members of a pod that are read are kept, also in a list and in a watch") {
   const std::string whole =
       R"({"kind":"Pod","metadata":{"name":"a","managedFields":[{"manager":"kubelet"}]},"spec":{"nodeName":"n1","dnsPolicy":"x"}})";
   const std::string kept = R"({"kind":"Pod","metadata":{"name":"a"},"spec":{"nodeName":"n1"}})";

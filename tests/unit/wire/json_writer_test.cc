@@ -1,4 +1,4 @@
-// The writer's own fast path for plain texts writes the same bytes as RapidJSON.
+// Tests that JsonWriter, with its fast path for plain texts, writes the same bytes as RapidJSON.
 #include "wire/json_writer.h"
 
 #include <cstddef>
@@ -42,7 +42,7 @@ std::string ByWriter(const std::string& text) {
   return writer.Take();
 }
 
-TEST_CASE("Keys and strings are written as RapidJSON writes them, with any character at any place") {
+TEST_CASE("Keys and strings are written as by RapidJSON, with any character at any position") {
   int differing = 0;
   for (int c = 1; c < 0x80; ++c) {
     for (std::size_t size = 0; size < 12; ++size) {
@@ -70,13 +70,13 @@ TEST_CASE("Raw members are written between other members") {
   CHECK(writer.Take() == R"({"a":1,"b":[{"c":null}],"d":{},"e":"f"})");
 }
 
-TEST_CASE("Each byte is judged alike at any place of a text of any length") {
+TEST_CASE("Each byte is classified in the same way at any position of a text of any length") {
   const auto is_plain = [](int c) { return c >= 0x20 && c < 0x80 && c != '"' && c != '\\'; };
   int wrong = 0;
   for (int c = 0; c < 0x100; ++c) {
     for (std::size_t size = 0; size < 20; ++size) {
       for (std::size_t at = 0; at <= size; ++at) {
-        // A space is the lowest plain character, and 0x7F the highest one.
+        // A space is the lowest plain character, and 0x7F is the highest.
         for (const char other : {' ', '\x7F'}) {
           const std::string text = std::string(size, other).insert(at, 1, static_cast<char>(c));
           wrong += JsonWriter::IsPlain(text) != is_plain(c);
@@ -87,7 +87,7 @@ TEST_CASE("Each byte is judged alike at any place of a text of any length") {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("Texts with quotes, escapes, control characters or more than ASCII are not plain") {
+TEST_CASE("Texts with quotes, backslashes, control characters, or non-ASCII characters are not plain") {
   CHECK(JsonWriter::IsPlain(""));
   CHECK(JsonWriter::IsPlain("shop/web-0: 5 of 7\x7F"));
   for (const char* text : {"\"", "a\\b", "a\n", "\x1F", "\xC3\xA9", "\xFF"}) {

@@ -58,7 +58,7 @@ TEST_CASE("a pod is read with all fields that an upgrade needs") {
             .scheduler_name = "default-scheduler"});
 }
 
-TEST_CASE("W11: a container that cannot start has the reason and its image") {
+TEST_CASE("W11: a container that cannot start has a reason and its image") {
   const auto read = [](const std::string& reason) {
     const Pod pod = *ParseObject<Pod>(
         R"({"kind":"Pod","status":{"containerStatuses":[{"name":"c","image":"driver:typo","state":{"waiting":{"reason":")" +
@@ -76,7 +76,7 @@ TEST_CASE("W11: a container that cannot start has the reason and its image") {
   }
 }
 
-TEST_CASE("W3 to W8: everything that prevents the upgrade of a node is read, and written again") {
+TEST_CASE("W3 to W8: all fields that can prevent the upgrade of a node are read and written") {
   const absl::StatusOr<Node> node = ParseObject<Node>(R"({"kind":"Node","metadata":{"name":"n1",
       "deletionTimestamp":"2026-01-02T03:04:05Z"},"spec":{"taints":[{"key":"karpenter.sh/disrupted","effect":"NoSchedule"},
       {"key":"a","value":"b","effect":"PreferNoSchedule"},
@@ -94,7 +94,7 @@ TEST_CASE("W3 to W8: everything that prevents the upgrade of a node is read, and
   CHECK(*ParseObject<Node>(FormatObject(*node)) == *node);
 }
 
-TEST_CASE("W5: an unbound pod is read with the node of its affinity, and the reason why it is not scheduled") {
+TEST_CASE("W5: an unbound pod is read with the node in its affinity, and the reason why it is not scheduled") {
   const auto read = [](std::string_view fields) {
     return *ParseObject<Pod>(fmt::format(
         R"({{"kind":"Pod","metadata":{{"name":"p"}},"spec":{{{}"affinity":{{"nodeAffinity":{{
@@ -134,7 +134,7 @@ TEST_CASE("a list of daemon sets is read") {
                                     .on_delete = true});
 }
 
-TEST_CASE("a controller revision is read, its number beyond the precision of a double") {
+TEST_CASE("a controller revision is read, even if its number exceeds the precision of a double") {
   const absl::StatusOr<ControllerRevision> revision = ParseObject<ControllerRevision>(fixtures::kControllerRevision);
   REQUIRE(revision.ok());
   CHECK(*revision == ControllerRevision{.ns = "gpu-operator",
@@ -147,7 +147,7 @@ TEST_CASE("a controller revision is read, its number beyond the precision of a d
                                             R"("driver"}}}}})"});
 }
 
-// Compares the template of a DaemonSet in the form of the API server with the one that the DaemonSet's controller
+// Compares the template of a DaemonSet in the form of the API server with the template that the DaemonSet controller
 // writes into a ControllerRevision.
 TEST_CASE("a DaemonSet and its current revision have templates with the same digest") {
   const auto digest = [](const std::string& image) {
@@ -183,7 +183,7 @@ TEST_CASE("a disruption budget is read") {
                                        .desired_healthy = 3});
 }
 
-TEST_CASE("missing or null members get the default, and unknown ones are tolerated") {
+TEST_CASE("missing or null members get the default, and unknown members are ignored") {
   CHECK(*ParseObject<Node>(R"({"kind":"Node"})") == Node{});
   CHECK(*ParseObject<Pod>(R"({"kind":"Pod","metadata":null,"spec":null,"status":null})") == Pod{});
   const Pod odd = *ParseObject<Pod>(R"({"kind":"Pod","metadata":{"name":"p","labels":null,"deletionTimestamp":null},
@@ -194,7 +194,7 @@ TEST_CASE("missing or null members get the default, and unknown ones are tolerat
   CHECK(ParseList<Pod>(R"({"kind":"PodList","metadata":{"continue":"abc"}})")->continue_token == "abc");
 }
 
-TEST_CASE("a daemon set is OnDelete only if it is configured so") {
+TEST_CASE("a daemon set is OnDelete only if its update strategy says so") {
   using Row = std::pair<std::string, bool>;
   const auto [strategy, expected] = GENERATE(values<Row>({{R"({"type":"OnDelete"})", true},
                                                           {R"({"type":"RollingUpdate"})", false},
@@ -206,7 +206,7 @@ TEST_CASE("a daemon set is OnDelete only if it is configured so") {
         expected);
 }
 
-TEST_CASE("a node is ready unless its condition is not") {
+TEST_CASE("a node is ready unless it has a condition Ready that is not True") {
   using Row = std::pair<std::string, bool>;
   const auto [conditions, expected] = GENERATE(values<Row>({
       {"null", true},
@@ -256,7 +256,7 @@ TEST_CASE("the last of equal keys counts, as in Go") {
   CHECK(node->labels == StringMap{{"a", "2"}});
 }
 
-TEST_CASE("a wrong type is an error with its path") {
+TEST_CASE("a wrong type is an error that contains the path") {
   struct Row {
     std::string items;
     std::string error;
@@ -295,7 +295,7 @@ ListPage<T> MarkedList(const std::string& kind, const std::string& items) {
   return *std::move(page);
 }
 
-TEST_CASE("an object that cannot be read is marked and has only its identity, and the others are complete") {
+TEST_CASE("an object that cannot be read is marked and has only its identity, and other objects are complete") {
   const ListPage<Node> page =
       MarkedList<Node>("Node", R"({"metadata":{"name":"a","labels":{"x":"y"}},"spec":{"unschedulable":true}},
                  {"metadata":{"name":"b","uid":"u","resourceVersion":"7","labels":{"x":"y"},"annotations":{"k":"v"}},
@@ -327,7 +327,7 @@ TEST_CASE("the unreadable part of an object may be part of its identity") {
   CHECK(MarkedList<Node>("Node", R"({"metadata":{"name":"n",)" + metadata + "}}").items.front() == node);
 }
 
-TEST_CASE("every kind of the seam is marked") {
+TEST_CASE("objects of every kind can be marked as unreadable") {
   const Pod pod = MarkedList<Pod>("Pod", R"({"metadata":{"name":"p","namespace":"s","uid":"u","labels":{"x":"y"}},
                                              "spec":{"nodeName":"n"},"status":{"phase":1}})")
                       .items.front();
@@ -373,7 +373,7 @@ TEST_CASE("an object without a readable name fails the list, because the error c
   CHECK(ErrorOf(ParseList<Pod>(R"({"kind":"PodList","items":[)" + item + "]}", OnUnreadable::kMark).status()) == error);
 }
 
-TEST_CASE("a Lease that cannot be read fails the list in any case") {
+TEST_CASE("a Lease that cannot be read always fails the list") {
   CHECK_FALSE(
       ParseList<Lease>(R"({"kind":"LeaseList","items":[{"metadata":{"name":"l"},"spec":7}]})", OnUnreadable::kMark)
           .ok());
@@ -389,7 +389,7 @@ TEST_CASE("a document of another kind is not treated as an empty object") {
   CHECK(ErrorOf(ParseList<Node>("null").status()) == "expected an object");
 }
 
-TEST_CASE("a malformed document is an error with the byte position") {
+TEST_CASE("a malformed document is an error that contains the byte position") {
   struct Row {
     std::string name;
     std::string json;
@@ -407,7 +407,7 @@ TEST_CASE("a malformed document is an error with the byte position") {
       {"NUL behind", std::string("{\"kind\":\"Node\"}\0junk", 20), "malformed JSON at byte 15: NUL"},
       {"NUL within", std::string("{\"kind\":\"No\0de\"}", 16), "malformed JSON at byte 11: NUL"},
       {"invalid UTF-8", "{\"kind\":\"No\xC3(\"}", "malformed JSON at byte 11: invalid encoding in string"},
-      // The parser reads on past such an error. Found by fuzz_answers, fuzz_objects and fuzz_watch_framing.
+      // RapidJSON continues past these errors. Found by fuzz_answers, fuzz_objects, and fuzz_watch_framing.
       {"UTF-8 cut at the end", "{\"kind\":\"No\xF2", "malformed JSON at byte 11: invalid encoding in string"},
       {"UTF-8 cut before the end", "{\"kind\":\"No\xF2\n", "malformed JSON at byte 11: invalid encoding in string"},
       {"overlong UTF-8", "{\"kind\":\"No\xC0\xAF\"}", "malformed JSON at byte 11: invalid encoding in string"},
@@ -443,7 +443,7 @@ TEST_CASE("a raw control character is an error at any position in a string") {
   }
 }
 
-TEST_CASE("members that are not read are still checked, and not kept") {
+TEST_CASE("members that are not read are skipped, but must be valid") {
   for (const auto& [unread, error] : std::vector<std::pair<std::string, std::string>>{
            {R"("env")", ""},
            {R"([{"name":"nodeName","x":[[],{},{"name":{}}]},1,null,true,-7,1.5])", ""},
@@ -475,21 +475,21 @@ TEST_CASE("a label may have the name of a member that is not read") {
   CHECK(pod->labels == StringMap{{"env", "prod"}, {"managedFields", "x"}});
 }
 
-TEST_CASE("64 levels are accepted, and so are huge numbers in members that are not read") {
+TEST_CASE("64 levels of nesting are accepted, and so are huge numbers in members that are not read") {
   const std::string opened(63, '['), closed(63, ']');
   CHECK(ParseObject<Node>(R"({"kind":"Node","x":)" + opened + closed + "}").ok());
   CHECK_FALSE(ParseObject<Node>(R"({"kind":"Node","x":[)" + opened + closed + "]}").ok());
   CHECK(ParseObject<Node>(R"({"kind":"Node","x":[1e308,-1e308,1e-999999999999,)" + std::string(300, '9') + "]}").ok());
 }
 
-TEST_CASE("every prefix of a document is an error, and none crashes the parser") {
+TEST_CASE("every proper prefix of a document is an error, and does not crash the parser") {
   const std::string_view whole = fixtures::kPod;
   for (std::size_t length = 0; length < whole.size(); ++length) {
     REQUIRE_FALSE(ParseObject<Pod>(std::string(whole.substr(0, length))).ok());
   }
 }
 
-TEST_CASE("every byte of a document may be wrong") {
+TEST_CASE("a wrong byte at any position does not crash the parser") {
   for (const char wrong : {'\0', '"', '{', '\xFF', '9', '\\'}) {
     std::string json = fixtures::kPod;
     for (char& c : json) {
@@ -528,7 +528,7 @@ TEST_CASE("a Status is read as far as it is valid") {
   CHECK(*status == ApiStatus{.message = "m"});
 }
 
-TEST_CASE("W9: node selector and required affinity of a DaemonSet determine its target nodes, as far as labels show") {
+TEST_CASE("W9: the labels of a node show whether the node selector and affinity of a DaemonSet can match it") {
   const auto wants = [](const std::string& pod_spec, const StringMap& labels) {
     const auto set = ParseObject<DaemonSet>(R"({"kind":"DaemonSet","spec":{"template":{"spec":{)" + pod_spec + "}}}}");
     REQUIRE(set.ok());
@@ -548,7 +548,7 @@ TEST_CASE("W9: node selector and required affinity of a DaemonSet determine its 
   CHECK(wants(affinity(a + "," + b), {{"os", "b"}}));
   CHECK_FALSE(wants(affinity(a + "," + b), {{"os", "c"}}));
   CHECK_FALSE(wants(selector + "," + affinity(a), {{"os", "a"}}));
-  // Labels do not matter: the node selector alone decides.
+  // A term with matchFields counts as matching, so only the node selector decides.
   CHECK(wants(affinity(named), {}));
   CHECK_FALSE(wants(selector + "," + affinity(a + "," + named), {{"os", "a"}}));
 }

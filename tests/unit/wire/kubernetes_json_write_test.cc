@@ -15,7 +15,7 @@ const PodRef kWeb{"shop", "web-1", "u-1"};
 
 bool Contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
-TEST_CASE("a node patch has uid and version, and null for removed members") {
+TEST_CASE("a node patch contains the uid and version, and null for removed members") {
   CHECK(FormatNodePatch({.name = "gpu-7",
                          .uid = "u-7",
                          .resource_version = "42",
@@ -27,14 +27,14 @@ TEST_CASE("a node patch has uid and version, and null for removed members") {
                                                     R"("spec":{"unschedulable":true}})");
 }
 
-TEST_CASE("uncordon is null, as in drain-D54, and unchanged members are not written") {
+TEST_CASE("an uncordon is written as null, as in drain-D54, and unchanged members are not written") {
   CHECK(FormatNodePatch({.name = "n", .uid = "u", .resource_version = "1", .unschedulable = false}) ==
         R"({"metadata":{"uid":"u","resourceVersion":"1"},"spec":{"unschedulable":null}})");
   CHECK(FormatNodePatch({.name = "n", .uid = "u", .resource_version = "1"}) ==
         R"({"metadata":{"uid":"u","resourceVersion":"1"}})");
 }
 
-TEST_CASE("B-13: a node patch writes all taints, and null for none") {
+TEST_CASE("B-13: a node patch writes all taints, or null if there are no taints") {
   CHECK(FormatNodePatch(
             {.name = "n",
              .uid = "u",
@@ -49,7 +49,7 @@ TEST_CASE("B-13: a node patch writes all taints, and null for none") {
         R"({"metadata":{"uid":"u","resourceVersion":"1"},"spec":{"taints":null}})");
 }
 
-TEST_CASE("evictions and deletions carry the UID as precondition") {
+TEST_CASE("evictions and deletions contain the UID as a precondition") {
   CHECK(FormatEviction({.pod = kWeb}) ==
         R"({"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"web-1","namespace":"shop"},)"
         R"("deleteOptions":{"preconditions":{"uid":"u-1"}}})");
@@ -101,7 +101,7 @@ TEST_CASE("an event on a pod is in the pod's namespace") {
 }
 
 // api-A45.
-TEST_CASE("an event's name is the object's, a dot, the time in hex and a hash, equal for equal events only") {
+TEST_CASE("an event's name is the object's name, a dot, the hexadecimal time, and a hash, and is unique to the event") {
   const RecordEventParams params = NodeEvent();
   const std::string name = NameOf(params);
   CHECK(name.substr(0, 6) == "gpu-7.");
@@ -130,7 +130,7 @@ TEST_CASE("api-A48: an event of a series has the name of the first event") {
   CHECK(FormatEventPatch(last) == R"({"message":"something else","lastTimestamp":"2026-01-02T03:04:15Z","count":3})");
 }
 
-TEST_CASE("W31: the names of Events on one object sort by time, to the nanosecond") {
+TEST_CASE("W31: the names of Events on one object sort by time, with a resolution of a nanosecond") {
   RecordEventParams params = NodeEvent();
   std::string before = NameOf(params);
   for (const char* state : {"wait-for-jobs-required", "pod-deletion-required", "drain-required", "upgrade-done"}) {
@@ -149,7 +149,8 @@ TEST_CASE("an event's name and message stay within the limits of the API") {
   params.node_name[228] = '.';
   CHECK(NameOf(params).substr(0, 229) == std::string(228, 'n') + ".");
   params.node_name[227] = '.';
-  CHECK(NameOf(params).size() == 252);  // 227, because a name must not contain two consecutive dots, plus 25.
+  CHECK(NameOf(params).size() ==
+        252);  // 227 characters of the name, because two consecutive dots are invalid, and a suffix of 25.
   params.message = std::string(1023, 'm') + "µ and more";
   CHECK(Contains(FormatEvent(params, "c"), "\"message\":\"" + std::string(1023, 'm') + "\","));
   params.time = absl::InfiniteFuture();
@@ -163,7 +164,7 @@ TEST_CASE("output is valid UTF-8 and has no raw control characters") {
   CHECK(Contains(patch, "\"k\":\"a" + replaced + replaced + "(" + replaced + replaced + replaced + "\\u0001z\""));
 }
 
-// The text is longer than the block that is checked at once, and has the character at each place in turn.
+// The text is longer than a block of the fast path, and contains the character at each position in turn.
 TEST_CASE("a control character is escaped at any position, and read again") {
   for (char control = 0; control < 0x20; ++control) {
     for (std::size_t place = 0; place < 40; ++place) {
@@ -177,7 +178,7 @@ TEST_CASE("a control character is escaped at any position, and read again") {
   }
 }
 
-TEST_CASE("an object that is written and read again is the same") {
+TEST_CASE("an object that is written and read again is unchanged") {
   const Node node = *ParseObject<Node>(fixtures::kNode);
   CHECK(*ParseObject<Node>(FormatObject(node)) == node);
   CHECK(*ParseObject<Node>(FormatObject(Node{})) == Node{});
@@ -195,7 +196,7 @@ TEST_CASE("an object that is written and read again is the same") {
   CHECK(*ParseObject<DaemonSet>(FormatObject(choosy)) == choosy);
 }
 
-TEST_CASE("a selector that is written and read again is the same") {
+TEST_CASE("a selector that is written and read again is unchanged") {
   const auto selector = GENERATE(values<LabelSelector>({
       LabelSelector::Nothing(),
       LabelSelector(),
@@ -207,7 +208,7 @@ TEST_CASE("a selector that is written and read again is the same") {
   CHECK(*ParseObject<PodDisruptionBudget>(FormatObject(budget)) == budget);
 }
 
-TEST_CASE("a page that is written and read again is the same") {
+TEST_CASE("a page that is written and read again is unchanged") {
   const ListPage<Node> page{
       .items = {{.name = "a"}, {.name = "b", .ready = false}}, .continue_token = "next", .resource_version = "7"};
   CHECK(*ParseList<Node>(FormatList(page)) == page);

@@ -34,13 +34,13 @@ std::string Spec(const Lease& lease) {
   return json.substr(json.find(R"("spec":)"));
 }
 
-TEST_CASE("a lease is read with its microseconds") {
+TEST_CASE("a lease is read with a resolution of a microsecond") {
   const absl::StatusOr<Lease> lease = ParseObject<Lease>(kLease);
   REQUIRE(lease.ok());
   CHECK(*lease == kHeld);
 }
 
-TEST_CASE("a lease keeps its annotations, or their absence") {
+TEST_CASE("the annotations of a lease are kept, and missing annotations are not added") {
   Lease lease = kHeld;
   CHECK(FormatObject(lease).find("annotations") == std::string::npos);
   lease.annotations = {{"nvidia.com/gpu-driver-upgrade.policy", R"({"":{"autoUpgrade":true}})"}, {"a", "ü"}};
@@ -49,7 +49,7 @@ TEST_CASE("a lease keeps its annotations, or their absence") {
   CHECK(*again == lease);
 }
 
-TEST_CASE("members that a lease lacks are empty or zero") {
+TEST_CASE("missing members of a lease are empty or zero") {
   const std::string spec = GENERATE(as<std::string>(), "null", "{}",
                                     R"({"holderIdentity":null,"leaseDurationSeconds":null,"acquireTime":null,)"
                                     R"("renewTime":null,"leaseTransitions":null})");
@@ -58,7 +58,7 @@ TEST_CASE("members that a lease lacks are empty or zero") {
   CHECK(*lease == Lease{.name = "l"});
 }
 
-TEST_CASE("a lease with wrong types is an error with its path") {
+TEST_CASE("a wrong type in a lease is an error that contains the path") {
   using Row = std::pair<std::string, std::string>;
   const auto [spec, error] = GENERATE(values<Row>({
       {R"({"holderIdentity":1})", "spec.holderIdentity: expected a string, got a number"},
@@ -71,7 +71,7 @@ TEST_CASE("a lease with wrong types is an error with its path") {
   CHECK(std::string(lease.status().message()) == error);
 }
 
-TEST_CASE("a lease is written with six digits, and is the same when it is read again") {
+TEST_CASE("a lease is written with six fractional digits, and is read back unchanged") {
   CHECK(FormatObject(kHeld) ==
         R"({"apiVersion":"coordination.k8s.io/v1","kind":"Lease",)"
         R"("metadata":{"name":"gpu-operator","namespace":"gpu","uid":"u-l","resourceVersion":"31"},)"
@@ -81,7 +81,7 @@ TEST_CASE("a lease is written with six digits, and is the same when it is read a
   CHECK(*ParseObject<Lease>(FormatObject(Lease{})) == Lease{});
 }
 
-TEST_CASE("the zeros of a lease are written, and a new one has neither UID nor version") {
+TEST_CASE("zeros in a lease are written, and a new lease has neither a UID nor a version") {
   CHECK(FormatObject(Lease{.ns = "gpu", .name = "l"}) ==
         R"({"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"l","namespace":"gpu"},)"
         R"("spec":{"holderIdentity":"","leaseDurationSeconds":0,"acquireTime":"1970-01-01T00:00:00.000000Z",)"
@@ -98,7 +98,7 @@ TEST_CASE("a lease is written within the bounds of the schema") {
                               R"("acquireTime":"2026-01-02T03:04:05.000007Z")"));
 }
 
-TEST_CASE("a config map is read with its metadata and its strings alone") {
+TEST_CASE("a config map is read with its metadata and data, but without binaryData") {
   const auto config_map = ParseObject<ConfigMap>(R"({"kind":"ConfigMap","apiVersion":"v1",
     "metadata":{"name":"budget","namespace":"gpu","uid":"u-c","resourceVersion":"8","labels":{"a":"b"}},
     "data":{"n1":"{\"x\":1}","n2":""},"binaryData":{"blob":"AAEC"},"immutable":false})");
@@ -114,7 +114,7 @@ TEST_CASE("a config map is read with its metadata and its strings alone") {
         "data.a: expected a string, got a number");
 }
 
-TEST_CASE("a config map that is written and read again is the same") {
+TEST_CASE("a config map that is written and read again is unchanged") {
   const ConfigMap config_map{.ns = "gpu",
                              .name = "budget",
                              .uid = "u-c",

@@ -46,7 +46,7 @@ struct Metered {
   std::shared_ptr<HttpTransport> transport = MakeMeteredTransport(script, meter);
 };
 
-TEST_CASE("A request counts by verb, resource and status, and passes unchanged") {
+TEST_CASE("A request is counted by verb, resource, and status, and sent unchanged") {
   Metered metered;
   metered.script->Answer(429, "slow down");
   const HttpRequest request{.verb = HttpVerb::kPost, .path = "/api/v1/namespaces/shop/pods/web/eviction", .body = "{}"};
@@ -57,7 +57,7 @@ TEST_CASE("A request counts by verb, resource and status, and passes unchanged")
   CHECK(metered.meter->Snapshot().seconds.at("create").Count() == 1);
 }
 
-TEST_CASE("Labels have values from closed sets, whatever the server and the client send") {
+TEST_CASE("Label values come from fixed sets, whatever the server and the client send") {
   struct Row {
     absl::StatusOr<HttpResponse> answer;
     const char* path;
@@ -78,7 +78,7 @@ TEST_CASE("Labels have values from closed sets, whatever the server and the clie
   CHECK(metered.meter->Snapshot().requests == Counts{{row.kind, 1}});
 }
 
-TEST_CASE("Answers are timed, and watches are counted when they open and not timed") {
+TEST_CASE("Responses are timed, and watches are counted when they open, but not timed") {
   const auto clock = std::make_shared<FakeClock>();
   const auto slow = std::make_shared<SlowTransport>(clock);
   const auto transport = MakeMeteredTransport(slow, slow->meter, clock);
@@ -91,7 +91,7 @@ TEST_CASE("Answers are timed, and watches are counted when they open and not tim
   CHECK(slow->meter->Snapshot().seconds.at("list").sum == 0.3);
 }
 
-TEST_CASE("A watch that never opens counts with the status of its answer") {
+TEST_CASE("A watch that does not open is counted with the status of its response") {
   Metered metered;
   metered.script->Answer(410, "");
   Nobody sink;
@@ -99,7 +99,7 @@ TEST_CASE("A watch that never opens counts with the status of its answer") {
   CHECK(metered.meter->Snapshot().requests == Counts{{{"watch", "pods", "410"}, 1}});
 }
 
-TEST_CASE("A meter may be fed by many threads") {
+TEST_CASE("Several threads may use a meter") {
   RequestMeter meter;
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {

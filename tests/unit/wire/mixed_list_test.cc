@@ -20,7 +20,7 @@ std::string ErrorOf(std::string_view json) {
   return std::string(objects.status().message());
 }
 
-TEST_CASE("A mixed list is sorted by kind, each kind in the order of the document") {
+TEST_CASE("A mixed list is split by kind, and each kind is in the order of the document") {
   const std::string document = ListOf(fmt::format(
       R"({{"apiVersion":"v1","kind":"Pod","metadata":{{"namespace":"b","name":"p"}}}},
          {},
@@ -70,7 +70,7 @@ TEST_CASE("An empty list is an empty cluster") {
   }
 }
 
-TEST_CASE("Errors in a mixed list have their path") {
+TEST_CASE("Errors in a mixed list contain the path") {
   CHECK(ErrorOf(R"({"items":[]})") == R"(kind: expected "List", got nothing)");
   CHECK(ErrorOf(R"({"kind":"NodeList","items":[]})") == R"(kind: expected "List", got "NodeList")");
   CHECK(ErrorOf(R"([])") == "expected an object");
@@ -85,7 +85,7 @@ TEST_CASE("Errors in a mixed list have their path") {
   CHECK(ErrorOf(R"({"kind":"List","items":[)").starts_with("malformed JSON at byte 24: "));
 }
 
-TEST_CASE("One object that cannot be read is marked if requested") {
+TEST_CASE("An object that cannot be read is marked if requested") {
   const auto objects = ParseMixedList(
       ListOf(R"({"kind":"Node","metadata":{"name":"n"},"spec":7},{"kind":"Node","metadata":{"name":"m"}})"),
       OnUnreadable::kMark);
@@ -95,7 +95,7 @@ TEST_CASE("One object that cannot be read is marked if requested") {
   CHECK(objects->nodes[1].unreadable.empty());
 }
 
-TEST_CASE("Two objects of one name are an error, in two namespaces or of two kinds they are not") {
+TEST_CASE("Two objects of one kind, namespace, and name are an error") {
   CHECK(ErrorOf(ListOf(R"({"kind":"Node","metadata":{"name":"n"}},{"kind":"Node","metadata":{"name":"n"}})")) ==
         R"(items[1].metadata.name: another Node of this namespace has the name "n")");
   CHECK(ParseMixedList(ListOf(R"({"kind":"Pod","metadata":{"namespace":"a","name":"n"}},

@@ -58,7 +58,7 @@ TEST_CASE("a node maintenance is read with all fields that an upgrade needs") {
                             .last_transition_time = At(2, 15, 5)}}});
 }
 
-TEST_CASE("members that a node maintenance lacks have the default of the server's schema") {
+TEST_CASE("missing members of a node maintenance have the defaults of the server's schema") {
   CHECK(*ParseObject<NodeMaintenance>(R"({"kind":"NodeMaintenance"})") == NodeMaintenance{});
   const auto sparse = ParseObject<NodeMaintenance>(
       R"({"kind":"NodeMaintenance","metadata":null,"status":null,"new":1,
@@ -80,7 +80,7 @@ TEST_CASE("lists of node maintenances are read") {
   CHECK(page->continue_token == "c");
 }
 
-TEST_CASE("errors in a node maintenance have their path") {
+TEST_CASE("errors in a node maintenance contain the path") {
   using Row = std::pair<std::string, std::string>;
   const auto [members, error] = GENERATE(values<Row>({
       {R"("spec":[])", "spec: expected an object, got an array"},
@@ -107,14 +107,14 @@ TEST_CASE("errors in a node maintenance have their path") {
   CHECK(ErrorOf(members) == error);
 }
 
-TEST_CASE("every prefix of a node maintenance is an error, and none crashes the parser") {
+TEST_CASE("every proper prefix of a node maintenance is an error, and does not crash the parser") {
   const std::string_view whole = fixtures::kNodeMaintenance;
   for (std::size_t length = 0; length < whole.size(); ++length) {
     REQUIRE_FALSE(ParseObject<NodeMaintenance>(whole.substr(0, length)).ok());
   }
 }
 
-TEST_CASE("a request is created with all its zeros and falses (dep-F13)") {
+TEST_CASE("a request is created with all zero and false values (dep-F13)") {
   NodeMaintenance object = kSmall;
   object.uid = "not sent";
   object.conditions = {{.type = "not sent"}};
@@ -151,7 +151,7 @@ TEST_CASE("timeouts are whole seconds within the schema's bounds") {
         std::string::npos);
 }
 
-TEST_CASE("patches of a node maintenance have uid and version, and replace their list") {
+TEST_CASE("patches of a node maintenance contain the uid and version, and replace a whole list") {
   PatchNodeMaintenanceParams patch{.ns = "default", .name = "n", .uid = "u", .resource_version = "7"};
   patch.additional_requestors = std::vector<std::string>{"a", "b"};
   CHECK(FormatNodeMaintenancePatch(patch) ==
@@ -174,12 +174,12 @@ TEST_CASE("patches of a node maintenance have uid and version, and replace their
         R"("reason":"","message":""}]}})");
 }
 
-TEST_CASE("a deletion of a node maintenance has its UID") {
+TEST_CASE("a deletion of a node maintenance contains its UID") {
   CHECK(FormatDeleteOptions(DeleteNodeMaintenanceParams{.ns = "default", .name = "n", .uid = "u"}) ==
         R"({"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"u"}})");
 }
 
-TEST_CASE("a node maintenance that is written and read again is the same") {
+TEST_CASE("a node maintenance that is written and read again is unchanged") {
   const NodeMaintenance maintenance = *ParseObject<NodeMaintenance>(fixtures::kNodeMaintenance);
   CHECK(*ParseObject<NodeMaintenance>(FormatObject(maintenance)) == maintenance);
   CHECK(*ParseObject<NodeMaintenance>(FormatObject(kSmall)) == kSmall);

@@ -54,7 +54,7 @@ struct Seen final : WatchSink<ApiObject> {
   Lines lines;
 };
 
-TEST_CASE("an object of any kind has its names and its text") {
+TEST_CASE("an object of any kind is returned with its identity and its JSON text") {
   World world;
   world.transport->Answer(200, Policy("cluster-policy", "7"));
   const absl::StatusOr<ApiObject> object = world.objects.Get(world.context, kPolicies, {.name = "cluster-policy"});
@@ -65,7 +65,7 @@ TEST_CASE("an object of any kind has its names and its text") {
   CHECK(world.transport->lines == Lines{"GET /apis/nvidia.com/v1/clusterpolicies/cluster-policy"});
 }
 
-TEST_CASE("lists are read page by page, in one namespace or in all, by labels") {
+TEST_CASE("lists are read page by page, in one namespace or in all, and can select labels") {
   World world;
   world.transport->Answer(200, Page(Policy("a", "1"), "more"));
   world.transport->Answer(200, Page(Policy("b", "2")));
@@ -82,7 +82,7 @@ TEST_CASE("lists are read page by page, in one namespace or in all, by labels") 
               "GET /apis/image.openshift.io/v1/namespaces/openshift/imagestreams?limit=500"});
 }
 
-TEST_CASE("api-A12, api-A16: a watch lists, then reports changes, and reports when it must start again") {
+TEST_CASE("api-A12, api-A16: a watch reports the list, then changes, and finally that it must start again") {
   World world;
   world.transport->Answer(200, Page(Policy("a", "1")));
   world.transport->AnswerLines(
@@ -96,7 +96,7 @@ TEST_CASE("api-A12, api-A16: a watch lists, then reports changes, and reports wh
   CHECK(seen.lines == Lines{"list a", "at 70", "change a " + Policy("a", "71"), "delete a", "bookmark 73"});
 }
 
-TEST_CASE("S14: one object is watched by its name, in its namespace") {
+TEST_CASE("S14: a single object is watched by its namespace and name") {
   World world;
   world.transport->Answer(200, Page(Policy("a", "1")));
   world.transport->AnswerLines({R"({"type":"DELETED","object":)" + Policy("a", "72") + "}"});
@@ -138,7 +138,7 @@ TEST_CASE("numbers are not changed") {
   CHECK(world.objects.Get(world.context, kPolicies, {.name = "x"})->json == json);
 }
 
-TEST_CASE("a watch with the selector of nothing is empty, without a request") {
+TEST_CASE("a watch with a selector that matches nothing is empty, without a request") {
   World world;
   Seen seen;
   CHECK(world.objects.Watch(world.context, kPolicies, {.label_selector = LabelSelector::Nothing()}, seen).ok());
@@ -154,13 +154,13 @@ TEST_CASE("a log is returned as text") {
   CHECK(world.transport->lines == Lines{"GET /api/v1/namespaces/drivers/pods/p/log?tailLines=100"});
 }
 
-TEST_CASE("the page of an error is not returned as the text") {
+TEST_CASE("the body of an error is not returned as the text") {
   World world;
   world.transport->Answer(404, StatusBody(404, "NotFound", "pods \"p\" not found"));
   CHECK(absl::IsNotFound(world.objects.GetText(world.context, kPods, {"drivers", "p"}, "log").status()));
 }
 
-TEST_CASE("errors name the attempt, its object, and the server's message") {
+TEST_CASE("errors contain the attempted action, its object, and the server's message") {
   World world;
   world.transport->Answer(403, StatusBody(403, "Forbidden", "clusterpolicies.nvidia.com is forbidden: no"));
   CHECK(world.objects.Get(world.context, kPolicies, {.name = "p"}).status() ==
@@ -172,17 +172,17 @@ TEST_CASE("errors name the attempt, its object, and the server's message") {
   CHECK(absl::IsAborted(world.objects.MergePatch(world.context, kStreams, {"a", "b"}, "{}").status()));
   world.transport->Answer(200, "<html>");
   CHECK(absl::IsUnavailable(world.objects.Get(world.context, kPolicies, {.name = "p"}).status()));
-  // A document that is not a list must not pass as an empty one.
+  // A document that is not a list must not count as an empty list.
   for (const std::string& body : {std::string("{}"), Policy("p", "1"), std::string(R"({"error":"no"})")}) {
     world.transport->Answer(200, body);
     CHECK(absl::IsUnavailable(world.objects.List(world.context, kPolicies).status()));
   }
-  // An error with the wrong HTTP status must not pass as an object.
+  // An error with the HTTP status 200 must not count as an object.
   world.transport->Answer(200, StatusBody(404, "NotFound", "gone"));
   CHECK(absl::IsUnavailable(world.objects.Get(world.context, kPolicies, {.name = "p"}).status()));
 }
 
-TEST_CASE("S11: a name that cannot be part of a path is refused before anything is sent") {
+TEST_CASE("S11: a name that cannot be part of a path is refused before a request is sent") {
   World world;
   const auto refused = [&](const ObjectKind& kind, const ObjectName& name, const std::string& subresource = "") {
     const absl::Status status = world.objects.MergePatch(world.context, kind, name, "{}", subresource).status();

@@ -35,7 +35,7 @@ const DeleteDeviceTaintRuleParams kDelete{.name = "gpu-7", .uid = "u-r"};
 
 std::string Text(const absl::Status& status) { return std::string(status.message()); }
 
-TEST_CASE("objects of DRA are listed from resource.k8s.io/v1") {
+TEST_CASE("DRA objects are listed from resource.k8s.io/v1") {
   World world;
   world.transport->Answer(200, FormatList(ListPage<DeviceTaintRule>{.items = {kRule}}));
   CHECK(world.cluster->ListDeviceTaintRules(world.context, {}).value() == std::vector{kRule});
@@ -57,7 +57,7 @@ TEST_CASE("objects of DRA are listed from resource.k8s.io/v1") {
 
 std::string EventOf(const std::string& json) { return R"({"type":"ADDED","object":)" + json + "}"; }
 
-TEST_CASE("objects of DRA are watched from resource.k8s.io/v1") {
+TEST_CASE("DRA objects are watched in resource.k8s.io/v1") {
   World world;
   WatchRecorder<DeviceTaintRule> rules;
   world.transport->Answer(200, FormatList(ListPage<DeviceTaintRule>{.resource_version = "7"}));
@@ -79,7 +79,7 @@ TEST_CASE("objects of DRA are watched from resource.k8s.io/v1") {
                                         "stream GET " + kGroup + "/resourceslices?watch=1&resourceVersion=9" + rest});
 }
 
-TEST_CASE("a cluster that does not serve the kind answers NotFound to lists and writes") {
+TEST_CASE("if a cluster does not serve the kind, lists and writes return NotFound") {
   World world;
   for (int i = 0; i < 5; ++i) world.transport->Answer(404, "404 page not found\n");
   CHECK(Text(world.cluster->ListDeviceTaintRules(world.context, {}).status()) ==
@@ -92,7 +92,7 @@ TEST_CASE("a cluster that does not serve the kind answers NotFound to lists and 
   CHECK(absl::IsNotFound(world.cluster->PatchDeviceTaintRule(world.context, kTaint).status()));
 }
 
-TEST_CASE("a rule is created, patched and deleted by requests with preconditions") {
+TEST_CASE("a rule is created, patched, and deleted by requests with preconditions") {
   World world;
   world.transport->Answer(201, fixtures::kDeviceTaintRule);
   CHECK(world.cluster->CreateDeviceTaintRule(world.context, {.object = kRule}).value().resource_version == "5531");
@@ -109,7 +109,7 @@ TEST_CASE("a rule is created, patched and deleted by requests with preconditions
   CHECK(world.transport->requests[2].body == FormatDeleteOptions(kDelete));
 }
 
-TEST_CASE("refusals of writes of rules have the codes of the seam") {
+TEST_CASE("refused writes of rules return the codes that ClusterFacade documents") {
   World world;
   world.transport->Answer(409, StatusBody(409, "AlreadyExists", "exists"));
   CHECK(absl::IsAlreadyExists(world.cluster->CreateDeviceTaintRule(world.context, {.object = kRule}).status()));
@@ -133,7 +133,7 @@ TEST_CASE("a rule that no longer exists, or was replaced, counts as deleted") {
   CHECK(world.cluster->DeleteDeviceTaintRule(world.context, kDelete).ok());
 }
 
-TEST_CASE("F1: a rule that would taint the devices of others is not sent, nor is a write without preconditions") {
+TEST_CASE("F1: neither a rule that would taint other devices nor a write without preconditions is sent") {
   World world;
   DeviceTaintRule every_driver = kRule, every_pool = kRule, bad_name = kRule;
   every_driver.driver = "";

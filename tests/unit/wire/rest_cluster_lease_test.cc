@@ -52,7 +52,7 @@ absl::Status World::Update(bool lease) {
 
 std::string Text(const absl::Status& status) { return std::string(status.message()); }
 
-TEST_CASE("a lease and a config map are read from their place") {
+TEST_CASE("a lease and a config map are read from their paths") {
   World world;
   for (const Operation operation : {Operation::kWatchNodes, Operation::kGetLease, Operation::kPatchConfigMap}) {
     CHECK(world.cluster->Supports(operation));
@@ -95,13 +95,13 @@ TEST_CASE("a lease is replaced, and a config map patched, at its version") {
   CHECK(world.transport->lines == Lines{"PUT " + kLeases + "/leader?fieldManager=driverupgrade",
                                         "PATCH " + kConfigMaps + "/budget?fieldManager=driverupgrade"});
   CHECK(world.transport->requests[0].body == FormatObject(kLease));
-  // Labels, annotations, binaryData and other keys are not named, and therefore stay.
+  // The patch does not name labels, annotations, binaryData, and other keys, so they stay unchanged.
   CHECK(world.transport->requests[1].content_type == "application/merge-patch+json");
   CHECK(world.transport->requests[1].body ==
         R"({"metadata":{"uid":"u-c","resourceVersion":"8"},"data":{"key":"va\"lue","old":null}})");
 }
 
-TEST_CASE("a name in use is AlreadyExists") {
+TEST_CASE("creating an object with an existing name returns AlreadyExists") {
   World world;
   const bool lease = GENERATE(true, false);
   world.transport->Answer(409, GENERATE(as<std::string>(), "", StatusBody(409, "AlreadyExists", "exists")));
@@ -111,7 +111,7 @@ TEST_CASE("a name in use is AlreadyExists") {
   CHECK(Text(status).starts_with(lease ? "create lease gpu/leader: 409 " : "create config map gpu/budget: 409 "));
 }
 
-TEST_CASE("api-A25: an object that has changed, was replaced or no longer exists is Aborted") {
+TEST_CASE("api-A25: updating an object that has changed, was replaced, or was deleted returns Aborted") {
   World world;
   const bool lease = GENERATE(true, false);
   world.transport->Answer(409, GENERATE(as<std::string>(), "", StatusBody(409, "Conflict", "has been modified"),
@@ -124,7 +124,7 @@ TEST_CASE("api-A25: an object that has changed, was replaced or no longer exists
   CHECK(Text(status).starts_with(lease ? "update lease gpu/leader: 409 " : "patch config map gpu/budget: 409 "));
 }
 
-TEST_CASE("an update that the schema refuses is InvalidArgument, and an update of a missing object NotFound") {
+TEST_CASE("an update that violates the schema returns InvalidArgument, and an update of a missing object NotFound") {
   World world;
   const bool lease = GENERATE(true, false);
   world.transport->Answer(422, StatusBody(422, "Invalid", "must be greater than 0"));
@@ -133,7 +133,7 @@ TEST_CASE("an update that the schema refuses is InvalidArgument, and an update o
   CHECK(absl::IsNotFound(world.Update(lease)));
 }
 
-TEST_CASE("the answer to a write of a lease or config map must be such an object") {
+TEST_CASE("the response to a write of a lease or config map must be an object of this kind") {
   World world;
   const bool lease = GENERATE(true, false);
   for (int i = 0; i < 2; ++i) world.transport->Answer(200, R"({"kind":"Status","status":"Success"})");
@@ -141,7 +141,7 @@ TEST_CASE("the answer to a write of a lease or config map must be such an object
   CHECK(absl::IsUnavailable(world.Update(lease)));
 }
 
-TEST_CASE("members that a write of a lease or config map needs are checked before it is sent") {
+TEST_CASE("the required members of a lease or config map are checked before a write is sent") {
   World world;
   Lease no_uid = kLease, no_version = kLease, bad_name = kLease, no_namespace = kLease;
   no_uid.uid = "";

@@ -32,7 +32,7 @@ const DeleteNodeMaintenanceParams kDelete{.ns = "default", .name = "nvidia-opera
 
 std::string Text(const absl::Status& status) { return std::string(status.message()); }
 
-TEST_CASE("node maintenances are supported, and read from the right place") {
+TEST_CASE("node maintenances are supported, and read from the right path") {
   World world;
   for (const Operation operation :
        {Operation::kGetNodeMaintenance, Operation::kListNodeMaintenances, Operation::kCreateNodeMaintenance,
@@ -54,7 +54,7 @@ TEST_CASE("node maintenances are supported, and read from the right place") {
                                         "GET /apis/maintenance.nvidia.com/v1alpha1/nodemaintenances?limit=500"});
 }
 
-TEST_CASE("a cluster without the kind answers NotFound") {
+TEST_CASE("if a cluster does not serve the kind, requests return NotFound") {
   World world;
   world.transport->Answer(404, "404 page not found\n");
   CHECK(Text(world.cluster->ListNodeMaintenances(world.context, {}).status()) ==
@@ -65,7 +65,7 @@ TEST_CASE("a cluster without the kind answers NotFound") {
   CHECK(WasNotApplied(created));
 }
 
-TEST_CASE("a request is posted to its namespace, and its answer is the object") {
+TEST_CASE("a request is posted to its namespace, and the response is the object") {
   World world;
   world.transport->Answer(201, fixtures::kNodeMaintenance);
   const auto created = world.cluster->CreateNodeMaintenance(world.context, {.object = kRequest});
@@ -76,7 +76,7 @@ TEST_CASE("a request is posted to its namespace, and its answer is the object") 
   CHECK(world.transport->requests[0].body == FormatNodeMaintenance({.object = kRequest}));
 }
 
-TEST_CASE("a request whose name is in use is AlreadyExists") {
+TEST_CASE("creating a request with an existing name returns AlreadyExists") {
   World world;
   const std::string body = GENERATE(as<std::string>(), "", StatusBody(409, "AlreadyExists", "exists"));
   world.transport->Answer(409, body);
@@ -85,7 +85,7 @@ TEST_CASE("a request whose name is in use is AlreadyExists") {
   CHECK(Text(status).starts_with("create node maintenance default/nvidia-operator-gpu-7: 409 "));
 }
 
-TEST_CASE("additional requestors are patched on the object, conditions on its status") {
+TEST_CASE("additional requestors are patched in the object, and conditions in its status") {
   World world;
   world.transport->Answer(200, fixtures::kNodeMaintenance);
   REQUIRE(world.cluster->PatchNodeMaintenance(world.context, kJoin).ok());
@@ -106,7 +106,7 @@ TEST_CASE("additional requestors are patched on the object, conditions on its st
   CHECK(world.transport->requests[1].body == FormatNodeMaintenancePatch(fail));
 }
 
-TEST_CASE("a patch of a node maintenance that has changed or was replaced is Aborted") {
+TEST_CASE("a patch of a node maintenance that has changed or was replaced returns Aborted") {
   World world;
   const auto [code, body] = GENERATE(values<std::pair<int, std::string>>({
       {409, StatusBody(409, "Conflict", "the object has been modified")},
@@ -118,7 +118,7 @@ TEST_CASE("a patch of a node maintenance that has changed or was replaced is Abo
   CHECK(absl::IsAborted(world.cluster->PatchNodeMaintenance(world.context, kJoin).status()));
 }
 
-TEST_CASE("a patch that the schema refuses is InvalidArgument, and a patch of a missing object NotFound") {
+TEST_CASE("a patch that violates the schema returns InvalidArgument, and a patch of a missing object NotFound") {
   World world;
   world.transport->Answer(
       422, StatusBody(422, "Invalid", "duplicate", R"("causes":[{"field":"spec.additionalRequestors[1]"}])"));
@@ -127,7 +127,7 @@ TEST_CASE("a patch that the schema refuses is InvalidArgument, and a patch of a 
   CHECK(absl::IsNotFound(world.cluster->PatchNodeMaintenance(world.context, kJoin).status()));
 }
 
-TEST_CASE("a node maintenance is deleted by name and UID, and a missing one is accepted") {
+TEST_CASE("a node maintenance is deleted by name and UID, and a missing one counts as deleted") {
   World world;
   const auto [code, body] = GENERATE(values<std::pair<int, std::string>>({
       {200, fixtures::kNodeMaintenance},
@@ -141,7 +141,7 @@ TEST_CASE("a node maintenance is deleted by name and UID, and a missing one is a
   CHECK(world.transport->requests[0].body == FormatDeleteOptions(kDelete));
 }
 
-TEST_CASE("a deletion of a node maintenance that failed returns the reason") {
+TEST_CASE("a failed deletion of a node maintenance returns the reason") {
   World world;
   world.transport->Answer(409, StatusBody(409, "Conflict", "modified"));
   CHECK(absl::IsAborted(world.cluster->DeleteNodeMaintenance(world.context, kDelete)));
@@ -150,7 +150,7 @@ TEST_CASE("a deletion of a node maintenance that failed returns the reason") {
         "delete node maintenance default/nvidia-operator-gpu-7: 403 Forbidden: no");
 }
 
-TEST_CASE("the answer to a write of a node maintenance must be such an object") {
+TEST_CASE("the response to a write of a node maintenance must be a node maintenance") {
   World world;
   const std::string body = GENERATE(as<std::string>(), "", R"({"kind":"Node"})");
   for (int i = 0; i < 2; ++i) world.transport->Answer(200, body);
@@ -158,7 +158,7 @@ TEST_CASE("the answer to a write of a node maintenance must be such an object") 
   CHECK(absl::IsUnavailable(world.cluster->PatchNodeMaintenance(world.context, kJoin).status()));
 }
 
-TEST_CASE("members that a write of a node maintenance needs are checked before it is sent") {
+TEST_CASE("the required members of a node maintenance are checked before a write is sent") {
   World world;
   PatchNodeMaintenanceParams both = kJoin, no_uid = kJoin, no_version = kJoin, bad_name = kJoin;
   both.conditions = std::vector<Condition>();

@@ -35,7 +35,7 @@ std::string PageOf(std::vector<T> items, std::string token = "") {
 
 std::string Text(const absl::Status& status) { return std::string(status.message()); }
 
-TEST_CASE("every operation is supported, none is sent twice and each has the caller's deadline") {
+TEST_CASE("every operation is supported, sent once, and has the caller's deadline") {
   World world;
   CHECK(world.cluster->Supports(Operation::kGetNode));
   CHECK(world.cluster->Supports(Operation::kRecordEvent));
@@ -46,7 +46,7 @@ TEST_CASE("every operation is supported, none is sent twice and each has the cal
 }
 
 // api-A10.
-TEST_CASE("reads are sent to the right place") {
+TEST_CASE("reads use the right paths and queries") {
   World world;
   world.transport->Answer(200, fixtures::kNode);
   CHECK(world.cluster->GetNode(world.context, {.name = "gpu-7"})->uid == "0a6b9c1e-6f0a-4f0c-9d4c-3b1c1f1f7e07");
@@ -87,7 +87,7 @@ TEST_CASE("reads are sent to the right place") {
   for (const HttpRequest& request : world.transport->requests) CHECK(request.body.empty());
 }
 
-TEST_CASE("field values are escaped, and a selector of nothing returns an empty list without a request") {
+TEST_CASE("field values are escaped, and a selector that matches nothing returns an empty list without a request") {
   World world;
   world.transport->Answer(200, PageOf<Pod>({}));
   CHECK(world.cluster->ListPods(world.context, {.node_name = "a,b=c\\d"}).ok());
@@ -119,7 +119,7 @@ TEST_CASE("a page size of zero requests everything at once") {
   CHECK(world.transport->lines == Lines{"GET /api/v1/nodes"});
 }
 
-TEST_CASE("a list whose snapshot has expired starts again, once") {
+TEST_CASE("a list whose snapshot has expired starts once more") {
   World world;
   const std::string expired = StatusBody(410, "Expired", "The provided continue parameter is too old.");
   world.transport->Answer(200, PageOf<Node>({{.name = "old"}}, "t1"));
@@ -129,7 +129,7 @@ TEST_CASE("a list whose snapshot has expired starts again, once") {
     world.transport->Answer(200, PageOf<Node>({{.name = "newer"}}));
     CHECK(*world.cluster->ListNodes(world.context, {}) == std::vector<Node>{{.name = "new"}, {.name = "newer"}});
   }
-  SECTION("and may fail again") {
+  SECTION("and fails if the snapshot expires again") {
     world.transport->Answer(410, expired);
     const absl::Status status = world.cluster->ListNodes(world.context, {}).status();
     CHECK(absl::IsUnavailable(status));
@@ -139,7 +139,7 @@ TEST_CASE("a list whose snapshot has expired starts again, once") {
                                         "GET /api/v1/nodes?limit=500", "GET /api/v1/nodes?limit=500&continue=t2"});
 }
 
-TEST_CASE("a 410 to the first page is the answer") {
+TEST_CASE("a 410 for the first page is an error, without a retry") {
   World world;
   world.transport->Answer(410, "");
   CHECK(absl::IsUnavailable(world.cluster->ListNodes(world.context, {}).status()));
@@ -155,7 +155,7 @@ TEST_CASE("a list that does not end is an error") {
   CHECK(world.transport->lines.size() == 2);
 }
 
-TEST_CASE("the failure of a later page is the list's") {
+TEST_CASE("a list fails if a later page fails") {
   World world;
   world.transport->Answer(200, PageOf<Pod>({{.ref = kWeb}}, "t1"));
   world.transport->Answer(absl::DeadlineExceededError("no answer"));
@@ -167,7 +167,7 @@ TEST_CASE("the failure of a later page is the list's") {
   CHECK(Text(status) == "list pods in namespace shop with labels a=b on node n1: no answer");
 }
 
-TEST_CASE("a patch is one merge patch, and its answer the node") {
+TEST_CASE("a patch is a single merge patch, and returns the node") {
   World world;
   world.transport->Answer(200, fixtures::kNode);
   const absl::StatusOr<Node> node = world.cluster->PatchNode(world.context, kPatch);
@@ -178,7 +178,7 @@ TEST_CASE("a patch is one merge patch, and its answer the node") {
   CHECK(world.transport->requests[0].body == FormatNodePatch(kPatch));
 }
 
-TEST_CASE("a patch of a node that has changed or was replaced is Aborted") {
+TEST_CASE("a patch of a node that has changed or was replaced returns Aborted") {
   World world;
   const auto [code, body] = GENERATE(values<std::pair<int, std::string>>({
       {409, StatusBody(409, "Conflict", "the object has been modified")},
@@ -192,7 +192,7 @@ TEST_CASE("a patch of a node that has changed or was replaced is Aborted") {
   CHECK_FALSE(WasNotApplied(status));
 }
 
-TEST_CASE("a write whose answer is not understood may have been applied") {
+TEST_CASE("a write with an unreadable response may have been applied") {
   World world;
   const std::string body = GENERATE(as<std::string>(), "", "<html>", R"({"kind":"Status","status":"Failure"})");
   world.transport->Answer(200, body);
@@ -203,7 +203,7 @@ TEST_CASE("a write whose answer is not understood may have been applied") {
 }
 
 // api-A2.
-TEST_CASE("an HTTP failure has the seam's code and names the attempt") {
+TEST_CASE("an HTTP failure has the code that ClusterFacade documents, and names the attempt") {
   struct Row {
     int http;
     std::string body;
@@ -243,14 +243,14 @@ TEST_CASE("an HTTP failure has the seam's code and names the attempt") {
   CHECK(Text(status) == "get node gpu-7: " + row.text);
 }
 
-TEST_CASE("the text of an error is bounded") {
+TEST_CASE("the text of an error has a maximum length") {
   World world;
   world.transport->Answer(500, StatusBody(500, std::string(5000, 'r'), std::string(100'000, 'm')));
   const absl::Status status = world.cluster->GetNode(world.context, {.name = "gpu-7"}).status();
   CHECK(Text(status).size() < 1500);
 }
 
-TEST_CASE("the time to wait is kept, in seconds only") {
+TEST_CASE("the Retry-After time is kept, but only in seconds") {
   struct Row {
     std::string header;
     std::string details;
@@ -278,7 +278,7 @@ TEST_CASE("the time to wait is kept, in seconds only") {
   CHECK(RetryAfter(status) == row.expected);
 }
 
-TEST_CASE("the transport's error keeps its code and its mark") {
+TEST_CASE("an error of the transport keeps its code and its not-sent mark") {
   World world;
   world.transport->Answer(MarkRequestNotSent(absl::UnavailableError("connect to 10.0.0.1:6443: refused")));
   const absl::Status status = world.cluster->DeletePod(world.context, {.pod = kWeb});
@@ -287,7 +287,7 @@ TEST_CASE("the transport's error keeps its code and its mark") {
   CHECK(Text(status) == "delete pod shop/web-1: connect to 10.0.0.1:6443: refused");
 }
 
-TEST_CASE("an eviction is a policy/v1 Eviction of exactly that pod") {
+TEST_CASE("an eviction is a policy/v1 Eviction with the UID of the pod") {
   World world;
   world.transport->Answer(201, R"({"kind":"Status","status":"Success","code":201})");
   CHECK(*world.cluster->EvictPod(world.context, {.pod = kWeb}) == EvictionAnswer{});
@@ -303,13 +303,13 @@ std::string RefusalBody(int code, const std::string& cause, const std::string& m
                     R"("causes":[{"reason":"DisruptionBudget","message":")" + cause + "\"}]" + more);
 }
 
-// The meaning of a response: the reason for a refusal, and whether the pod no longer exists.
+// Expected meaning of a response: the reason for a refusal, and whether the pod no longer exists.
 constexpr std::pair kAccepted(Refusal::kNone, false);
 constexpr std::pair kGone(Refusal::kNone, true);
 constexpr std::pair<Refusal, bool> RefusedBy(Refusal refusal) { return {refusal, false}; }
 
 // drain-D28.
-TEST_CASE("the answer to an eviction is one of the answers in E26") {
+TEST_CASE("the response to an eviction is one of the responses in E26") {
   struct Row {
     std::string name;
     int http;
@@ -363,7 +363,7 @@ TEST_CASE("the answer to an eviction is one of the answers in E26") {
   CHECK(answer->message.empty() == (row.meaning == kAccepted));
 }
 
-TEST_CASE("a refusal names its budget in the message, and the Retry-After header is used too") {
+TEST_CASE("the message of a refusal names the budget, and the Retry-After header is also read") {
   World world;
   world.transport->Answer(HttpResponse{
       .status = 429, .headers = {{"Retry-After", "7"}}, .body = RefusalBody(429, "The disruption budget web needs 4")});
@@ -373,7 +373,7 @@ TEST_CASE("a refusal names its budget in the message, and the Retry-After header
   CHECK(answer->retry_after == absl::Seconds(7));
 }
 
-TEST_CASE("an eviction that failed otherwise is a Status") {
+TEST_CASE("an eviction that fails for other reasons returns an error status") {
   struct Row {
     int http;
     std::string body;
@@ -396,7 +396,7 @@ TEST_CASE("an eviction that failed otherwise is a Status") {
   CHECK(Text(status).starts_with("evict pod shop/web-1: " + std::to_string(row.http) + " "));
 }
 
-TEST_CASE("a pod is deleted by name and UID, and a missing one is accepted") {
+TEST_CASE("a pod is deleted by name and UID, and a missing pod counts as deleted") {
   World world;
   const auto [code, body] = GENERATE(values<std::pair<int, std::string>>({
       {200, fixtures::kPod},
@@ -411,7 +411,7 @@ TEST_CASE("a pod is deleted by name and UID, and a missing one is accepted") {
   CHECK(world.transport->requests[0].body == FormatDeleteOptions({.pod = kWeb}));
 }
 
-TEST_CASE("a deletion that failed returns the reason") {
+TEST_CASE("a failed deletion returns the reason") {
   World world;
   world.transport->Answer(409, StatusBody(409, "Conflict", "modified"));
   CHECK(absl::IsAborted(world.cluster->DeletePod(world.context, {.pod = kWeb})));
@@ -490,7 +490,7 @@ TEST_CASE("a name cannot change the path") {
   CHECK(world.transport->lines.empty());
 }
 
-TEST_CASE("characters that a path cannot hold are encoded") {
+TEST_CASE("characters that a path cannot contain are encoded") {
   World world;
   world.transport->Answer(404, "");
   CHECK(absl::IsNotFound(world.cluster->GetNode(world.context, {.name = "a?b#c&ü"}).status()));

@@ -33,7 +33,7 @@ class Notebook final : public WatchSink<T> {
   bool OnBookmark(std::string_view version) override { return Note("bookmark", version); }
 
   Lines notes;
-  // The last call that the sink wants.
+  // Call after which the sink ends the watch.
   std::string enough;
 
  private:
@@ -84,7 +84,7 @@ TEST_CASE("a watch starts with the list and continues from the version of the li
   CHECK(world.transport->requests[1].body.empty());
 }
 
-TEST_CASE("api-A8: all pages are one list, at the version of the first") {
+TEST_CASE("api-A8: all pages form one list, at the version of the first page") {
   World world;
   world.transport->Answer(200, PageOf({"a"}, "7", "t1"));
   world.transport->Answer(200, PageOf({}, "7", "t2"));
@@ -96,7 +96,7 @@ TEST_CASE("api-A8: all pages are one list, at the version of the first") {
                                         "GET /api/v1/nodes?limit=500&continue=t2", std::string(kWatch) + "7" + kRest});
 }
 
-TEST_CASE("api-A9: a list that expires before the watch starts again, once, and is delivered once") {
+TEST_CASE("api-A9: a list that expires before the watch starts is retried once, and delivered once") {
   World world;
   world.transport->Answer(200, PageOf({"old"}, "7", "t1"));
   world.transport->Answer(410, StatusBody(410, "Expired", "too old"));
@@ -107,7 +107,7 @@ TEST_CASE("api-A9: a list that expires before the watch starts again, once, and 
     CHECK(world.nodes.notes == Lines{"list new @9"});
     CHECK(world.transport->lines.back() == std::string(kWatch) + "9" + kRest);
   }
-  SECTION("and may fail again, which is not a reason to start again") {
+  SECTION("and may fail again, without another retry") {
     world.transport->Answer(410, "");
     const absl::Status status = world.Watch();
     CHECK(absl::IsUnavailable(status));
@@ -116,7 +116,7 @@ TEST_CASE("api-A9: a list that expires before the watch starts again, once, and 
   }
 }
 
-TEST_CASE("without a list only the version is read") {
+TEST_CASE("if no list is requested, only the version is read") {
   World world;
   world.transport->Answer(200, PageOf({"a"}, "7", "more"));
   world.transport->AnswerLines({Event("MODIFIED", "a", "8")});
@@ -136,7 +136,7 @@ TEST_CASE("api-A14: a watch that continues requests only later changes") {
   CHECK(world.transport->lines == Lines{std::string(kWatch) + "12" + kRest});
 }
 
-TEST_CASE("each kind is watched in its place, in one namespace or in all") {
+TEST_CASE("each kind is watched at its path, in one namespace or in all") {
   World world;
   Notebook<Pod> pods;
   Notebook<DaemonSet> daemon_sets;
@@ -168,7 +168,7 @@ TEST_CASE("each kind is watched in its place, in one namespace or in all") {
         "stream GET /apis/apps/v1/daemonsets?watch=1&resourceVersion=7&allowWatchBookmarks=true&timeoutSeconds=300");
 }
 
-TEST_CASE("api-A15: the time given to the server is in seconds that it accepts") {
+TEST_CASE("api-A15: the timeout for the server is in whole seconds within its limits") {
   using Row = std::pair<absl::Duration, std::string>;
   const auto [timeout, seconds] = GENERATE(values<Row>({
       {absl::Seconds(60), "60"},
@@ -183,7 +183,7 @@ TEST_CASE("api-A15: the time given to the server is in seconds that it accepts")
   CHECK(world.transport->requests[0].query.back() == std::pair<std::string, std::string>{"timeoutSeconds", seconds});
 }
 
-TEST_CASE("a sink that has enough ends the watch successfully, and is not called again") {
+TEST_CASE("a sink can end the watch successfully, and is not called again") {
   World world;
   world.nodes.enough = GENERATE(as<std::string>(), "list a @7", "change b @8", "delete b @9", "bookmark @10");
   world.transport->Answer(200, PageOf({"a"}, "7"));
@@ -197,7 +197,7 @@ TEST_CASE("a sink that has enough ends the watch successfully, and is not called
 TEST_CASE("api-A16: a version that is too old is OutOfRange in either form") {
   World world;
   const std::string text = "too old resource version: 7 (99)";
-  SECTION("410 at once") {
+  SECTION("410 as the response") {
     world.transport->Answer(410, StatusBody(410, "Expired", text));
     const absl::Status status = world.Watch({.resource_version = "7"});
     CHECK(absl::IsOutOfRange(status));
@@ -214,7 +214,7 @@ TEST_CASE("api-A16: a version that is too old is OutOfRange in either form") {
     CHECK(Text(status) == "watch nodes: 410 Expired: " + text);
     CHECK(world.nodes.notes == Lines{"change a @8"});
   }
-  SECTION("an error event with the reason alone") {
+  SECTION("an error event with only the reason") {
     const std::string reason = GENERATE(as<std::string>(), "Gone", "Expired");
     world.transport->AnswerLines({ErrorEvent(R"({"kind":"Status","reason":")" + reason + R"("})")});
     const absl::Status status = world.Watch({.resource_version = "7"});
@@ -223,7 +223,7 @@ TEST_CASE("api-A16: a version that is too old is OutOfRange in either form") {
   }
 }
 
-TEST_CASE("another error event has the code of its Status") {
+TEST_CASE("other error events return the code of their Status") {
   struct Row {
     std::string object;
     absl::StatusCode code;
@@ -250,7 +250,7 @@ TEST_CASE("another error event has the code of its Status") {
   CHECK(world.nodes.notes.empty());
 }
 
-TEST_CASE("the time to wait is kept in both forms") {
+TEST_CASE("the Retry-After time is kept from responses and from events") {
   World world;
   const std::string body = StatusBody(429, "TooManyRequests", "busy", R"("retryAfterSeconds":3)");
   if (GENERATE(true, false)) {
@@ -261,7 +261,7 @@ TEST_CASE("the time to wait is kept in both forms") {
   CHECK(RetryAfter(world.Watch({.resource_version = "7"})) == absl::Seconds(3));
 }
 
-TEST_CASE("a watch that is refused has the seam's code") {
+TEST_CASE("a refused watch returns the code that ClusterFacade documents") {
   using Row = std::pair<int, absl::StatusCode>;
   const auto [http, code] = GENERATE(values<Row>({{400, absl::StatusCode::kInvalidArgument},
                                                   {403, absl::StatusCode::kPermissionDenied},
@@ -276,7 +276,7 @@ TEST_CASE("a watch that is refused has the seam's code") {
   CHECK(Text(status).starts_with("watch nodes: " + std::to_string(http)));
 }
 
-TEST_CASE("the failure of the list is the watch's, and no object is delivered") {
+TEST_CASE("a watch fails if its list fails, and delivers no objects") {
   World world;
   const bool list = GENERATE(true, false);
   SECTION("refused") {
@@ -291,7 +291,7 @@ TEST_CASE("the failure of the list is the watch's, and no object is delivered") 
     CHECK(absl::IsUnavailable(status));
     CHECK(Text(status) == "watch nodes: list: cannot parse the response: the list has no resource version");
   }
-  SECTION("not understood") {
+  SECTION("not a list") {
     world.transport->Answer(200, "<html>");
     CHECK(absl::IsUnavailable(world.Watch({.list = list})));
   }
@@ -299,7 +299,7 @@ TEST_CASE("the failure of the list is the watch's, and no object is delivered") 
   CHECK(world.transport->lines.size() == 1);
 }
 
-TEST_CASE("a line that is not understood ends the watch, and all earlier lines are valid") {
+TEST_CASE("a line that cannot be parsed ends the watch, and all earlier lines are delivered") {
   World world;
   const std::string garbage = GENERATE(as<std::string>(), "garbage", "{}", Event("ADDED", "p", "9", "Pod"),
                                        Event("BOOKMARK", "", ""), R"({"type":"ADDED","object":null})");
@@ -322,7 +322,7 @@ TEST_CASE("a watch with OnUnreadable::kMark continues past an object that cannot
     CHECK(world.Watch({.resource_version = "7", .on_unreadable = OnUnreadable::kMark}).ok());
     CHECK(world.nodes.notes == Lines{"change a @8", "change a @9", "delete a @10", "change b @11"});
   }
-  SECTION("by default it ends there") {
+  SECTION("by default the watch ends") {
     world.transport->AnswerLines(events);
     CHECK(Text(world.Watch({.resource_version = "7"})) ==
           "watch nodes: cannot parse the response: object.spec: expected an object, got a number");
@@ -355,7 +355,7 @@ TEST_CASE("api-A12: an event of an unknown type is skipped") {
   CHECK(world.nodes.notes == Lines{"change b @9"});
 }
 
-TEST_CASE("the transport's error keeps its code, and all earlier lines are valid") {
+TEST_CASE("an error of the transport keeps its code, and all earlier lines are delivered") {
   const auto code = GENERATE(absl::StatusCode::kUnavailable, absl::StatusCode::kCancelled,
                              absl::StatusCode::kDeadlineExceeded, absl::StatusCode::kOutOfRange);
   World world;
@@ -366,7 +366,7 @@ TEST_CASE("the transport's error keeps its code, and all earlier lines are valid
   CHECK(world.nodes.notes == Lines{"change a @8"});
 }
 
-TEST_CASE("a selector of nothing has an empty list and sends no request") {
+TEST_CASE("a selector that matches nothing yields an empty list without a request") {
   World world;
   const bool list = GENERATE(true, false);
   CHECK(world.Watch({.label_selector = LabelSelector::Nothing(), .list = list}).ok());

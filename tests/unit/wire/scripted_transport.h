@@ -1,4 +1,4 @@
-// A transport that plays back responses and records the requests.
+// A transport that returns scripted responses and records the requests.
 #ifndef DRIVERUPGRADE_TESTS_UNIT_WIRE_SCRIPTED_TRANSPORT_H_
 #define DRIVERUPGRADE_TESTS_UNIT_WIRE_SCRIPTED_TRANSPORT_H_
 
@@ -38,7 +38,7 @@ class ScriptedTransport final : public HttpTransport {
     return std::move(scripted->answer);
   }
 
-  // "GET /api/v1/nodes?limit=500", "stream GET /api/v1/nodes?watch=1".
+  // Requests as text, e.g. "GET /api/v1/nodes?limit=500" or "stream GET /api/v1/nodes?watch=1".
   std::vector<std::string> lines;
   std::vector<HttpRequest> requests;
   std::vector<absl::Time> deadlines;

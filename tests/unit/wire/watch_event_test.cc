@@ -27,7 +27,7 @@ std::string ErrorOf(const std::string& line) {
   return std::string(status.message());
 }
 
-TEST_CASE("an object that was added, modified or deleted has its version") {
+TEST_CASE("an event for an added, modified, or deleted object contains its version") {
   using Type = WatchEvent<Pod>::Type;
   const auto [text, type] = GENERATE(values<std::pair<std::string, Type>>(
       {{"ADDED", Type::kAdded}, {"MODIFIED", Type::kModified}, {"DELETED", Type::kDeleted}}));
@@ -46,7 +46,7 @@ void CheckKindIsRead(const std::string& object, const std::string& version) {
   CHECK(event->resource_version == version);
 }
 
-TEST_CASE("every kind that is watched is read, including kinds that do not keep their version") {
+TEST_CASE("events of every watched kind are read, including kinds whose objects do not store their version") {
   CheckKindIsRead<Node>(fixtures::kNode, "184467");
   CheckKindIsRead<NodeMaintenance>(fixtures::kNodeMaintenance, "812");
   CheckKindIsRead<DaemonSet>(
@@ -56,7 +56,7 @@ TEST_CASE("every kind that is watched is read, including kinds that do not keep 
       R"({"kind":"ControllerRevision","metadata":{"name":"driver-1","resourceVersion":"6"},"revision":2})", "6");
 }
 
-TEST_CASE("an object that cannot be read is marked if requested, and has its version to continue from") {
+TEST_CASE("an object that cannot be read is marked if requested, and its event has the version to continue from") {
   const std::string line =
       Line("MODIFIED", R"({"kind":"Node","metadata":{"name":"n","uid":"u","resourceVersion":"5"},"status":7})");
   CHECK(ErrorOf<Node>(line) == "object.status: expected an object, got a number");
@@ -68,7 +68,7 @@ TEST_CASE("an object that cannot be read is marked if requested, and has its ver
       Node{.name = "n", .uid = "u", .resource_version = "5", .unreadable = "status: expected an object, got a number"});
 }
 
-TEST_CASE("an event whose object has no readable name or version has no content, marked or not") {
+TEST_CASE("an event whose object has no readable name or version is always an error") {
   for (const char* metadata :
        {R"({"name":1,"resourceVersion":"5"})", R"({"name":"n","resourceVersion":5})", R"({"name":"n"})", "[]"}) {
     const std::string object = std::string(R"({"kind":"Node","metadata":)") + metadata + R"(,"status":7})";
@@ -76,7 +76,7 @@ TEST_CASE("an event whose object has no readable name or version has no content,
   }
 }
 
-TEST_CASE("a bookmark is a version, and its object is not read") {
+TEST_CASE("a bookmark contains only a version, and its object is not read") {
   const auto event = ParseWatchEvent<Pod>(
       R"({"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"12746",)"
       R"("creationTimestamp":null,"annotations":{"k8s.io/initial-events-end":"true"}},)"
@@ -85,7 +85,7 @@ TEST_CASE("a bookmark is a version, and its object is not read") {
   CHECK(*event == WatchEvent<Pod>{.type = WatchEvent<Pod>::Type::kBookmark, .resource_version = "12746"});
 }
 
-TEST_CASE("an error has its Status") {
+TEST_CASE("an error event contains its Status") {
   const auto event = ParseWatchEvent<Node>(
       R"x({"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",)x"
       R"x("message":"too old resource version: 1 (99)","reason":"Expired","code":410}})x");
@@ -95,7 +95,7 @@ TEST_CASE("an error has its Status") {
             {.status = "Failure", .code = 410, .reason = "Expired", .message = "too old resource version: 1 (99)"}));
 }
 
-TEST_CASE("an error with an invalid Status is still an error") {
+TEST_CASE("an error event with an invalid Status is still an error event") {
   const std::string object = GENERATE(as<std::string>(), "null", "7", "[]", "{}", R"({"kind":"Pod"})", R"({"kind":5})");
   const auto event = ParseWatchEvent<Node>(Line("ERROR", object));
   REQUIRE(event.ok());
@@ -106,7 +106,7 @@ TEST_CASE("an error with an invalid Status is still an error") {
   CHECK(*odd == ErrorEvent({.reason = "Gone"}));
 }
 
-TEST_CASE("an event of an unknown type is returned as such, whatever else it contains") {
+TEST_CASE("an event of an unknown type is returned as unknown, whatever else it contains") {
   const std::string type = GENERATE(as<std::string>(), "RENAMED", "added", "ADDED ");
   const std::string object = GENERATE(as<std::string>(), "null", "7", R"({"kind":"Quux"})", fixtures::kNode);
   const auto event = ParseWatchEvent<Node>(Line(type, object));
@@ -116,7 +116,7 @@ TEST_CASE("an event of an unknown type is returned as such, whatever else it con
   CHECK(event->resource_version.empty());
 }
 
-TEST_CASE("a line that is not an event is an error with its path") {
+TEST_CASE("a line that is not an event is an error that contains the path") {
   using Row = std::pair<std::string, std::string>;
   const auto [line, error] = GENERATE(values<Row>({
       {"", "malformed JSON at byte 0: the document is empty"},
@@ -142,14 +142,14 @@ TEST_CASE("a line that is not an event is an error with its path") {
   CHECK(ErrorOf<Node>(line) == error);
 }
 
-TEST_CASE("every prefix of a line is an error, and none crashes the parser") {
+TEST_CASE("every proper prefix of a line is an error, and does not crash the parser") {
   const std::string whole = Line("ADDED", fixtures::kPod);
   for (std::size_t length = 0; length < whole.size(); ++length) {
     REQUIRE_FALSE(ParseWatchEvent<Pod>(std::string_view(whole).substr(0, length)).ok());
   }
 }
 
-TEST_CASE("every byte of a line may be wrong") {
+TEST_CASE("a wrong byte at any position does not crash the parser") {
   for (const char wrong : {'\0', '"', '{', '\xFF', '9', '\\'}) {
     std::string line = Line("ADDED", fixtures::kPod);
     for (char& c : line) {

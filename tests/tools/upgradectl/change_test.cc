@@ -1,4 +1,4 @@
-// Tests the verbs that write: their refusals, their writes, and their questions to the user.
+// Tests the verbs that write: which changes they refuse, what they write, and when they ask for confirmation.
 #include "upgradectl/change.h"
 
 #include <algorithm>
@@ -54,7 +54,7 @@ TEST_CASE("Each verb sends one patch, which fails if the object has changed") {
       R"(/api/v1/nodes/done-1 {"metadata":{"uid":"uid-done-1","resourceVersion":"1","annotations":{"nvidia.com/gpu-driver-upgrade-requested":"true"}}})");
 }
 
-TEST_CASE("A pause is a patch of the custom resource, and a schema that drops the field is detected") {
+TEST_CASE("`pause` patches the custom resource, and detects a schema that drops the field") {
   CHECK(
       Written({"pause"}) ==
       R"(/apis/nvidia.com/v1/clusterpolicies/cluster-policy {"metadata":{"uid":"uid-policy","resourceVersion":"77"},"spec":{"driver":{"upgradePolicy":{"paused":true}}}})");
@@ -70,7 +70,7 @@ Answer ApproveIn(const std::shared_ptr<DumpServer>& server, const std::string& s
   return Change({"approve", stage, "--yes"}, server);
 }
 
-TEST_CASE("An approval is an annotation of the driver's DaemonSet that replaces approvals of older revisions") {
+TEST_CASE("An approval is an annotation on the driver's DaemonSet, and replaces approvals of older revisions") {
   const auto server = std::make_shared<DumpServer>(DumpOfRollout("", "canary@old"));
   const Answer answer = ApproveIn(server, "canary");
   INFO(answer.err);
@@ -97,7 +97,7 @@ TEST_CASE("Approval requires read access to the ledger, which may record a halt,
   CHECK(blind->writes().empty());
 }
 
-TEST_CASE("Verbs read only the objects that they need, and a policy that must not be read is not reported as missing") {
+TEST_CASE("Verbs read only the objects that they need, and a policy without read access is not reported as missing") {
   const auto server = Trouble();
   server->Forbid("/apis/nvidia.com/v1/clusterpolicies");
   server->Forbid("/api/v1/namespaces/gpu-operator/configmaps");
@@ -109,7 +109,8 @@ TEST_CASE("Verbs read only the objects that they need, and a policy that must no
   CHECK(std::count(paths.begin(), paths.end(), "/api/v1/namespaces/gpu-operator/configmaps") == 0);
 }
 
-TEST_CASE("An approval on any DaemonSet of the driver counts, and one from before a halt is withdrawn from each") {
+TEST_CASE(
+    "An approval on any DaemonSet of the driver counts, and approvals from before a halt are withdrawn from all") {
   const std::string more =
       R"(,{"kind":"DaemonSet","apiVersion":"apps/v1","metadata":{"namespace":"gpu-operator","name":"driver-b","uid":"ds-b","resourceVersion":"66","labels":{"app":"nvidia-driver-daemonset"},
 "annotations":{"nvidia.com/gpu-driver-upgrade.approved":"canary@new"}},"spec":{"updateStrategy":{"type":"OnDelete"}}},
@@ -133,7 +134,7 @@ TEST_CASE("An approval on any DaemonSet of the driver counts, and one from befor
       R"({"metadata":{"uid":"ds-b","resourceVersion":"66","annotations":{"nvidia.com/gpu-driver-upgrade.approved":null}}})");
 }
 
-TEST_CASE("A stage that the policy does not have is not approved, nor is a stage twice") {
+TEST_CASE("A stage is not approved if it is missing in the policy or already approved") {
   const auto server = std::make_shared<DumpServer>(DumpOfRollout("", ""));
   const Answer mistyped = ApproveIn(server, "cannary");
   CHECK(mistyped.exit_code == kExitUsage);
@@ -150,7 +151,7 @@ TEST_CASE("A stage that the policy does not have is not approved, nor is a stage
   CHECK(approved->writes().empty());
 }
 
-TEST_CASE("W20: approvals of stages that need none are refused, and an early approval is reported as such") {
+TEST_CASE("W20: an approval is refused if the stage needs no approval, and an early approval is reported as early") {
   // A valid record, because an unreadable one halts the rollout.
   const std::string record = R"({"version":1,"revision":"new","stages":"other","stage":"","waived":[],"durations":{}})";
   const auto server = std::make_shared<DumpServer>(DumpOfRollout(record, ""));
@@ -172,7 +173,7 @@ TEST_CASE("W20: approvals of stages that need none are refused, and an early app
   CHECK(server->writes().size() == 1);
 }
 
-TEST_CASE("While a rollout is halted, only the stage of the halt is approved, and no other approval is withdrawn") {
+TEST_CASE("While a rollout is halted, only the halted stage can be approved, and other approvals stay") {
   const std::string record =
       R"({"version":1,"revision":"new","stages":"s","stage":"rest","halt":{"stage":"rest","reason":"sick","policy":"","seen":[]},"waived":[],"durations":{}})";
   const auto server = std::make_shared<DumpServer>(DumpOfRollout(record, "canary@new"));
@@ -193,7 +194,7 @@ TEST_CASE("An approval from before a halt does not lift it, and is withdrawn") {
       R"({"metadata":{"uid":"ds","resourceVersion":"55","annotations":{"nvidia.com/gpu-driver-upgrade.approved":null}}})");
 }
 
-TEST_CASE("A change that has no effect is reported and not written") {
+TEST_CASE("A change without an effect is reported, and not written") {
   for (const Texts& verb : {Texts{"resume"}, Texts{"skip", "skipped"}, Texts{"unskip", "waiting"},
                             Texts{"retry", "waiting"}, Texts{"release", "waiting"}}) {
     const auto server = Trouble();
@@ -242,7 +243,7 @@ std::string PodOnNode(const std::string& resources) {
       resources);
 }
 
-TEST_CASE("A driver may load only on a node that is cordoned and free of pods that would use it") {
+TEST_CASE("A driver may load only on a node that is cordoned and has no pods that would use the driver") {
   const auto release = [](const std::string& dump, const Texts& more = {}) {
     const auto server = std::make_shared<DumpServer>(dump);
     Texts all = {"allow-load", "n1", "--yes"};
@@ -261,7 +262,7 @@ TEST_CASE("A driver may load only on a node that is cordoned and free of pods th
   CHECK(release(WaitsForLoad(true, trainer)).find("lab/web") != std::string::npos);
 }
 
-TEST_CASE("Only an interactive user is asked to confirm, and --yes confirms in any case") {
+TEST_CASE("Only interactive users are asked for confirmation, and --yes always confirms") {
   const auto server = Trouble();
   const Answer no = Change({"retry", "failed"}, server, true, "n\n");
   CHECK(no.exit_code == kExitDone);
@@ -278,7 +279,7 @@ TEST_CASE("Only an interactive user is asked to confirm, and --yes confirms in a
         std::string::npos);
 }
 
-TEST_CASE("A dry run either asks the server without writing, or sends no request") {
+TEST_CASE("A dry run either sends the request to the server without writing, or sends no request") {
   const auto server = Trouble();
   const Answer on_server = Change({"retry", "failed", "--dry-run=server"}, server);
   CHECK(on_server.out.find("would be written: ") != std::string::npos);

@@ -1,4 +1,4 @@
-// Tests `upgradectl explain`: it shows the true cause of each problem and the command that helps.
+// Tests that `upgradectl explain` shows the cause of each problem, and the command that helps.
 #include "upgradectl/explain.h"
 
 #include <algorithm>
@@ -40,15 +40,15 @@ void CheckNames(const std::string& text, const Texts& wanted) {
   }
 }
 
-TEST_CASE("A blocked drain is explained with the budget, the pods that share it, and the pods that do not terminate") {
+TEST_CASE("The explanation of a blocked drain names the budget, its other pods, and the pods that do not terminate") {
   CheckGolden("trouble.explain-budget.txt", Explained("budget"));
 }
 
-TEST_CASE("An image that cannot be pulled is explained with the pull error") {
+TEST_CASE("The explanation of an image that cannot be pulled contains the pull error") {
   CheckGolden("trouble.explain-image.txt", Explained("image"));
 }
 
-TEST_CASE("Each problem has its cause and the command that helps") {
+TEST_CASE("The explanation of each problem names the cause and the command that helps") {
   CheckNames(Explained("failed"), {"failed 1 time", "an emptyDir that the policy does not let go",
                                    "upgradectl retry failed\n", "docs/runbooks/node-failed.md"});
   CheckNames(Explained("cordoned"), {"Cordoned: ", "cordoned by an administrator", "kubectl uncordon cordoned\n"});
@@ -57,13 +57,13 @@ TEST_CASE("Each problem has its cause and the command that helps") {
   CheckNames(Explained("done-1"), {"Waits for\n  nothing\n", "No action is needed."});
 }
 
-TEST_CASE("A node that failed because of a disruption budget is explained by its pod and that budget") {
+TEST_CASE("The explanation of a node that failed because of a disruption budget names the pod and the budget") {
   std::string dump = ContentOf(kTestData / "trouble.json");
   const auto replace = [&](const std::string& old, const std::string& text) {
     REQUIRE(dump.find(old) != std::string::npos);
     dump.replace(dump.find(old), old.size(), text);
   };
-  // The name of one pod on the node is the beginning of the name of the other one, which is not to blame.
+  // The name of one pod is a prefix of the name of another pod on the node, which is not the cause.
   replace(R"("spec": {"nodeName": "budget", "terminationGracePeriodSeconds": 60)",
           R"("spec": {"nodeName": "failed", "terminationGracePeriodSeconds": 60)");
   replace(R"("name": "db-0", "uid": "uid-db-0")", R"("name": "web-12", "uid": "uid-db-0")");
@@ -82,14 +82,14 @@ TEST_CASE("A node that failed because of a disruption budget is explained by its
   CHECK(answer.out.find("web-12") == std::string::npos);
 }
 
-TEST_CASE("A node in use by another driver is explained by that driver") {
-  // With a free slot, because a node without a slot waits for that first.
+TEST_CASE("The explanation of a node that another driver is using names this driver") {
+  // There is a free slot, because a node without a slot waits for the slot first.
   const ScratchFile policy("{autoUpgrade: true, maxParallelUpgrades: 9}");
   CheckNames(Explained("other", {"--policy", policy.path()}),
              {"OtherDriver: ", "nvidia.com/ofed is in drain-required", "upgradectl explain other --driver ofed\n"});
 }
 
-TEST_CASE("A rollout that the policy stops is explained by the policy") {
+TEST_CASE("If the policy stops the rollout, the explanation names the policy") {
   const ScratchFile paused("{autoUpgrade: true, paused: true}");
   CheckNames(Explained("waiting", {"--policy", paused.path()}),
              {"Paused: ", "opened by an administrator", "upgradectl resume\n"});
@@ -115,7 +115,7 @@ TEST_CASE("States within one second are listed in the order in which they were w
                     .c_str());
     dump["items"].PushBack(event, dump.GetAllocator());
   };
-  // A list is sorted by name, and the names of Events show no order.
+  // A list is sorted by name, and the names of Events do not reflect the order of writing.
   add("waiting.a", "101", "the third");
   add("waiting.b", "99", "the first");
   add("waiting.c", "100", "the second");
@@ -131,13 +131,13 @@ TEST_CASE("States within one second are listed in the order in which they were w
   CHECK(second < third);
 }
 
-TEST_CASE("A node outside the rollout is named, with exit code 2") {
+TEST_CASE("If a node is not part of the rollout, the error names it, with exit code 2") {
   const Answer answer = RunWith({"explain", "nobody", "--cluster", (kTestData / "trouble.json").string()});
   CHECK(answer.exit_code == kExitUsage);
   CHECK(answer.err == "upgradectl: nobody: has no driver pod and no label of nvidia.com/gpu\n");
 }
 
-TEST_CASE("The advice for a node that waits for an approval, or is halted, is to approve that stage") {
+TEST_CASE("The advice for a node that is halted or waits for an approval is to approve the stage") {
   const absl::StatusOr<Request> request = LoadDriver({.verb = "explain"});
   REQUIRE(request.ok());
   NodeStatus node{.name = "n1"};
@@ -167,7 +167,7 @@ TEST_CASE("W23: windows that never open, and a stage without nodes, must be chan
   CHECK(HelpFor(*request, node).text.starts_with("Wait for the nodes ahead of it"));
 }
 
-TEST_CASE("W23: a group that never fits, and a node that is about to fail, are named as such") {
+TEST_CASE("W23: the advice explains that a group never fits, or that a node is about to fail") {
   const absl::StatusOr<Request> request = LoadDriver({.verb = "explain"});
   REQUIRE(request.ok());
   NodeStatus node{
@@ -183,7 +183,7 @@ TEST_CASE("W23: a group that never fits, and a node that is about to fail, are n
   CHECK(HelpFor(*request, node).text.find("The node fails") == std::string::npos);
 }
 
-TEST_CASE("W23: a driver that crashes, and an image that cannot be pulled, have their own advice") {
+TEST_CASE("W23: there is specific advice for a driver that crashes and for an image that cannot be pulled") {
   absl::StatusOr<Request> request = LoadDriver({.verb = "explain"});
   REQUIRE(request.ok());
   const NodeStatus node{.name = "n1",
@@ -199,7 +199,7 @@ TEST_CASE("W23: a driver that crashes, and an image that cannot be pulled, have 
   CHECK(HelpFor(*request, node).text.starts_with("The image of container nvidia-driver-ctr cannot be pulled"));
 }
 
-TEST_CASE("W23: an operator that is silent or missing comes before any other advice") {
+TEST_CASE("W23: the advice starts with the operator if it does not respond or is missing") {
   absl::StatusOr<Request> request = LoadDriver({.verb = "explain"});
   REQUIRE(request.ok());
   const absl::Time now = absl::FromUnixSeconds(1'000'000);
@@ -246,14 +246,14 @@ TEST_CASE("Every gate has advice, and commands that name the node or the driver"
     for (const std::string& command : help.commands) {
       const bool ours = command.starts_with("upgradectl ");
       CHECK((ours || command.starts_with("kubectl ")));
-      // Our own commands name the driver.
+      // The commands of upgradectl name the driver.
       CHECK((!ours || command.find("--driver") != std::string::npos ||
              traits.reason == driverupgrade::GateReason::kOtherDriver));
     }
   }
 }
 
-// Splits a command into words like a shell.
+// Splits a command into words as a shell does.
 Texts Words(const std::string& command) {
   Texts words(1);
   bool quoted = false;
@@ -281,7 +281,7 @@ Options Parsed(const Texts& words) {
   return std::get<Options>(parsed);
 }
 
-// Returns every command that any gate's help prints after `explain n1` with these options.
+// Returns the commands in the advice for every gate, as `explain n1` prints them with these options.
 std::vector<std::string> CommandsAfter(const Texts& given) {
   Texts words = {"upgradectl", "explain", "n1"};
   words.insert(words.end(), given.begin(), given.end());
@@ -298,7 +298,7 @@ std::vector<std::string> CommandsAfter(const Texts& given) {
   return commands;
 }
 
-TEST_CASE("Every printed command refers to the same cluster, driver and policy, and can be run as it is") {
+TEST_CASE("Every printed command refers to the same cluster, driver, and policy, and can be run without changes") {
   const Texts given = {"--driver",      "nic",           "--domain",        "example.com",
                        "--namespace",   "drivers",       "--driver-labels", "app in (a, b)",
                        "--kubeconfig",  "it's.yaml",     "--context",       "prod",
@@ -316,7 +316,7 @@ TEST_CASE("Every printed command refers to the same cluster, driver and policy, 
     CHECK(options.source.kubeconfig == "it's.yaml");
     CHECK(options.source.context == "prod");
     CHECK(LoadDriver(options).ok());
-    if (options.domain == "example.org") continue;  // the other driver, which runs elsewhere
+    if (options.domain == "example.org") continue;  // the command is for the other driver, which has another location
     CHECK(options.driver == "nic");
     CHECK(options.ns == "drivers");
     CHECK(options.driver_labels == "app in (a, b)");
@@ -328,7 +328,7 @@ TEST_CASE("Every printed command refers to the same cluster, driver and policy, 
   }
 }
 
-TEST_CASE("Commands omit redundant options and keep features that are switched off") {
+TEST_CASE("Commands omit redundant options, and keep options that disable features") {
   for (const std::string& command : CommandsAfter({"--gpu-pods", "--at", "2026-01-02T12:05:00Z"})) {
     CAPTURE(command);
     CHECK(command.find("--gpu-pods") == std::string::npos);

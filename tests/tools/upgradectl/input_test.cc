@@ -16,7 +16,7 @@ std::string ErrorOf(std::string_view text) {
   return std::string(Message(DumpText("dump", std::string(text)).status()));
 }
 
-TEST_CASE("A dump in UTF-16 is refused with a remedy, and a byte order mark is dropped (W27)") {
+TEST_CASE("A dump in UTF-16 is refused with a remedy, and a byte order mark is ignored (W27)") {
   const std::string utf16("\xff\xfe{\0}\0", 6);
   CHECK(ErrorOf(utf16).find("dump: is UTF-16, as Windows PowerShell writes it; save it as UTF-8") == 0);
   CHECK(ErrorOf(utf16.substr(2)).find("is UTF-16") != std::string::npos);
@@ -31,13 +31,13 @@ TEST_CASE("A dump that is a table or YAML is refused with a remedy (W27)") {
   CHECK(DumpText("dump", "\n {\"kind\":\"List\"}").ok());
 }
 
-TEST_CASE("The program refuses a dump that is not JSON, also on standard input (W27)") {
+TEST_CASE("A dump that is not JSON is refused, also on standard input (W27)") {
   const Answer answer = RunWith({"status", "--cluster", "-"}, "NAME STATUS\n");
   CHECK(answer.exit_code == kExitUsage);
   CHECK(answer.err.find("standard input: is a table") != std::string::npos);
 }
 
-TEST_CASE("A whole ClusterPolicy as --policy is refused with a remedy (W27)") {
+TEST_CASE("A complete ClusterPolicy as the value of --policy is refused with a remedy (W27)") {
   const ScratchFile dump(R"({"kind":"List","items":[]})");
   const ScratchFile policy("apiVersion: nvidia.com/v1\nkind: ClusterPolicy\nspec: {}\n");
   const Answer answer = RunWith({"status", "--cluster", dump.path(), "--policy", policy.path()});
@@ -46,7 +46,7 @@ TEST_CASE("A whole ClusterPolicy as --policy is refused with a remedy (W27)") {
         std::string::npos);
 }
 
-TEST_CASE("An empty value of an option takes nothing from the next option (W27)") {
+TEST_CASE("An option with an empty value does not use the next argument as its value (W27)") {
   const ScratchFile dump(Fleet(1));
   const Texts plain = {"status", "--cluster", dump.path(), "--validation-selector", ""};
   const Answer first = RunWith({"status", "--validation-selector=", "--cluster", dump.path()});
@@ -55,7 +55,8 @@ TEST_CASE("An empty value of an option takes nothing from the next option (W27)"
   CHECK(RunWith({"status", "--cluster", dump.path(), "--validation-selector="}).out == first.out);
 }
 
-TEST_CASE("Every verb accepts the options that locate an operator, and the help lists what it needs (W36)") {
+TEST_CASE(
+    "Every verb accepts the options that locate an operator, and the help lists the options that it needs (W36)") {
   const ScratchFile dump((std::string(ContentOf(kTestData / "trouble.json"))));
   Texts options = {"--cluster", dump.path(), "--dry-run", "client", "--at", "2026-01-02T12:05:00Z", "--policy", "live"};
   options.insert(options.end(), {"--ledger-name", "l", "--ledger-namespace", "gpu-operator", "--lease-name", "x"});
@@ -70,7 +71,7 @@ TEST_CASE("Every verb accepts the options that locate an operator, and the help 
   }
 }
 
-TEST_CASE("A pause does not write to a custom resource if the policy is in a file (W36)") {
+TEST_CASE("`pause` does not write to a custom resource if the policy is in a file (W36)") {
   const ScratchFile policy("autoUpgrade: true");
   const Answer answer = RunWith(
       {"pause", "--cluster", (kTestData / "trouble.json").string(), "--dry-run", "client", "--policy", policy.path()});
@@ -114,7 +115,7 @@ TEST_CASE("Pods that request a resource of another vendor count as users of its 
   CHECK(evictions({"--resource", "example.com/fpga"}) == 1);
 }
 
-TEST_CASE("the option --early-validation sets how validation pods count that were ready too early (W34)") {
+TEST_CASE("the option --early-validation sets whether validation pods that were ready too early count (W34)") {
   const ScratchFile dump(Fleet(1));
   CHECK(RunWith({"status", "--cluster", dump.path(), "--early-validation", "Count"}).exit_code != kExitUsage);
   CHECK(RunWith({"status", "--cluster", dump.path(), "--early-validation", "Never"}).exit_code == kExitUsage);

@@ -1,4 +1,4 @@
-// Tests `upgradectl simulate`: the reasons why a rollout would not finish.
+// Tests the reasons that `upgradectl simulate` reports if a rollout would not finish.
 #include <string>
 #include <vector>
 
@@ -10,7 +10,7 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-// Returns a budget of the web pods that needs `needed` of them, with more members of its spec.
+// Returns a disruption budget that requires `needed` web pods. `more` contains further members of its spec.
 std::string Budget(const std::string& name, int needed = 9, const std::string& more = {}) {
   return fmt::format(
       R"(,{{"kind":"PodDisruptionBudget","apiVersion":"policy/v1","metadata":{{"namespace":"shop","name":"{}"}},
@@ -38,7 +38,7 @@ json::Document Parsed(const Answer& answer) {
   return document;
 }
 
-TEST_CASE("A simulation lists the nodes that are not done by cause, and exits with 4 (W33)") {
+TEST_CASE("A simulation lists the unfinished nodes by cause, and exits with 4 (W33)") {
   const Answer answer = Simulate(Fleet(4, Budget("web")), kDrains, {"-o", "json"});
   CHECK(answer.exit_code == kExitFailed);
   const json::Document document = Parsed(answer);
@@ -56,14 +56,14 @@ TEST_CASE("A simulation lists the nodes that are not done by cause, and exits wi
   CHECK(Text(obstacles[1], {"gate"}) == "MaxParallel");
 }
 
-TEST_CASE("The table of a simulation names the budget that fails nodes (W33)") {
+TEST_CASE("The table of a simulation names the disruption budget that makes nodes fail (W33)") {
   const std::string out = Simulate(Fleet(4, Budget("web")), kDrains).out;
   CHECK(out.find("does not finish in 2 of 2 simulations; 4 of 4 nodes are not done") != std::string::npos);
   CHECK(out.find("Failed, DisruptionBudget  disruption budget shop/web") != std::string::npos);
   CHECK(out.find("n0000: drain timed out after 300 s: shop/web-0") != std::string::npos);
 }
 
-TEST_CASE("A simulation names all budgets of a pod that several budgets select (W33)") {
+TEST_CASE("If several budgets select a pod, a simulation names all of them (W33)") {
   const json::Document document = Parsed(Simulate(Fleet(1, Budget("a") + Budget("b")), kDrains, {"-o", "json"}));
   const json::Value& obstacle = document[0]["obstacles"][0];
   CHECK(Text(obstacle, {"gate"}) == "SeveralBudgets");
@@ -79,7 +79,7 @@ TEST_CASE("A simulation reports a node that waits for a budget without a deadlin
   CHECK(Text(document[0]["obstacles"][0], {"subject"}) == "disruption budget shop/web");
 }
 
-TEST_CASE("A rollout that continues without nodes finishes (W33)") {
+TEST_CASE("A rollout finishes if it continues without some nodes (W33)") {
   const std::string skipped =
       R"(,{"kind":"Node","metadata":{"name":"s1","uid":"s1","resourceVersion":"1","labels":{"nvidia.com/gpu-driver-upgrade.skip":"true"}}},
 {"kind":"Pod","metadata":{"namespace":"gpu-operator","name":"s","uid":"s","labels":{"app":"nvidia-driver-daemonset"},
@@ -92,7 +92,7 @@ TEST_CASE("A rollout that continues without nodes finishes (W33)") {
   CHECK(answer.out.find("SkipLabel") != std::string::npos);
 }
 
-TEST_CASE("The approval that a stage waits for is the cause, even while the window is closed (W37)") {
+TEST_CASE("If a stage waits for an approval, the missing approval is the cause, even outside the window (W37)") {
   const std::string policy =
       "{autoUpgrade: true, maxParallelUpgrades: 0, maxUnavailable: 100%, rollout: {windows: [{days: [Sat], start: "
       "'22:00', "
@@ -105,13 +105,13 @@ TEST_CASE("The approval that a stage waits for is the cause, even while the wind
   CHECK(Text(document[0]["obstacles"][0], {"gate"}) == "Approval");
 }
 
-TEST_CASE("A simulation without a driver exits with 4, as the status does (W33)") {
+TEST_CASE("A simulation without a driver exits with 4, as `status` does (W33)") {
   const Answer answer = Simulate(R"({"kind":"List","items":[]})", kDrains);
   CHECK(answer.exit_code == kExitFailed);
   CHECK(answer.err.find("no node has the driver") != std::string::npos);
 }
 
-TEST_CASE("A budget that always allows to evict unhealthy pods does so in a simulation (W26)") {
+TEST_CASE("A budget that always allows evictions of unhealthy pods also allows them in a simulation (W26)") {
   const auto exit_code = [](const std::string& more) {
     std::string fleet = Fleet(2, Budget("web", 1, more));
     // The web pods crash.

@@ -1,4 +1,4 @@
-// Tests how upgradectl finds a driver whose location is not on the command line.
+// Tests how upgradectl finds a driver if the command line does not specify its location.
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,7 +30,7 @@ const std::string kOpenShift = R"({"kind":"List","items":[
 "ownerReferences":[{"apiVersion":"apps/v1","kind":"DaemonSet","name":"nvidia-driver-daemonset-9.6","uid":"ds","controller":true}]},
 "spec":{"nodeName":"w0"},"status":{"phase":"Running","containerStatuses":[{"name":"c","ready":true}]}}]})";
 
-TEST_CASE("A driver in another namespace, with the labels of OpenShift, is found in a dump and on a server (W25)") {
+TEST_CASE("A driver with another namespace and labels, as on OpenShift, is found in a dump and on a server (W25)") {
   const ScratchFile dump(kOpenShift);
   const Answer of_dump = RunWith({"status", "--cluster", dump.path()});
   CHECK(of_dump.exit_code == kExitDone);
@@ -42,7 +42,7 @@ TEST_CASE("A driver in another namespace, with the labels of OpenShift, is found
   CHECK(live.out.find("1 of 1 done") != std::string::npos);
 }
 
-TEST_CASE("Commands that upgradectl prints locate the driver that it has found (W25)") {
+TEST_CASE("Printed commands contain the location of the driver that upgradectl has found (W25)") {
   const ScratchFile dump(kOpenShift);
   const std::string out = RunWith({"explain", "w0", "--cluster", dump.path()}).out;
   CHECK(out.find("driver-w0: revision new, ready") != std::string::npos);
@@ -56,7 +56,7 @@ TEST_CASE("Precompiled drivers of several kernels are found by the label that th
   CHECK_FALSE(options.ns);
 }
 
-TEST_CASE("The default place is used if the driver is there, or if the command line names another one (W25)") {
+TEST_CASE("The default location is used if the driver is there, or if the command line names another driver (W25)") {
   Options usual;
   Locate({Set("gpu-operator", "nvidia-driver-daemonset"), Set("other", "nvidia-driver-daemonset")}, usual);
   CHECK_FALSE(usual.ns);
@@ -67,7 +67,7 @@ TEST_CASE("The default place is used if the driver is there, or if the command l
   CHECK(named.driver_labels == "app=mine");
 }
 
-TEST_CASE("If the server refuses to list all DaemonSets, the default place is used (W25)") {
+TEST_CASE("If the server refuses to list all DaemonSets, the default location is used (W25)") {
   const auto server = std::make_shared<DumpServer>(kOpenShift);
   server->Forbid("/apis/apps/v1/daemonsets");
   const Answer answer = RunIn({"status", "--kubeconfig", "any"}, {.server = server});

@@ -1,4 +1,4 @@
-// Tests `upgradectl preflight`: it finds each planted obstacle, and nothing in a cluster without obstacles.
+// Tests that `upgradectl preflight` finds each planted obstacle, and no obstacles in a clean cluster.
 #include <set>
 #include <string>
 #include <vector>
@@ -17,7 +17,7 @@ constexpr std::string_view kDriverOwner =
 constexpr std::string_view kOwner =
     R"("ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web","uid":"rs","controller":true}])";
 
-// The GPU operator's validation pod of that node.
+// Returns the GPU operator's validation pod on the node.
 std::string Validator(std::string_view node) {
   return fmt::format(R"(,
 {{"kind":"Pod","metadata":{{"namespace":"gpu-operator","name":"validator-{0}","uid":"v{0}","labels":{{"app":"nvidia-operator-validator"}},
@@ -26,13 +26,13 @@ std::string Validator(std::string_view node) {
                      node);
 }
 
-// A cluster without obstacles, with places to plant them.
+// A cluster without obstacles. Tests plant obstacles in its members.
 struct Scene {
   std::string policy = "{autoUpgrade: true, maxParallelUpgrades: 1, drain: {enable: true, timeoutSeconds: 300}}";
   std::string strategy = "OnDelete";
   int observed = 1;
   std::string set_labels = R"("app":"nvidia-driver-daemonset")";
-  /// More members of the metadata, the spec and the status of node n1.
+  /// Additional members of the metadata, spec, and status of node n1.
   std::string node_metadata = {};
   std::string node_spec = {};
   std::string ready = "True";
@@ -40,7 +40,7 @@ struct Scene {
   std::string driver_owner = std::string(kDriverOwner);
   std::string driver_labels = R"("app":"nvidia-driver-daemonset","controller-revision-hash":"old")";
   std::string driver_ready = "true";
-  /// Same for the node's pod web-1, which a drain evicts.
+  /// Same for pod web-1 on the node, which a drain evicts.
   std::string pod_owner = std::string(kOwner);
   std::string pod_metadata = {};
   std::string pod_spec = {};
@@ -89,7 +89,7 @@ Answer Preflight(const Scene& scene, const Texts& more = {}) {
   return RunWith(arguments);
 }
 
-// Returns the codes in the output.
+// Returns the codes of the obstacles in the output.
 std::set<std::string> Codes(const Scene& scene, const Texts& more = {}) {
   Texts arguments = {"-o", "json"};
   arguments.insert(arguments.end(), more.begin(), more.end());
@@ -120,7 +120,7 @@ struct Planted {
   Texts options = {};
 };
 
-TEST_CASE("Each planted obstacle is found, and no others") {
+TEST_CASE("Each planted obstacle is found, and no other obstacles") {
   const std::string prefix = "nvidia.com/gpu-driver-upgrade";
   const auto labels = [&](const std::string& label) { return fmt::format(R"(,"labels":{{"{}{}"}})", prefix, label); };
   const auto annotations = [&](const std::string& text) { return fmt::format(R"(,"annotations":{{{}}})", text); };
@@ -167,8 +167,7 @@ TEST_CASE("Each planted obstacle is found, and no others") {
   }
 }
 
-TEST_CASE(
-    "Webhooks of both kinds are read from a server, and webhooks that do not refuse requests on failure are ignored") {
+TEST_CASE("Both kinds of webhooks are read from a server, and webhooks that fail open are ignored") {
   const auto found = [](const std::string& kind, const std::string& more) {
     const Scene scene{
         .more = fmt::format(
@@ -184,12 +183,12 @@ TEST_CASE(
   CHECK_FALSE(found(kind, R"(,"failurePolicy":"Ignore")"));
 }
 
-TEST_CASE("A pod that is not ready behind an exhausted budget is found in addition to the budget") {
+TEST_CASE("A pod that is not ready and has an exhausted budget is reported in addition to the budget") {
   CHECK(Codes({.pod_ready = "false", .more = Budget("some", 0, 1, 2, 3)}) ==
         std::set<std::string>{"BudgetAllowsNone", "UnreadyBehindBudget"});
 }
 
-TEST_CASE("Pods that the policy deletes anyway, or does not touch, are not obstacles") {
+TEST_CASE("Pods that the policy can evict by force, or does not evict, are not obstacles") {
   const Scene bare{.policy = "{autoUpgrade: true, drain: {enable: true, force: true}}", .pod_owner = ""};
   CHECK(Codes(bare).empty());
   const Scene spared{.policy = "{autoUpgrade: true, drain: {enable: true, podSelector: app!=web}}", .pod_owner = ""};
@@ -212,19 +211,19 @@ TEST_CASE("With the default policy a pod that requests a GPU is an obstacle, and
   CHECK(found(R"({"nvidia.com/gpu":"2"})", {"--no-gpu-pods"}).empty());
 }
 
-// The devices that a DRA driver publishes for node n1.
+// Devices that a DRA driver publishes for node n1.
 constexpr std::string_view kSlice = R"(,{"kind":"ResourceSlice","apiVersion":"resource.k8s.io/v1",
 "metadata":{"name":"n1-gpu.nvidia.com","uid":"s1"},"spec":{"driver":"gpu.nvidia.com","nodeName":"n1",
 "pool":{"name":"n1","generation":1,"resourceSliceCount":1},"devices":[{"name":"gpu-0"}]}})";
 
-TEST_CASE("A-1: preflight names the nodes whose devices cannot be tainted alone, and the reason") {
+TEST_CASE("A-1: preflight names the nodes whose devices cannot be tainted separately, and the reason") {
   const auto scene = [](const std::string& isolation, const std::string& more) {
     return Scene{.policy = "{autoUpgrade: true, maxParallelUpgrades: 1, podDeletion: {}, isolation: " + isolation + "}",
                  .requests = "{}",
                  .more = more};
   };
   const std::string slice(kSlice);
-  // Node n1 offers the GPUs of a device plugin, which device taints do not affect.
+  // Node n1 has GPUs from a device plugin, which device taints do not affect.
   const Answer waits = Preflight(scene("{scope: Devices}", slice));
   CHECK(waits.out.find("error DevicesUnfit: ") != std::string::npos);
   CHECK(waits.out.find("n1: a device plugin offers nvidia.com/gpu on the node") != std::string::npos);
@@ -237,7 +236,7 @@ TEST_CASE("A-1: preflight names the nodes whose devices cannot be tainted alone,
   CHECK(Codes(scene("{scope: Node}", slice)).empty());
 }
 
-TEST_CASE("A missing permission of the operator is an error, and one review is requested per permission") {
+TEST_CASE("A missing permission of the operator is an error, and each permission causes one review") {
   const ScratchFile policy("{autoUpgrade: true}");
   const Texts arguments = {"preflight", "--policy", policy.path(), "--kubeconfig", "any", "--rights"};
   const auto asked = [&](const std::string& whose, const std::shared_ptr<DumpServer>& server) {
@@ -265,7 +264,7 @@ TEST_CASE("A missing permission of the operator is an error, and one review is r
   CHECK(Preflight({}, {"--rights", "self"}).exit_code == kExitUsage);
 }
 
-TEST_CASE("For a pod, only budgets with one of its labels, or that require no label, are evaluated out of a thousand") {
+TEST_CASE("Out of a thousand budgets, only those that require a label of the pod, or no label, are evaluated for it") {
   driverupgrade::ClusterObjects objects;
   const auto add = [&](const std::string& name, const std::string& selector) {
     const auto parsed = driverupgrade::LabelSelector::Parse(selector);
@@ -285,8 +284,8 @@ TEST_CASE("For a pod, only budgets with one of its labels, or that require no la
   CHECK(names == Texts{"any", "b7", "exists"});
 }
 
-// Returns nodes with a driver pod and `pods` other pods each. The other pods are in workloads of ten, with a budget
-// that lets one pod go.
+// Returns nodes with a driver pod and `pods` other pods each. The other pods are in workloads of ten, with a disruption
+// budget that allows one eviction.
 std::string BigCleanCluster(int nodes, int pods) {
   std::string items;
   for (int node = 0; node < nodes; ++node) {
@@ -320,7 +319,7 @@ std::string BigCleanCluster(int nodes, int pods) {
       items);
 }
 
-TEST_CASE("A large clean cluster has no obstacles, and a single obstacle in it is found") {
+TEST_CASE("A large clean cluster has no obstacles, and a single planted obstacle is found") {
   const ScratchFile policy("{autoUpgrade: true, drain: {enable: true, timeoutSeconds: 300}}");
   const std::string clean = BigCleanCluster(500, 29);
   const auto run = [&](const std::string& text) {
@@ -335,7 +334,7 @@ TEST_CASE("A large clean cluster has no obstacles, and a single obstacle in it i
   CHECK(run(with_bare).out.find("shop/bare on n0250") != std::string::npos);
 }
 
-TEST_CASE("The exit code is for CI: errors fail, warnings only on request") {
+TEST_CASE("The exit code is suitable for CI: errors fail, and warnings fail only on request") {
   const Scene error{.strategy = "RollingUpdate"};
   const Scene warning{.ready = "False"};
   CHECK(Preflight(error).exit_code == kExitFailed);

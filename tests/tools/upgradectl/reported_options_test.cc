@@ -43,7 +43,7 @@ std::string NodeWithDriver(const std::string& name, const std::string& state, co
       name, state, hash);
 }
 
-// Four nodes of another vendor with a custom resource of the policy, and a pod that uses the driver.
+// Four nodes with a driver of another vendor, a custom resource with the policy, and a pod that uses the driver.
 std::string Dump(const std::string& leases = LeaseOf("example.com/fpga", kFpga)) {
   return R"({"kind":"List","items":[)" + NodeWithDriver("f1", "upgrade-done", "new") +
          NodeWithDriver("f2", "upgrade-required", "old") + NodeWithDriver("f3", "upgrade-required", "old") +
@@ -104,7 +104,7 @@ const std::vector<Texts> kVerbs = {
     {"timeline"},         {"skip", "f2"},    {"unskip", "f2"}, {"retry", "f4"},      {"request", "f1"},
     {"allow-load", "f2"}, {"pause"},         {"resume"},       {"approve", "canary"}};
 
-TEST_CASE("No verb needs options if the operator reports them, in a dump or on a server (W36)") {
+TEST_CASE("Verbs need no options if the operator reports them, in a dump or on a server (W36)") {
   for (const Texts& verb : kVerbs) {
     CAPTURE(verb.front());
     const bool writes = TakesOption(verb.front(), "--dry-run");
@@ -124,7 +124,7 @@ TEST_CASE("No verb needs options if the operator reports them, in a dump or on a
   }
 }
 
-TEST_CASE("The report of an operator replaces the options of its driver (W36)") {
+TEST_CASE("The report of an operator replaces the default options for its driver (W36)") {
   const Answer status = OnDump(Dump(), {"status"});
   CHECK(Has(status.out, "example.com/fpga"));
   CHECK(Has(status.out, "1 of 4 done"));
@@ -140,7 +140,7 @@ TEST_CASE("The report of an operator replaces the options of its driver (W36)") 
   CHECK(std::count(paths.begin(), paths.end(), "/apis/example.com/v1/fpgas/fpga") == 1);
 }
 
-TEST_CASE("Options of the command line apply in place of the report (W36)") {
+TEST_CASE("Options on the command line take precedence over the report (W36)") {
   CHECK(Evictions(Dump(), {"--resource", "example.com/other"}) == 0);
   CHECK(Has(OnDump(Dump(), {"status", "--driver-labels", "app=none", "--driver", "fpga"}).out,
             "DriverPodMissing: no driver pod on the node"));
@@ -172,13 +172,13 @@ TEST_CASE("The driver of a command follows from the reports and the command line
         "example.com/nic\n");
 }
 
-// The DaemonSet of NVIDIA's own operator, which reports nothing.
+// The DaemonSet of NVIDIA's own operator, which does not report options.
 const std::string kGpuSet =
     R"({"kind":"DaemonSet","apiVersion":"apps/v1","metadata":{"namespace":"gpu-operator","name":"nvidia","uid":"gpu-ds","generation":1,"labels":{"app":"nvidia-driver-daemonset"}},
 "spec":{"selector":{},"updateStrategy":{"type":"OnDelete"}},"status":{"observedGeneration":1}})";
 
 TEST_CASE(
-    "A GPU driver whose operator reports nothing stays the default, unless a report is about its DaemonSets (W36)") {
+    "A GPU driver whose operator reports no options stays the default, unless a report names its DaemonSets (W36)") {
   const std::string fpga = LeaseOf("example.com/fpga", kFpga) + "," + kGpuSet;
   CHECK(DriverFor(fpga) == "nvidia.com/gpu");
   CHECK(DriverFor(fpga, {"--driver", "fpga"}) == "example.com/fpga");
@@ -189,7 +189,7 @@ TEST_CASE(
   CHECK(Has(OnServer(server, {"status", "-o", "json"}).out, "nvidia.com/gpu"));
 }
 
-TEST_CASE("If several Leases report a driver, the named one or the last one renewed is used (W36)") {
+TEST_CASE("If several Leases report a driver, the named Lease or the most recently renewed Lease is used (W36)") {
   const auto lease = [](const std::string& ns, const std::string& name, const std::string& renewed) {
     return LeaseOf("example.com/fpga", fmt::format(R"({{"namespace":"{}","driverLabels":"app=fpga-driver"}})", name),
                    ns, name, renewed);
@@ -216,7 +216,7 @@ TEST_CASE("If several Leases report a driver, the named one or the last one rene
   CHECK(place(apart, {"--lease-namespace", "ops"}) == "/api/v1/namespaces/new/pods");
 }
 
-TEST_CASE("A report that cannot be read is noted by name, and the command continues without it (W36)") {
+TEST_CASE("If a report cannot be read, a note names it, and the command continues without it (W36)") {
   struct Row {
     std::string options;
     std::string why;
@@ -268,11 +268,11 @@ TEST_CASE("A server that refuses the list of Leases is reported only if the comm
   CHECK(known.exit_code == kExitDone);
   CHECK(known.err.empty());
   CHECK(OnServer(server, {"status"}).err.empty());
-  // With the Lease's namespace on the command line, no permission for other namespaces is needed.
+  // If the command line names the namespace of the Lease, no permission for other namespaces is needed.
   CHECK(OnServer(server, {"status", "--lease-namespace", "fpga-operator"}).exit_code != kExitUsage);
 }
 
-TEST_CASE("Commands that explain prints leave out what the operator reports (W36)") {
+TEST_CASE("The commands that `explain` prints omit options that the operator reports (W36)") {
   const auto commands = [&](const std::string& leases, const Texts& more = {}) {
     Texts arguments = {"explain", "f4"};
     arguments.insert(arguments.end(), more.begin(), more.end());

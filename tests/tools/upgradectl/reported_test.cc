@@ -41,7 +41,7 @@ std::string LeaseJson(const std::string& policies, const std::string& holder = "
       name, annotation, holder, renewed);
 }
 
-// A rollout of four nodes, with or without a custom resource of the policy.
+// A rollout of four nodes, with or without a custom resource that contains the policy.
 std::string Dump(const std::string& leases, bool has_resource = false) {
   std::string dump = DumpOfRollout("");
   if (!has_resource)
@@ -59,7 +59,7 @@ Answer StatusOf(const std::string& dump, const Texts& more = {}) {
 
 bool Has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-TEST_CASE("If neither a file nor a custom resource has the policy, the policy that the operator reports is used") {
+TEST_CASE("If neither a file nor a custom resource contains the policy, the policy that the operator reports is used") {
   const std::string dump = Dump(LeaseJson(Three()));
   const Answer answer = StatusOf(dump);
   CHECK(Has(answer.out, "slots 0 of 3,"));
@@ -75,8 +75,7 @@ TEST_CASE("If neither a file nor a custom resource has the policy, the policy th
   CHECK(Has(StatusOf(dump, {"--policy", policy.path()}).out, "slots 0 of 4,"));
 }
 
-TEST_CASE(
-    "The option --policy live selects the policy in effect in the operator, whatever the custom resource contains") {
+TEST_CASE("The option --policy live selects the policy that the operator uses, whatever the custom resource contains") {
   const std::string dump = Dump(LeaseJson(Three()), true);
   const Answer answer = StatusOf(dump, {"--policy", "live", "-o", "json"});
   json::Document document;
@@ -89,7 +88,7 @@ TEST_CASE(
   CHECK(Integer(document, {"totals", "slotsMax"}) == 3);
 }
 
-TEST_CASE("A Lease that has expired, or was released, is reported") {
+TEST_CASE("A Lease that has expired or was released is reported") {
   const auto line = [](const std::string& holder, const std::string& renewed) {
     const std::string out = StatusOf(Dump(LeaseJson(Three(), holder, renewed))).out;
     const std::size_t begin = out.find("policy reported");
@@ -144,7 +143,7 @@ TEST_CASE("An invalid report is described and not used") {
   }
 }
 
-TEST_CASE("The named Lease is used, or else the last one renewed that has policies") {
+TEST_CASE("The named Lease is used, or otherwise the most recently renewed Lease that contains policies") {
   const auto two = "{\"\":" + PolicyText("{autoUpgrade: true, maxParallelUpgrades: 2}") + "}";
   const std::string dump =
       Dump(LeaseJson("", "old") + "," + LeaseJson(two, "a", "2026-01-02T12:04:50.000000Z", "operator-a") + "," +
@@ -154,7 +153,7 @@ TEST_CASE("The named Lease is used, or else the last one renewed that has polici
   CHECK(Has(StatusOf(dump, {"--lease-name", "operator-a"}).out, "slots 0 of 2,"));
 }
 
-TEST_CASE("Leases are read for the policy only if it is not known from elsewhere") {
+TEST_CASE("Leases are read for the policy only if no other source has it") {
   const auto reads_leases = [](const Texts& arguments, bool has_resource) {
     const auto server = std::make_shared<DumpServer>(Dump(LeaseJson(Three()), has_resource));
     Texts all = arguments;
@@ -171,7 +170,7 @@ TEST_CASE("Leases are read for the policy only if it is not known from elsewhere
   CHECK(reads_leases({"status"}, false) == 1);
 }
 
-TEST_CASE("A stage of the policy that the operator reports can be approved, and the output is about that policy") {
+TEST_CASE("A stage of the policy that the operator reports can be approved, and the output names this policy") {
   const std::string stages =
       "{\"\":" + PolicyText("{autoUpgrade: true, rollout: {stages: [{name: canary, nodeSelector: pool=canary}]}}") +
       "}";

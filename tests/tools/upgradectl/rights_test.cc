@@ -1,5 +1,5 @@
-// Compares the permissions that preflight needs with those in deploy/rbac, and the permissions that each verb needs
-// with rbac.yaml, in both directions.
+// Compares the permissions that preflight checks with deploy/rbac, and the permissions that the verbs need with
+// rbac.yaml. Checks for missing and for superfluous permissions.
 #include "upgradectl/rights.h"
 
 #include <filesystem>
@@ -45,7 +45,7 @@ Rights Joined(std::initializer_list<Rights> parts) {
   return all;
 }
 
-TEST_CASE("preflight checks the permissions that deploy/rbac grants to the operator of each driver, and no others") {
+TEST_CASE("preflight checks exactly the permissions that deploy/rbac grants to the operator of each driver") {
   const std::set<std::string> gpu = {"nvidia-gpu-driver-upgrade"};
   const Rights base = RightsOf(kRoles / "base", gpu);
   const Rights of_gpu = Joined({base, RightsOf(kRoles / "cluster-policy", gpu)});
@@ -54,7 +54,7 @@ TEST_CASE("preflight checks the permissions that deploy/rbac grants to the opera
   CheckBothWays(of_ofed, Needed(RequestOf({.driver = "ofed"})));
 }
 
-TEST_CASE("Requestor mode and a deadline that deletes pods also need their roles") {
+TEST_CASE("Requestor mode, and deadlines that delete pods, need additional roles") {
   const std::set<std::string> gpu = {"nvidia-gpu-driver-upgrade"};
   const Rights usual = Joined({RightsOf(kRoles / "base", gpu), RightsOf(kRoles / "cluster-policy", gpu)});
   Options options;
@@ -98,7 +98,7 @@ Rights OfGpu(Rights given) {
   return given;
 }
 
-// Returns the permissions of roles that are bound in all namespaces.
+// Returns the permissions without their namespaces, as in roles that are bound in all namespaces.
 Rights Anywhere(const Rights& rights) {
   Rights anywhere;
   for (Right right : rights) {
@@ -110,10 +110,10 @@ Rights Anywhere(const Rights& rights) {
 
 const std::set<std::string> kNames = {"nvidia-gpu-driver-upgrade", "nvidia-ofed-driver-upgrade"};
 
-TEST_CASE("The role for reading grants what the reading verbs request, apart from watches") {
+TEST_CASE("The read role grants exactly the requests of the reading verbs, and watches") {
   Rights given = OfGpu(RightsOfFile(kRoot / "tools/upgradectl/rbac.yaml", kNames, "driver-upgrade-view"));
   std::erase_if(given, [](const Right& right) { return right.verb == "watch"; });
-  // Claims are read only if a pod has one.
+  // Claims are read only if a pod has a claim.
   std::string dump = DumpOfRollout("");
   const std::string_view spec = R"("spec":{"nodeName":"gpu-1"})";
   dump.replace(dump.find(spec), spec.size(),
@@ -123,7 +123,7 @@ TEST_CASE("The role for reading grants what the reading verbs request, apart fro
                 Anywhere(Asked({{"status"}, {"explain", "gpu-1", "--policy", policy.path()}, {"preflight"}}, dump)));
 }
 
-TEST_CASE("The roles for reading and writing together grant what the writing verbs request") {
+TEST_CASE("The read and write roles together grant exactly the requests of the writing verbs") {
   const fs::path file = kRoot / "tools/upgradectl/rbac.yaml";
   const Rights view = OfGpu(RightsOfFile(file, kNames, "driver-upgrade-view"));
   const Rights act = OfGpu(RightsOfFile(file, kNames, "driver-upgrade-act"));

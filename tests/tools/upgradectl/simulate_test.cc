@@ -1,4 +1,4 @@
-// Tests `upgradectl simulate`: the engine runs on a copy of the user's cluster before the real one changes.
+// Tests `upgradectl simulate`, which runs the engine on a copy of the user's cluster.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -13,7 +13,7 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-// The pods of a fleet request no GPU. By default such pods are deleted, and then there is no drain.
+// The pods of a fleet request no GPU. By default only pods that request a GPU are evicted, and no drain follows.
 const Texts kDrained = {"--no-gpu-pods"};
 
 json::Document Simulated(const std::string& fleet, const Texts& policies, const Texts& more = {},
@@ -32,7 +32,7 @@ json::Document Simulated(const std::string& fleet, const Texts& policies, const 
   return document;
 }
 
-TEST_CASE("Two policies are compared: one node at a time takes as many times longer as there are nodes") {
+TEST_CASE("Two policies are compared, and a rollout takes longer if fewer nodes start at a time") {
   const ScratchFile slow("{autoUpgrade: true, maxParallelUpgrades: 1, maxUnavailable: 100%, drain: {enable: true}}");
   const ScratchFile fast("{autoUpgrade: true, maxParallelUpgrades: 4, maxUnavailable: 100%, drain: {enable: true}}");
   const json::Document answer =
@@ -44,14 +44,14 @@ TEST_CASE("Two policies are compared: one node at a time takes as many times lon
     CHECK(policy["blocked"].ObjectEmpty());
     CHECK(policy["evictions"].GetInt() >= 8);
   }
-  // Eight times, and twice, the time of one node: to evict, and to start the driver.
+  // Eight times and twice the time of one node, which consists of the evacuation and the start of the driver.
   CHECK(answer[0]["makespanSecondsMedian"].GetInt() >= 8 * 120);
   CHECK(answer[0]["makespanSecondsMedian"].GetInt() < 8 * 150);
   CHECK(answer[1]["makespanSecondsMedian"].GetInt() >= 2 * 120);
   CHECK(answer[1]["makespanSecondsMedian"].GetInt() < 2 * 150);
   CHECK(answer[0]["unavailablePeak"].GetInt() == 1);
   CHECK(answer[1]["unavailablePeak"].GetInt() == 4);
-  // A web pod on each node, and the pods that have moved there from other nodes.
+  // Each node has one web pod, and the pods that have moved there from other nodes.
   CHECK(answer[0]["podsUnavailablePeak"].GetInt() >= 1);
   CHECK(answer[1]["podsUnavailablePeak"].GetInt() >= 4);
   CHECK(answer[1]["podsUnavailablePeak"].GetInt() <= 8);
@@ -71,14 +71,14 @@ TEST_CASE("With the default policy of the GPU operator, only pods that request a
   CHECK(evictions(kDrained) == 0);
 }
 
-// A policy that upgrades one node at a time and drains it, with this scope of its isolation.
+// Returns a policy that upgrades and drains one node at a time, with this isolation scope.
 ScratchFile WithScope(const std::string& scope) {
   return ScratchFile(
       "{autoUpgrade: true, maxParallelUpgrades: 1, maxUnavailable: 100%, drain: {enable: true}, isolation: {scope: " +
       scope + "}}");
 }
 
-TEST_CASE("A-1: policies that isolate nodes and devices are compared on the same devices") {
+TEST_CASE("A-1: policies that isolate nodes or devices are compared with the same devices") {
   const ScratchFile node = WithScope("Node");
   const ScratchFile devices = WithScope("Devices");
   const ScratchFile either = WithScope("Auto");
@@ -87,7 +87,7 @@ TEST_CASE("A-1: policies that isolate nodes and devices are compared on the same
     CHECK(policy["finishes"].GetBool());
     CHECK(policy["done"].GetInt() == 3);
   }
-  // A pod without a device moves to a node whose turn comes later, and is evicted again.
+  // A pod without a device moves to a node that is upgraded later, and is evicted again.
   CHECK(answer[0]["nodesCordoned"].GetInt() == 3);
   CHECK(answer[0]["unavailablePeak"].GetInt() == 1);
   CHECK(answer[0]["podsEvicted"].GetInt() > 3 + 3);
@@ -129,11 +129,11 @@ TEST_CASE("Without published devices, Auto cordons each node, and Devices blocks
   CHECK(Text(answer[0]["obstacles"][0], {"gate"}) == "DevicesUnfit");
   CHECK(answer[1]["done"].GetInt() == 3);
   CHECK(answer[1]["nodesCordoned"].GetInt() == 3);
-  // A policy that isolates devices evicts only pods that use the driver, unless that fails.
+  // Isolation is Auto, so the policy still evicts only pods that use the driver, although it cordons the nodes.
   CHECK(answer[1]["podsKept"].GetInt() == 3);
 }
 
-TEST_CASE("A node whose devices are isolated at the time of the dump starts with its devices, like all others") {
+TEST_CASE("A node whose devices are isolated in the dump starts with its devices, like all other nodes") {
   const ScratchFile devices = WithScope("Devices");
   std::string fleet = FleetWithDevices(3, 4, 4);
   const std::string slice = Slice(1, 4);
@@ -157,7 +157,7 @@ TEST_CASE("Pods with claims are evicted even if the dump has no devices, and res
   CHECK(answer[0]["podsEvicted"].GetInt() > 3);
 }
 
-TEST_CASE("A node is cordoned with Auto if its devices cannot be tainted alone") {
+TEST_CASE("With Auto, a node is cordoned if its devices cannot be tainted separately") {
   const ScratchFile either = WithScope("Auto");
   const auto cordoned = [&](std::string fleet, const std::string& from, const std::string& to) {
     fleet.replace(fleet.find(from), from.size(), to);
@@ -176,17 +176,17 @@ TEST_CASE("A node is cordoned with Auto if its devices cannot be tainted alone")
         1);
 }
 
-TEST_CASE("The replacements of evicted pods claim as many devices, and wait until they are free") {
+TEST_CASE("Replacements of evicted pods claim the same number of devices, and wait until enough devices are free") {
   const ScratchFile devices = WithScope("Devices");
   const auto simulated = [&](int claimed, const char* member) {
     return Simulated(FleetWithDevices(2, 4, claimed), {devices.path()},
                      {"--jitter", "0", "--pod-start", "1s", "--seeds", "1"})[0][member]
         .GetInt();
   };
-  // There is room on the second node, where two pods are evicted next.
+  // With two claimed devices, the pod moves to the second node, where two pods are evicted next.
   CHECK(simulated(2, "podsEvicted") == 1 + 2);
   CHECK(simulated(3, "podsEvicted") == 1 + 1);
-  // A pod that cannot start elsewhere waits for the new driver.
+  // With three claimed devices, the pod cannot start on the other node, and waits for the new driver.
   CHECK(simulated(2, "podsUnavailablePeak") == 2);
   CHECK(simulated(3, "podsUnavailablePeak") == 1);
 }
@@ -231,7 +231,7 @@ TEST_CASE("Devices of a live cluster are read if one of the policies to compare 
   CHECK(answer.out.find("\"podsKept\": 2") != std::string::npos);
 }
 
-TEST_CASE("A simulation reports that it knows no budgets if it must not read them") {
+TEST_CASE("A simulation without permission to read disruption budgets reports that it does not know them") {
   const auto server = std::make_shared<DumpServer>(Fleet(1));
   server->Forbid("/apis/policy/v1");
   const ScratchFile policy("autoUpgrade: true");
@@ -242,23 +242,23 @@ TEST_CASE("A simulation reports that it knows no budgets if it must not read the
         std::string::npos);
 }
 
-TEST_CASE("A budget that never allows an eviction also fails its nodes in the simulation") {
+TEST_CASE("A budget that never allows an eviction also makes nodes fail in the simulation") {
   const std::string budget =
       R"(,{"kind":"PodDisruptionBudget","apiVersion":"policy/v1","metadata":{"namespace":"shop","name":"web"},
 "spec":{"selector":{"matchLabels":{"app":"web"}}},"status":{"disruptionsAllowed":0,"currentHealthy":3,"desiredHealthy":3,"expectedPods":3}})";
   const ScratchFile policy("{autoUpgrade: true, drain: {enable: true, timeoutSeconds: 300}}");
   const json::Document answer = Simulated(Fleet(3, budget), {policy.path()}, {"--seeds", "1"}, kDrained, kExitFailed);
   CHECK(answer[0]["done"].GetInt() == 0);
-  CHECK(answer[0]["failed"].GetInt() == 1);  // it holds the only slot
+  CHECK(answer[0]["failed"].GetInt() == 1);  // the failed node holds the only slot
   REQUIRE(answer[0]["blocked"].MemberCount() == 3);
-  // The drain fails after its five minutes.
+  // The drain fails after its timeout of five minutes.
   const json::Value& failed = answer[0]["blocked"]["n0000"];
   CHECK(Text(failed, {"why"}).starts_with("Failed"));
   CHECK(failed["sinceSeconds"].GetInt() >= 300);
   CHECK(answer[0]["blocked"]["n0001"]["sinceSeconds"].GetInt() < 10);
 }
 
-TEST_CASE("The peak of missing pods matches the evacuated nodes, and stays within what a budget allows") {
+TEST_CASE("The peak of unavailable pods matches the evacuated nodes, and stays within the disruption budget") {
   const ScratchFile policy("{autoUpgrade: true, maxParallelUpgrades: 4, maxUnavailable: 100%, drain: {enable: true}}");
   const auto peak = [&](const std::string& more) {
     return Simulated(Fleet(4, more), {policy.path()},
@@ -273,7 +273,7 @@ TEST_CASE("The peak of missing pods matches the evacuated nodes, and stays withi
         1);
 }
 
-TEST_CASE("API requests are the writes, the first lists of the watches, and the lists of pods") {
+TEST_CASE("The reported API requests are the writes, the initial lists of watches, and the lists of pods") {
   const ScratchFile policy("{autoUpgrade: true, maxParallelUpgrades: 1, maxUnavailable: 100%, drain: {enable: true}}");
   const json::Document answer = Simulated(Fleet(8), {policy.path()}, {"--seeds", "1"});
   const int writes = answer[0]["writes"].GetInt();
@@ -282,7 +282,7 @@ TEST_CASE("API requests are the writes, the first lists of the watches, and the 
   CHECK(requests <= writes + 4 + 3 * 8);
 }
 
-TEST_CASE("All nodes are checked only once, when the rollout may have ended, after any number of passes") {
+TEST_CASE("All nodes are checked only when the rollout may have ended, regardless of the number of passes") {
   const ScratchFile policy("{autoUpgrade: true, maxParallelUpgrades: 10, maxUnavailable: 100%, drain: {enable: true}}");
   const json::Document answer = Simulated(Fleet(200), {policy.path()}, {"--seeds", "1"});
   CHECK(answer[0]["done"].GetInt() == 200);
@@ -300,7 +300,7 @@ json::Document Staged(const std::string& rollout, const Texts& more = {}, int ex
   return Simulated(Fleet(4), {policy.path()}, arguments, kDrained, exit_code);
 }
 
-TEST_CASE("The stages of a simulation run in sequence, and the soak between them is part of the time") {
+TEST_CASE("The stages of a simulation run in sequence, and the soak between them counts towards the duration") {
   const json::Document answer = Staged("{stages: [{name: canary, nodes: 1, soakSeconds: 3600}]}");
   CHECK(answer[0]["done"].GetInt() == 4);
   CHECK(answer[0]["unavailablePeak"].GetInt() == 3);
@@ -308,7 +308,7 @@ TEST_CASE("The stages of a simulation run in sequence, and the soak between them
   CHECK(answer[0]["makespanSecondsMedian"].GetInt() < 3600 + 2 * 150);
 }
 
-TEST_CASE("A simulation starts at --at and waits for the window of the rollout") {
+TEST_CASE("A simulation starts at --at, and waits for the window of the rollout") {
   const std::string rollout = R"({windows: [{days: [Sat], start: "22:00", durationSeconds: 3600}]})";
   // 2026-01-03 is a Saturday.
   const json::Document answer = Staged(rollout, {"--at", "2026-01-03T20:00:00Z"});
@@ -317,7 +317,7 @@ TEST_CASE("A simulation starts at --at and waits for the window of the rollout")
   CHECK(answer[0]["makespanSecondsMedian"].GetInt() < 2 * 3600 + 150);
 }
 
-TEST_CASE("A stage that waits for an approval blocks a simulation, because nothing approves it there") {
+TEST_CASE("A stage that needs an approval blocks a simulation, because no administrator approves it there") {
   const json::Document answer = Staged("{stages: [{name: canary, nodes: 1, approval: Manual}]}", {}, kExitFailed);
   CHECK(answer[0]["done"].GetInt() == 1);
   REQUIRE(answer[0]["blocked"].MemberCount() == 3);
@@ -325,7 +325,7 @@ TEST_CASE("A stage that waits for an approval blocks a simulation, because nothi
   CHECK(why.find("Approval: stage canary waits for the approval") != std::string::npos);
 }
 
-TEST_CASE("The same seeds give the same rollouts, and the table has a column for each policy") {
+TEST_CASE("The same seeds yield the same rollouts, and the table has a column for each policy") {
   const ScratchFile dump(Fleet(5));
   const ScratchFile policy("{autoUpgrade: true, drain: {enable: true}}");
   const Texts arguments = {"simulate", "--cluster", dump.path(), "--try", policy.path(), "--try", policy.path()};
@@ -350,7 +350,7 @@ std::string StartedPods(const std::string& ns, const std::string& app, const std
   return items;
 }
 
-TEST_CASE("Times that are not set are taken from the start times of the cluster's own pods") {
+TEST_CASE("Times that are not set are taken from the start times of the cluster's pods") {
   const ScratchFile dump(
       Fleet(4, StartedPods("gpu-operator", "nvidia-driver-daemonset", "DaemonSet", {"07", "31", "59"}) +
                    StartedPods("shop", "web", "ReplicaSet", {"11", "12", "13", "14"})));
@@ -379,7 +379,7 @@ std::string Entered(const std::string& node, const std::vector<std::pair<std::st
 
 TEST_CASE("The durations of evacuations and validations are taken from the Events of an upgrade") {
   std::string events;
-  const Texts drained = {"10:20", "10:30", "10:40", "15:00"};  // a budget held back pods of the last one
+  const Texts drained = {"10:20", "10:30", "10:40", "15:00"};  // a budget delayed the last evacuation
   for (std::size_t i = 0; i < drained.size(); ++i) {
     events += Entered(fmt::format("n{:04}", i), {{"09:55", "pod-deletion-required"},
                                                  {"10:00", "drain-required"},
@@ -394,7 +394,7 @@ TEST_CASE("The durations of evacuations and validations are taken from the Event
         "--pod-stop 30s: the lower quartile of 4 evacuations\n--validation 45s: the median of 4 validations\n");
 }
 
-TEST_CASE("The time that old driver pods take to end is taken from Events and the creation times of the new pods") {
+TEST_CASE("The stop time of driver pods is taken from Events and from the creation times of the new pods") {
   std::string events;
   for (int i = 0; i < 3; ++i) {
     // The driver pods were created at noon, and became ready seconds later.
@@ -430,13 +430,13 @@ TEST_CASE("Nodes with the driver's label but without a driver pod are reported, 
         "nvidia.com/gpu-driver-upgrade-state\n");
 }
 
-TEST_CASE("Two pods with known durations are not enough") {
+TEST_CASE("Durations of only two pods are not used") {
   const ScratchFile dump(Fleet(4, StartedPods("gpu-operator", "nvidia-driver-daemonset", "DaemonSet", {"07", "31"})));
   const ScratchFile policy("autoUpgrade: true");
   CHECK(RunWith({"simulate", "--cluster", dump.path(), "--policy", policy.path(), "--seeds", "1"}).err.empty());
 }
 
-TEST_CASE("A node is also held by the validation of its driver") {
+TEST_CASE("The validation of a driver adds to the time of its node") {
   const ScratchFile policy("{autoUpgrade: true, maxParallelUpgrades: 1, maxUnavailable: 100%}");
   const auto makespan = [&](const std::string& validation) {
     return Simulated(

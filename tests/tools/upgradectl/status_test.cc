@@ -1,4 +1,4 @@
-// Tests `upgradectl status`: lines, colours, documents and exit codes, from a dump and from a server.
+// Tests the lines, colors, documents, and exit codes of `upgradectl status`, from a dump and from a server.
 #include "upgradectl/status.h"
 
 #include <algorithm>
@@ -42,7 +42,7 @@ std::size_t WidestLine(const std::string& text) {
   return widest;
 }
 
-// A dump with one node in this state whose driver pod has the target revision.
+// Returns a dump with one node in this state, with a driver pod of the target revision.
 std::string OneNode(const std::string& state, const std::string& labels = {}) {
   return fmt::format(
       R"({{"kind":"List","items":[
@@ -57,7 +57,7 @@ std::string OneNode(const std::string& state, const std::string& labels = {}) {
       state, labels);
 }
 
-// The record of the stage canary of DumpOfRollout, with these additional members.
+// Returns a record of the stage canary for DumpOfRollout, with these additional members.
 std::string CanaryRecord(const std::string& more) {
   const auto policy =
       driverupgrade::ParseUpgradePolicy("rollout: {stages: [{name: canary, nodeSelector: pool=canary}]}");
@@ -94,7 +94,8 @@ TEST_CASE("The document of a status contains the rollout") {
   CHECK(Integer(Items(document, {"rollout", "stages"})[1], {"nodes"}) == 2);
 }
 
-TEST_CASE("The status of a fleet with every problem fits 80 columns, and is complete if the width is not limited") {
+TEST_CASE(
+    "The status of a fleet with every problem fits into 80 columns, and is complete if the width is not limited") {
   const Answer narrow = RunIn(StatusOfDump(TroublePath()), {.screen = {.columns = 80}});
   CHECK(narrow.err.empty());
   CheckGolden("trouble.status-80.txt", narrow.out);
@@ -107,7 +108,7 @@ TEST_CASE("The status of a fleet with every problem fits 80 columns, and is comp
   CHECK(piped.out.find("disruption budget web allows none (2 healthy, 2 needed)") != std::string::npos);
 }
 
-TEST_CASE("Colours are used on request, and do not change the columns") {
+TEST_CASE("Colors are used on request, and do not change the columns") {
   const Screen coloured{.columns = 80, .colour = true};
   std::string text = RunIn(StatusOfDump(TroublePath()), {.screen = coloured}).out;
   CHECK(text.find("\x1b[31mfailed\x1b[0m") != std::string::npos);
@@ -118,12 +119,12 @@ TEST_CASE("Colours are used on request, and do not change the columns") {
   CHECK(text == RunIn(StatusOfDump(TroublePath()), {.screen = {.columns = 80}}).out);
 }
 
-TEST_CASE("The status is a document in JSON and the same one in YAML") {
+TEST_CASE("The status is available as the same document in JSON and in YAML") {
   CheckGolden("trouble.status.json", RunWith(StatusOfDump(TroublePath(), {"-o", "json"})).out);
   CheckGolden("trouble.status.yaml", RunWith(StatusOfDump(TroublePath(), {"-o", "yaml"})).out);
 }
 
-TEST_CASE("The exit code shows whether the rollout is done, in progress or failed") {
+TEST_CASE("The exit code shows whether the rollout is done, in progress, or failed") {
   const auto code = [](const std::string& dump) {
     const ScratchFile file(dump);
     return RunWith(StatusOfDump(file.path())).exit_code;
@@ -132,7 +133,7 @@ TEST_CASE("The exit code shows whether the rollout is done, in progress or faile
   CHECK(code(OneNode("validation-required")) == kExitUnderWay);
   CHECK(code(OneNode("upgrade-required", R"(,"nvidia.com/gpu-driver-upgrade.skip":"true")")) == kExitUnderWay);
   CHECK(code(OneNode("upgrade-failed")) == kExitFailed);
-  CHECK(code(R"({"kind":"List","items":[]})") == kExitFailed);  // the labels match nothing
+  CHECK(code(R"({"kind":"List","items":[]})") == kExitFailed);  // no node has the driver
   CHECK(code("{") == kExitUsage);
 }
 
@@ -185,7 +186,7 @@ TEST_CASE("With a policy in a file, no missing policy of the custom resource is 
   CHECK(status({"status", "--policy", policy.path()}).find("not read: ") == std::string::npos);
 }
 
-TEST_CASE("A resource that the cluster does not serve is reported as such, unlike a response of another server") {
+TEST_CASE("A resource that the cluster does not serve is distinguished from the 404 response of another server") {
   const auto server = std::make_shared<DumpServer>(ContentOf(kTestData / "trouble.json"));
   const std::string path = "/apis/nvidia.com/v1/clusterpolicies/cluster-policy";
   const auto status = [&] { return RunIn({"status", "--kubeconfig", "any", "--at", kAt}, {.server = server}).out; };
@@ -197,7 +198,7 @@ TEST_CASE("A resource that the cluster does not serve is reported as such, unlik
         std::string::npos);
 }
 
-TEST_CASE("The remaining time does not include nodes that the rollout does not wait for") {
+TEST_CASE("The remaining time does not include nodes that the rollout leaves out") {
   json::Document dump;
   dump.Parse(ContentOf(kTestData / "trouble.json").c_str());
   const std::set<std::string> others = {"budget", "image", "failed", "other", "skipped", "waiting"};
@@ -218,7 +219,7 @@ TEST_CASE("The remaining time does not include nodes that the rollout does not w
   CHECK(status("Ignore").find(" to go (") == std::string::npos);
 }
 
-TEST_CASE("A node whose label says that it is done, but whose driver pod is old, counts as waiting") {
+TEST_CASE("A node in upgrade-done with an old driver pod counts as waiting") {
   std::string dump = ContentOf(kTestData / "trouble.json");
   const std::size_t pod = dump.find("driver-done-2");
   const std::string hash = R"("controller-revision-hash": "new")";
@@ -243,7 +244,7 @@ TEST_CASE("A forbidden read of optional data is one line, and a forbidden read o
   CHECK(refused.err == "upgradectl: list /api/v1/nodes: 403: not for you\n");
 }
 
-TEST_CASE("With --watch every change prints a new picture, until the rollout is done") {
+TEST_CASE("With --watch every change prints the status again, until the rollout is done") {
   const auto server = std::make_shared<DumpServer>(OneNode("validation-required"));
   server->AddWatchLine(
       "/api/v1/nodes",
@@ -255,7 +256,7 @@ TEST_CASE("With --watch every change prints a new picture, until the rollout is 
   CHECK(RunWith(StatusOfDump(TroublePath(), {"-w"})).exit_code == kExitUsage);
 }
 
-// The view of a driver's rollout on that server.
+// Returns the view of the default driver's rollout on the server.
 std::unique_ptr<LiveView> ViewOf(const std::shared_ptr<DumpServer>& server) {
   const auto driver = LoadDriver({});
   REQUIRE(driver.ok());
@@ -266,7 +267,7 @@ void AwaitAll(LiveView& view) {
   while (!view.Complete()) REQUIRE(view.Await(absl::Seconds(10)).ok());
 }
 
-TEST_CASE("A change of the ledger alone prints a new picture with --watch") {
+TEST_CASE("With --watch a change of only the ledger prints the status again") {
   const auto server = std::make_shared<DumpServer>(DumpOfRollout("as it was"));
   server->AddWatchLine(
       "/api/v1/namespaces/gpu-operator/configmaps",
@@ -281,7 +282,7 @@ TEST_CASE("A change of the ledger alone prints a new picture with --watch") {
   CHECK(seen.find("as it was") == std::string::npos);
 }
 
-TEST_CASE("Without read access to the ledger the rest is shown, and the ledger is reported as missing") {
+TEST_CASE("Without read access to the ledger, the remaining status is shown, and the missing access is reported") {
   const auto server = std::make_shared<DumpServer>(DumpOfRollout(""));
   server->Forbid("/api/v1/namespaces/gpu-operator/configmaps");
   const auto view = ViewOf(server);
@@ -292,7 +293,7 @@ TEST_CASE("Without read access to the ledger the rest is shown, and the ledger i
   CHECK(notes[0] == "list /api/v1/namespaces/gpu-operator/configmaps: 403: not for you");
 }
 
-TEST_CASE("A server that is unreachable is reported, for each watch, until it is reachable") {
+TEST_CASE("An unreachable server is reported for each watch, until the server is reachable") {
   const auto server = std::make_shared<DumpServer>(DumpOfRollout(""));
   server->CutOff("/");
   const auto view = ViewOf(server);
@@ -307,7 +308,7 @@ TEST_CASE("A server that is unreachable is reported, for each watch, until it is
   CHECK(view->Troubles().empty());
 }
 
-TEST_CASE("A list that fails does not end --watch: the failure is reported, and the next list is shown") {
+TEST_CASE("A failed list does not end --watch: the failure is reported, and the next list is shown") {
   const auto server = std::make_shared<DumpServer>(OneNode("upgrade-done"));
   server->CutOff("/apis/apps/v1/namespaces/gpu-operator/controllerrevisions", 1);
   const Answer answer = RunIn({"status", "-w", "--kubeconfig", "any", "--at", kAt}, {.server = server});
@@ -318,7 +319,7 @@ TEST_CASE("A list that fails does not end --watch: the failure is reported, and 
   CHECK(answer.out.find("1 of 1 done") != std::string::npos);
 }
 
-TEST_CASE("With --watch a rollout that has failed ends with exit code 4 when nothing else moves") {
+TEST_CASE("With --watch a failed rollout ends with exit code 4 once no other node can proceed") {
   const auto ended = [](const std::string& state) {
     const auto server = std::make_shared<DumpServer>(OneNode(state));
     return RunIn({"status", "-w", "--kubeconfig", "any", "--at", kAt}, {.server = server}).exit_code;
@@ -342,7 +343,8 @@ TEST_CASE("With --watch a rollout that has failed ends with exit code 4 when not
   CHECK(has_ended(Phase::kFailed, UpgradeState::kDone, std::nullopt));
   CHECK(has_ended(Phase::kFailed, UpgradeState::kUpgradeRequired, GateReason::kHalted));
   CHECK(has_ended(Phase::kFailed, UpgradeState::kUpgradeRequired, GateReason::kMaxFailures));
-  CHECK(has_ended(Phase::kFailed, UpgradeState::kUpgradeRequired, GateReason::kMaxParallel));  // the failed node's slot
+  CHECK(has_ended(Phase::kFailed, UpgradeState::kUpgradeRequired,
+                  GateReason::kMaxParallel));  // the failed node holds the slot
   CHECK_FALSE(has_ended(Phase::kFailed, UpgradeState::kUpgradeRequired, GateReason::kWindow));
   CHECK_FALSE(has_ended(Phase::kFailed, UpgradeState::kDrainRequired, std::nullopt));
   CHECK_FALSE(has_ended(Phase::kFailed, UpgradeState::kDrainRequired, GateReason::kPodsTerminating));
@@ -355,7 +357,7 @@ TEST_CASE("Objects that are not watched are listed again after a change, every t
   AwaitAll(*view);
   const Wanted wanted{.events = true, .budgets = true, .leases = true};
   const absl::Time begin = absl::UnixEpoch();
-  // Returns the number of requests that a read takes, this many seconds after the first read.
+  // Returns the number of requests of a read at this many seconds after the first read.
   const auto requests = [&](int seconds) {
     const std::size_t before = server->paths().size();
     std::vector<std::string> notes;
@@ -364,7 +366,7 @@ TEST_CASE("Objects that are not watched are listed again after a change, every t
     return server->paths().size() - before;
   };
   const auto change = [&](const std::string& version, const std::string& node = "n1") {
-    REQUIRE(view->Await(absl::ZeroDuration()).ok());  // waits for nothing already seen
+    REQUIRE(view->Await(absl::ZeroDuration()).ok());  // consumes earlier changes
     server->AddWatchLine(
         "/api/v1/nodes",
         fmt::format(
@@ -372,7 +374,8 @@ TEST_CASE("Objects that are not watched are listed again after a change, every t
             node, version));
     REQUIRE(view->Await(absl::Seconds(10)).ok());
   };
-  // Revisions, budgets, Leases, Deployments and the policy, plus the pods of the node in progress.
+  // Lists of revisions, budgets, Leases, and Deployments, and the policy. Each node in progress adds a list of its
+  // pods.
   constexpr std::size_t kAll = 5;
   CHECK(requests(0) == kAll + 1);
   change("101");
@@ -394,7 +397,7 @@ TEST_CASE("An age has at most two units") {
   CHECK(Age(absl::Hours(50)) == "2d2h");
 }
 
-TEST_CASE("Only Events of this rollout count for its start time and for how long nodes take (W37)") {
+TEST_CASE("Only Events of this rollout count for its start time and for the durations of nodes (W37)") {
   // The nodes that wait were upgraded by an earlier rollout.
   const auto entered = [](const std::string& node, const std::string& time, const std::string& state) {
     return fmt::format(
@@ -422,7 +425,7 @@ TEST_CASE("Only Events of this rollout count for its start time and for how long
   CHECK(began(CanaryRecord(R"(,"began":1767350000)")) == "2026-01-02T10:33:20Z");
 }
 
-TEST_CASE("The last column of a table is cut first, then names are cut in their middle (W28)") {
+TEST_CASE("The last column of a table is shortened first, and then names are shortened in the middle (W28)") {
   const std::string first = "aks-gpunodepool-12345678-vmss-with-a-long-name-000001";
   const std::string second = "aks-gpunodepool-12345678-vmss-with-a-long-name-000002";
   const std::vector<TableRow> rows = {{{"NODE"}, {"WAITS FOR"}},

@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 DATA = ROOT / "tests/tools/upgradectl/testdata"
 OF_DUMP = ["--cluster", str(DATA / "trouble.json"), "--policy-resource",
            "nvidia.com/v1/clusterpolicies/cluster-policy:spec.driver.upgradePolicy", "--at", "2026-01-02T12:05:00Z"]
-# Name, columns, and the words on the command line.
+# Name, number of columns, and command-line arguments.
 PICTURES = [
     ("status-80", 80, ["status"]),
     ("status-200", 200, ["status", "-o", "wide"]),
@@ -31,12 +31,12 @@ CHARACTER, LINE, EDGE = 7.8, 18, 14
 
 
 def output_on_terminal(columns, command):
-    """Returns the command's output on a terminal of that width."""
+    """Returns the command's output on a terminal of this width."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.environ.pop("NO_COLOR", None)
         os.environ["TERM"] = "xterm"
-        # The parent may set the size too late.
+        # The child sets the size, because the parent might set it too late.
         fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         os.execv(command[0], command)
     output = b""
@@ -57,7 +57,7 @@ def widest(text):
 
 
 def as_terminal_wraps(line, columns):
-    """Returns the line in pieces of at most that width. A colour continues in the next piece."""
+    """Splits the line into pieces of at most this width. A color continues in the next piece."""
     rows, used, style = [""], 0, ""
     for piece in re.split(r"(\x1b\[[0-9;]*m)", line):
         if piece.startswith("\x1b"):
@@ -98,7 +98,7 @@ def as_svg(typed, text, columns):
 def pictures(upgradectl):
     for name, columns, typed in PICTURES:
         text = output_on_terminal(columns, [upgradectl, *typed, *OF_DUMP])
-        # A sentence may continue in the next line, but a table row must not.
+        # A sentence may continue on the next line, but a table row must not.
         if typed[0] == "status" and widest(text) > columns:
             sys.exit(f"{name}: a line of {widest(text)} columns on a terminal of {columns}\n{text}")
         yield ROOT / f"docs/img/upgradectl-{name}.svg", as_svg(typed, text, columns)

@@ -16,7 +16,7 @@ import tempfile
 
 NODES = 5000
 POLICY = "{autoUpgrade: true, maxParallelUpgrades: 100, maxUnavailable: 100%, drain: {enable: true}}"
-# Fewer nodes, because each pass of a rollout in stages considers all nodes. The lunch break is grey.
+# A rollout in stages with fewer nodes, because each pass considers all nodes. No node may start during the lunch break.
 STAGED_NODES = 1000
 STAGED = """
 autoUpgrade: true
@@ -155,13 +155,13 @@ def expect(what, seen):
 
 
 def colour(browser, x, y):
-    """Returns the colour of a pixel above the bars."""
+    """Returns the color of a pixel above the bars."""
     return browser.value(f"[...byId('slots').getContext('2d').getImageData(({x}) * devicePixelRatio, "
                          f"{y} * devicePixelRatio, 1, 1).data]")
 
 
 def look_at_bands(browser, page, pictures):
-    """Checks the stages and the time without starts, which are drawn above the bars."""
+    """Checks the stages and the times without starts, which are drawn above the bars."""
     browser.open(page)
     if browser.value("document.documentElement.classList.contains('dark')"):
         browser.click("#dark")
@@ -178,7 +178,7 @@ def look_at_bands(browser, page, pictures):
     expect(f"grey where no node may start: {grey}", grey[3] == 0x50)
     before = colour(browser, "x(data.closed[0][1]) - 20", slots)
     expect(f"slots are taken before that: {before}", before == [0x7f, 0xb2, 0xe5, 255])
-    # Bands follow the zoom: the first stage is wider, and the last one is out of sight.
+    # The bands follow the zoom: the first stage is wider, and the last stage is out of sight.
     browser.value("zoom(0.25, 0)")
     zoomed = colour(browser, "x(data.stages[0][2]) - 2", lane)
     expect(zoomed, zoomed == [0xf0, 0xd9, 0xa8, 255])
@@ -204,14 +204,14 @@ def click_through(browser, page):
     expect(browser.text("count"), browser.text("count") == f"{NODES} of {NODES} nodes")
     top = browser.value("document.getElementById('scroll').getBoundingClientRect().top")
 
-    # The second hundred shows its gate on hover: it waits for a slot when the rollout starts.
+    # A node outside the first hundred shows its gate on hover, because it waits for a slot when the rollout starts.
     browser.value("document.getElementById('scroll').scrollTop = 16 * 4900")
     browser.move(160, top + 24)
     tip = browser.text("tip")
     expect(tip, tip.startswith("gpu-") and "upgrade-required" in tip and "MaxParallel" in tip)
     browser.move(160, 5)
 
-    # Typed instead of set, because the page must react to events.
+    # The text is typed, not set, because the page must react to events.
     browser.click("#search")
     browser.call("Input.insertText", text="gpu-012")
     expect(browser.text("count"), browser.text("count") == f"10 of {NODES} nodes")
@@ -220,7 +220,7 @@ def click_through(browser, page):
     expect(browser.text("pinned"), "upgrade-done for" in browser.text("pinned"))
     browser.value("search.value = ''; search.oninput()")
 
-    # Filters by state: all nodes are done except for the skipped one, and a second click removes the filter.
+    # Filters by state. All nodes are done except the skipped node, and a second click removes the filter.
     browser.click("[data-state=upgrade-done]")
     expect(browser.text("count"), browser.text("count") == f"{NODES - 1} of {NODES} nodes")
     browser.click("[data-state=upgrade-required]")
@@ -232,7 +232,7 @@ def click_through(browser, page):
     expect("a state in which no node ended cannot be chosen",
            browser.value("document.querySelector('[data-state=pod-restart-required]').disabled"))
 
-    # Only visible rows are drawn: the canvas is not taller than the window, and a picture takes a few milliseconds.
+    # Only visible rows are drawn, so the canvas is not taller than the window, and drawing takes a few milliseconds.
     expect("the canvas is as tall as the window", browser.value("document.getElementById('rows').clientHeight < innerHeight"))
     took = browser.value("(() => { const b = performance.now(); for (let i = 0; i < 20; ++i) draw(); "
                          "return (performance.now() - b) / 20; })()")

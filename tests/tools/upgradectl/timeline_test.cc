@@ -1,4 +1,4 @@
-// Tests `upgradectl timeline`: a rollout as a picture.
+// Tests `upgradectl timeline`, which draws a rollout.
 #include "upgradectl/timeline.h"
 
 #include <string>
@@ -47,14 +47,14 @@ std::vector<std::pair<int, int>> Slots(const Timeline& timeline) {
   return slots;
 }
 
-TEST_CASE("A node in progress takes a slot, and a failed node holds it unless failures are counted apart") {
+TEST_CASE("A node in progress takes a slot, and a failed node holds its slot unless failures are counted separately") {
   Timeline timeline = Made();
   CHECK(Slots(timeline) == std::vector<std::pair<int, int>>{{0, 1}});
   timeline.failed_hold_slots = false;
   CHECK(Slots(timeline) == std::vector<std::pair<int, int>>{{0, 1}, {20, 0}});
 }
 
-TEST_CASE("The bars of a rollout come from its Events, and from the label if Events have expired") {
+TEST_CASE("The bars of a rollout come from its Events, or from the state label if the Events have expired") {
   json::Document timeline;
   timeline.Parse(TimelineAs("json").c_str());
   REQUIRE(timeline.IsObject());
@@ -85,7 +85,7 @@ TEST_CASE("A simulation has a timeline with the gate of each node") {
   CHECK(text.find("MaxParallel: ") != std::string::npos);
 }
 
-// Returns the names and the seconds of the bands.
+// Returns the names of the bands with their times in seconds.
 std::vector<std::string> Bands(const json::Value& bands) {
   std::vector<std::string> texts;
   for (const json::Value& band : bands.GetArray()) {
@@ -95,7 +95,7 @@ std::vector<std::string> Bands(const json::Value& bands) {
   return texts;
 }
 
-TEST_CASE("Above the bars are the stages of the rollout in sequence, and the times at which no node may start") {
+TEST_CASE("The stages of the rollout, and the times at which no node may start, are drawn above the bars") {
   const ScratchFile policy(R"(autoUpgrade: true
 maxParallelUpgrades: 1
 maxUnavailable: 100%
@@ -123,7 +123,7 @@ rollout:
   CHECK(svg.find("grey: no start") != std::string::npos);
 }
 
-TEST_CASE("Without a rollout in the policy, or without a known policy, only slots are above the bars") {
+TEST_CASE("Without a rollout in the policy, or without a known policy, only slots are drawn above the bars") {
   json::Document timeline;
   timeline.Parse(TimelineAs("json").c_str());
   CHECK(timeline["stages"].Empty());
@@ -131,7 +131,7 @@ TEST_CASE("Without a rollout in the policy, or without a known policy, only slot
   CHECK(TimelineAs("svg").find("grey") == std::string::npos);
 }
 
-TEST_CASE("No text of the cluster becomes markup of the page or of the drawing") {
+TEST_CASE("Texts from the cluster never become markup in the page or in the drawing") {
   const std::string page = FormatTimelineHtml(Made());
   CHECK(page.find("b<script>") == std::string::npos);
   CHECK(page.find("</script><b>") == std::string::npos);
@@ -141,7 +141,7 @@ TEST_CASE("No text of the cluster becomes markup of the page or of the drawing")
   CHECK(drawing.find("b&lt;script&gt;") != std::string::npos);
 }
 
-TEST_CASE("The page loads nothing else, and its content security policy forbids it") {
+TEST_CASE("The page loads no other resources, and its content security policy forbids them") {
   const std::string page = TimelineAs("html");
   CHECK(page.find("default-src 'none'") != std::string::npos);
   for (const char* word : {"http://", "https://", " src=", "<link", "import "}) {

@@ -19,7 +19,7 @@ using driverupgrade::HttpRequest;
 using driverupgrade::HttpResponse;
 using driverupgrade::HttpVerb;
 
-// Returns the first line in which the texts differ, because whole texts would hide it.
+// Returns only the first line in which the texts differ, because whole texts would hide the difference.
 std::string FirstDifference(const std::string& text, const std::string& expected) {
   std::istringstream texts(text);
   std::istringstream expectations(expected);

@@ -1,5 +1,5 @@
-// Shared code of the tests of upgradectl: running the program with a command line, files, expected texts, and a server
-// with the objects of a dump.
+// Code that the tests of upgradectl share: runs of the program, scratch files, expected texts, and a server with the
+// objects of a dump.
 #ifndef DRIVERUPGRADE_TESTS_TOOLS_UPGRADECTL_UPGRADECTL_SUPPORT_H_
 #define DRIVERUPGRADE_TESTS_TOOLS_UPGRADECTL_UPGRADECTL_SUPPORT_H_
 
@@ -29,12 +29,12 @@ struct Answer {
   std::string err = {};
 };
 
-/// The program's environment apart from its command line.
+/// The environment of the program, except for its command line.
 struct Surroundings {
   std::string standard_input = {};
   Screen screen = {};
   bool interactive = false;
-  /// The server behind every connection.
+  /// Server that every connection reaches.
   std::shared_ptr<driverupgrade::HttpTransport> server = nullptr;
 };
 
@@ -43,7 +43,7 @@ Answer RunWith(const std::vector<std::string>& arguments, const std::string& sta
 
 std::string ContentOf(const fs::path& path);
 
-/// A file that lives as long as the test case.
+/// A file that exists until the end of the test case.
 class ScratchFile {
  public:
   explicit ScratchFile(std::string_view content);
@@ -56,7 +56,7 @@ class ScratchFile {
   fs::path path_;
 };
 
-/// A dump with nodes n0000, n0001 and so on, each with a driver pod and a web pod, and the items of `more`.
+/// A dump with nodes n0000, n0001, and so on, each with a driver pod and a web pod, and the items in `more`.
 std::string Fleet(int nodes, const std::string& more = {});
 
 /// Items for `more`: a slice of the node with this number of devices.
@@ -69,33 +69,33 @@ inline constexpr char kTrainSet[] = R"("apiVersion":"apps/v1","kind":"ReplicaSet
 /// A Fleet with this number of devices on each node, and a pod on each node that claims `claimed` of them.
 std::string FleetWithDevices(int nodes, int devices, int claimed);
 
-/// Compares the text with the expected one. With DRIVERUPGRADE_REWRITE=1 in the environment it writes the expected text
-/// instead.
+/// Compares the text with the expected text. If DRIVERUPGRADE_REWRITE=1 is set, stores it as the expected text instead.
 void CheckGolden(const std::string& name, const std::string& text);
 
-/// A dump of two canaries with the new driver and two other nodes with the old one. The ledger contains `record` as the
-/// record of their rollout, and `approvals` is the annotation of their DaemonSet.
+/// A dump of two canaries with the new driver, and two other nodes with the old driver. The ledger contains `record` as
+/// the record of the rollout, and `approvals` is an annotation of the DaemonSet.
 std::string DumpOfRollout(const std::string& record, const std::string& approvals = {});
 
-/// An API server with the objects of a dump. Lists support namespaces, `spec.nodeName` and `reason`. A patch is
-/// recorded, and its response is its own body. A watch sends its scripted lines, and then nothing until it is stopped.
+/// An API server with the objects of a dump. Lists support namespaces, and the field selectors `spec.nodeName` and
+/// `reason`. Patches are recorded, and the response to a patch is its body. A watch sends its scripted lines, and then
+/// waits until it is stopped.
 class DumpServer final : public driverupgrade::HttpTransport {
  public:
   explicit DumpServer(std::string_view dump);
 
   static constexpr int kForEver = -1;
 
-  /// From now on paths with this prefix get the response 403.
+  /// From now on, requests for paths with this prefix get the response 403.
   void Forbid(std::string path) { forbidden_.push_back(std::move(path)); }
-  /// Denies each access review whose text contains this, and allows all others.
+  /// From now on, access reviews that contain this text are denied. All others are allowed.
   void Deny(std::string text) { denied_.push_back(std::move(text)); }
-  /// From now on requests of this path, with any verb, get this response.
+  /// From now on, requests for this path with any verb get this response.
   void AnswerAt(std::string path, driverupgrade::HttpResponse answer) { answers_[std::move(path)] = std::move(answer); }
-  /// Body of the response to patches. Empty: the patch's own body.
+  /// Sets the body of responses to patches. Empty: the body of the patch itself.
   void AnswerPatches(std::string body) { patch_answer_ = std::move(body); }
   /// Adds a line to the watch of this path.
   void AddWatchLine(const std::string& path, std::string line);
-  /// From now on the next `times` requests of paths with this prefix fail, by default all until Restore.
+  /// The next `times` requests for paths with this prefix fail. By default all requests fail until Restore.
   void CutOff(std::string path, int times = kForEver);
   void Restore();
   std::vector<driverupgrade::HttpRequest> writes() const;
@@ -118,7 +118,7 @@ class DumpServer final : public driverupgrade::HttpTransport {
   std::string patch_answer_;
   std::map<std::string, driverupgrade::HttpResponse> answers_;
   std::map<std::string, std::vector<std::string>> lines_;
-  /// Returns true if a path is cut off. Counts the request.
+  /// Returns true if the path is cut off, and counts the request.
   bool IsCutOff(const std::string& path);
 
   std::map<std::string, int> cut_off_;

@@ -1,5 +1,5 @@
-// Tests upgradectl from the point of view of a user or a script: command line, dump and policy in, text and exit code
-// out.
+// Tests upgradectl as users and scripts see it: the input is a command line, a dump, and a policy, and the output is a
+// text and an exit code.
 #include "upgradectl/upgradectl.h"
 
 #include <unistd.h>
@@ -40,7 +40,7 @@ std::vector<std::string> PlanOf(const std::string& cluster, const std::string& p
 std::string FleetPath() { return (kTestData / "fleet.json").string(); }
 std::string PolicyPath() { return (kTestData / "policy.yaml").string(); }
 
-// A dump with one node, its driver pod (revision `hash`, target `new`) and the items in `more`.
+// Returns a dump with one node, its driver pod (revision `hash`, target `new`), and the items in `more`.
 std::string Dump(std::string_view node_metadata, std::string_view node_spec = "{}", std::string_view hash = "old",
                  std::string_view more = "") {
   constexpr std::string_view kOwner =
@@ -107,7 +107,7 @@ void CheckRefused(const Answer& answer, std::string_view error) {
 
 using Texts = std::vector<std::string>;
 
-TEST_CASE("A plan as JSON has the stages of the rollout, and the reason why the next one waits") {
+TEST_CASE("A plan as JSON contains the stages of the rollout, and the reason why the next stage waits") {
   const ScratchFile dump(DumpOfRollout(""));
   const Answer answer = RunWith({"plan", "--cluster", dump.path(), "-o", "json"});
   INFO(answer.err);
@@ -158,7 +158,7 @@ TEST_CASE("A dump on standard input works like a file, and the order of its item
   CHECK(RunWith(PlanOf("-", PolicyPath(), {"-o", "json"}), buffer.GetString()).out == from_file);
 }
 
-TEST_CASE("An admitted node has the path it takes and the patch that an engine would send") {
+TEST_CASE("The plan of an admitted node contains its path, and the patch that an engine would send") {
   const OneNode node("{autoUpgrade: true, drain: {enable: true, timeoutSeconds: 60}}", Dump(State("upgrade-required")),
                      {"--no-gpu-pods"});
   CHECK(node.Text("state") == "upgrade-required");
@@ -170,12 +170,12 @@ TEST_CASE("An admitted node has the path it takes and the patch that an engine w
   CHECK(std::string(patch["metadata"]["labels"]["nvidia.com/gpu-driver-upgrade-state"].GetString()) ==
         "drain-required");
   CHECK(patch["spec"]["unschedulable"].IsTrue());
-  // The dump's pods were read before the cordon (arch-A11).
+  // The pods in the dump were read before the cordon (arch-A11).
   CHECK(node.Reason() == "PodsUnknown");
   CHECK(node.Texts("evict").empty());
 }
 
-TEST_CASE("The uncordon of a released node is null, because a merge patch removes the field with null") {
+TEST_CASE("An uncordon is shown as null, because a merge patch removes a field with null") {
   const OneNode node("autoUpgrade: true", Dump(State("uncordon-required") +
                                                    R"(,"annotations":{"driverupgrade/cordoned-by":"nvidia.com/gpu"})",
                                                R"({"unschedulable":true})", "new"));
@@ -198,7 +198,7 @@ TEST_CASE("Pods that request a GPU are evicted, and with --no-gpu-pods only the 
   CHECK(without.Texts("delete") == Texts{"gpu-operator/driver-n1"});
 }
 
-TEST_CASE("With --no-gpu-pods only podDeletion.podSelector selects pods, without it both do") {
+TEST_CASE("With --no-gpu-pods only podDeletion.podSelector selects pods, and otherwise GPU requests do as well") {
   const std::string pods = WorkloadPod("gpu", "{}", R"({"limits":{"nvidia.com/gpu":"1"}})") +
                            WorkloadPod("monitor", R"({"uses":"driver"})") + WorkloadPod("web", "{}");
   const std::string dump = Dump(State("pod-deletion-required"), R"({"unschedulable":true})", "old", pods);
@@ -216,8 +216,7 @@ TEST_CASE("drain-D68: a drain spares pods with the skip label, as with every ope
         Texts{"lab/web"});
 }
 
-TEST_CASE(
-    "Deadlines are judged at --at, and --active-since simulates an engine that has just started its minute (dep-F4)") {
+TEST_CASE("Deadlines are judged at --at, and --active-since simulates an engine that has just become active (dep-F4)") {
   const std::string dump =
       Dump(State("drain-required") +
                R"(,"annotations":{"nvidia.com/gpu-driver-upgrade.stage":"drain-required@1767355200@new"})",
@@ -231,7 +230,7 @@ TEST_CASE(
   CHECK(std::string(young.node()["gate"]["notBefore"].GetString()) == "2026-01-02T12:05:30.5Z");
 }
 
-TEST_CASE("A node waits for the validation pods of the GPU operator, for others, or for none") {
+TEST_CASE("A node waits for the validation pods of the GPU operator, for other pods, or for no pods") {
   const std::string dump = Dump(State("validation-required"), R"({"unschedulable":true})", "new");
   CHECK(OneNode("autoUpgrade: true", dump, {"--validation-selector", "app=validator"}).Reason() == "Validation");
   const auto validator = [](const std::string& app, bool ready) {
@@ -247,7 +246,7 @@ TEST_CASE("A node waits for the validation pods of the GPU operator, for others,
   CHECK(OneNode("autoUpgrade: true", dump, {"--validation-selector", ""}).Text("next") != "validation-required");
 }
 
-TEST_CASE("Another driver has neither GPU pods nor a validation unless they are requested") {
+TEST_CASE("For other drivers, GPU pods and validation are used only on request") {
   const auto machine = [](const Options& options) {
     const absl::StatusOr<Request> request = LoadDriver(options);
     REQUIRE(request.ok());
@@ -267,7 +266,7 @@ TEST_CASE("Another driver has neither GPU pods nor a validation unless they are 
   CHECK(machine(elsewhere) == std::pair(false, false));
 }
 
-TEST_CASE("A plan reports what could not be read") {
+TEST_CASE("A plan reports the data that could not be read") {
   const auto server = std::make_shared<DumpServer>(DumpOfRollout(""));
   server->Forbid("/api/v1/namespaces/gpu-operator/configmaps");
   for (const Texts& verb : {Texts{"plan"}, Texts{"timeline"}, Texts{"timeline", "--simulate"}}) {
@@ -281,7 +280,7 @@ TEST_CASE("A plan reports what could not be read") {
   }
 }
 
-TEST_CASE("The option --defaults selects the meaning of fields that a policy omits") {
+TEST_CASE("The option --defaults selects the defaults of fields that a policy omits") {
   const std::string dump = Dump(State("upgrade-required"));
   CHECK(OneNode("{}", dump).Reason() == "Frozen");
   CHECK(OneNode("{}", dump, {"--defaults", "network-operator"}).Reason() == "Frozen");
@@ -299,7 +298,7 @@ TEST_CASE("Another driver and domain have their own labels") {
   CHECK(answer.out.find(R"("example.com/ofed-driver-upgrade-state": "pod-restart-required")") != std::string::npos);
 }
 
-// The NodeMaintenance of n1 with the name that all requestors share.
+// Returns the NodeMaintenance of n1 with the name that all requestors share.
 std::string Maintenance(std::string_view metadata, std::string_view spec, std::string_view reason = "Ready") {
   return fmt::format(
       R"(,{{"apiVersion":"maintenance.nvidia.com/v1alpha1","kind":"NodeMaintenance","metadata":{{"namespace":"default",
@@ -308,8 +307,7 @@ std::string Maintenance(std::string_view metadata, std::string_view spec, std::s
       metadata, spec, reason == "Ready" ? "True" : "False", reason);
 }
 
-TEST_CASE(
-    "In requestor mode the node is requested from the maintenance operator, and its NodeMaintenance is followed") {
+TEST_CASE("In requestor mode the node's maintenance is requested, and its NodeMaintenance determines the next steps") {
   const std::string policy = "{autoUpgrade: true, drain: {enable: true}}";
   const auto answer = [&](std::string_view state, std::string_view hash, const std::string& object) {
     const std::string metadata =
@@ -343,7 +341,7 @@ TEST_CASE(
   CHECK(answer("uncordon-required", "new", "").Text("next") == "upgrade-done");
 }
 
-TEST_CASE("The table also has the calls of requestor mode, and --requestor-namespace and -prefix name the object") {
+TEST_CASE("The table also shows the calls of requestor mode, and --requestor-namespace and -prefix name the object") {
   const ScratchFile policy("autoUpgrade: true");
   const std::string dump = Dump(State("node-maintenance-required"));
   const Answer answer = RunWith(PlanOf("-", policy.path(),
@@ -356,7 +354,7 @@ TEST_CASE("The table also has the calls of requestor mode, and --requestor-names
   CHECK(OneNode("autoUpgrade: true", dump).Reason() == "UnhandledState");
 }
 
-TEST_CASE("An empty dump gives an empty plan, which reports that no node has the driver") {
+TEST_CASE("The plan for an empty dump is empty, and reports that no node has the driver") {
   const Answer answer = RunWith(PlanOf("-", PolicyPath(), {"-o", "json"}), R"({"kind":"List","items":[]})");
   CHECK(answer.exit_code == 4);
   json::Document document;
@@ -368,7 +366,7 @@ TEST_CASE("An empty dump gives an empty plan, which reports that no node has the
   CHECK(document["totals"]["total"].GetInt() == 0);
 }
 
-TEST_CASE("A malformed dump is one line with the path in the document, and exit code 2") {
+TEST_CASE("A malformed dump causes a one-line error with the path in the document, and exit code 2") {
   const auto refused = [](const std::string& dump) { return RunWith(PlanOf("-", PolicyPath()), dump); };
   CheckRefused(refused(R"({"kind":"List","items":[{"kind":"Node","metadata":{"name":["a"]}}]})"),
                "standard input: items[0].metadata.name: expected a string, got an array");
@@ -385,7 +383,7 @@ TEST_CASE("A malformed dump is one line with the path in the document, and exit 
   CHECK(std::count(from_file.err.begin(), from_file.err.end(), '\n') == 1);
 }
 
-TEST_CASE("An object of a dump that cannot be read is a finding, and the rest is planned") {
+TEST_CASE("An unreadable object in a dump is a finding, and the other objects are planned") {
   const std::string more = R"(,{"kind":"Node","metadata":{"name":"n2","uid":"u2","labels":["x"]}},)"
                            R"({"kind":"Pod","metadata":{"name":"web","namespace":"lab"},"spec":{"nodeName":7}})";
   std::vector<std::string> arguments = PlanOf("-", PolicyPath(), {"-o", "json"});
@@ -396,7 +394,7 @@ TEST_CASE("An object of a dump that cannot be read is a finding, and the rest is
   document.Parse(answer.out.c_str());
   REQUIRE(document["nodes"].Size() == 2);
   const json::Value& n1 = document["nodes"][0];
-  // The unreadable pod may be on either node.
+  // The unreadable pod could be on either node.
   CHECK(std::string(n1["gate"]["reason"].GetString()) == "PodsUnknown");
   CHECK(std::string(n1["findings"][0]["code"].GetString()) == "Unreadable");
   CHECK(std::string(n1["findings"][0]["message"].GetString()) ==
@@ -406,7 +404,7 @@ TEST_CASE("An object of a dump that cannot be read is a finding, and the rest is
   CHECK(std::string(n2["gate"]["detail"].GetString()) == "metadata.labels: expected an object, got an array");
 }
 
-TEST_CASE("A malformed policy is one line with the paths of all its mistakes, and exit code 2") {
+TEST_CASE("A malformed policy causes a one-line error with the paths of all errors, and exit code 2") {
   const ScratchFile policy("autoUpgrade: true\nmaxUnavailable: \"5\"\ndrain:\n  timeoutSeconds: -5\n  oops: 1\n");
   const Answer answer = RunWith(PlanOf(FleetPath(), policy.path()));
   CHECK(answer.exit_code == kExitUsage);
@@ -444,14 +442,14 @@ TEST_CASE("A dump that is too large is refused with a remedy") {
   CHECK(kDumpBytesMax > 2 * std::size_t{930'000'000});
 }
 
-// `arguments` is a whole command line without the dump and the policy. The error starts with `error`.
+// An option with an invalid value. The error message starts with `error`.
 struct Mistake {
   std::string option;
   std::string value;
   std::string error;
 };
 
-TEST_CASE("A wrong option is one line that names it, and exit code 2") {
+TEST_CASE("An invalid option causes a one-line error that names it, and exit code 2") {
   const std::vector<Mistake> mistakes = {
       {"--driver", "GPU", "--driver, --domain: "},
       {"--driver", "fourteen-chars", "--driver, --domain: "},
@@ -484,7 +482,7 @@ TEST_CASE("A wrong option is one line that names it, and exit code 2") {
   }
 }
 
-TEST_CASE("A wrong option of requestor mode is one line that names it, and exit code 2") {
+TEST_CASE("An invalid option of requestor mode causes a one-line error that names it, and exit code 2") {
   const std::vector<Mistake> mistakes = {
       {"--requestor-namespace", "", "--requestor-namespace: requestor options: namespace: "},
       {"--requestor-namespace", "Nowhere", "--requestor-namespace: requestor options: namespace: "},
@@ -501,7 +499,7 @@ TEST_CASE("A wrong option of requestor mode is one line that names it, and exit 
   }
 }
 
-TEST_CASE("Missing options and subcommands are usage errors, help and version are not") {
+TEST_CASE("Missing options and subcommands are usage errors, but help and version are not") {
   for (const std::vector<std::string>& arguments :
        {std::vector<std::string>{}, {"plan"}, {"simulate"}, {"plan", "--cluster", "x", "--policy", "y"}}) {
     const Answer answer = RunWith(arguments);
@@ -517,7 +515,7 @@ TEST_CASE("Missing options and subcommands are usage errors, help and version ar
   }
 }
 
-TEST_CASE("Control characters of the dump reach neither a terminal nor the next line of the table") {
+TEST_CASE("Control characters in the dump reach neither the terminal nor the next line of the table") {
   const Answer answer = RunWith(PlanOf("-", PolicyPath()), Dump(State(R"(\u001b[31mred\nx\u009by)")));
   CHECK(answer.exit_code == 0);
   CHECK(answer.out.find('\x1b') == std::string::npos);
@@ -531,7 +529,7 @@ TEST_CASE("Control characters of the dump reach neither a terminal nor the next 
         "label nvidia.com/gpu-driver-upgrade-state=\x1b[31mred\n\"x");
 }
 
-TEST_CASE("Output that cannot be written is a failure") {
+TEST_CASE("If the output cannot be written, the command fails") {
   std::vector<std::string> arguments = PlanOf(FleetPath(), PolicyPath());
   std::vector<const char*> argv = {"upgradectl"};
   for (const std::string& argument : arguments) argv.push_back(argument.c_str());

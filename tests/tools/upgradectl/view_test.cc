@@ -1,4 +1,4 @@
-// The data in `status` and `explain` comes from the operator itself (see-it), wherever it can be read.
+// Tests that `status` and `explain` use the operator's own view if it can be read (see-it).
 #include <algorithm>
 #include <memory>
 #include <mutex>
@@ -31,7 +31,7 @@ std::string LeaseText(const std::string& renewed, const std::string& options = R
       options, renewed);
 }
 
-// A webhook refuses node n0000, and n0001 waits for a budget.
+// A webhook refuses the patch of node n0000, and n0001 waits for a disruption budget.
 constexpr char kDocument[] =
     R"({"at":"2026-01-02T12:05:00Z","apiVersion":"driverupgrade/v1","kind":"Rollout","version":"0.1.0",
 "driver":{"domain":"nvidia.com","name":"gpu"},"leader":true,"replica":"op-1_42","lastPass":"2026-01-02T12:04:57Z",
@@ -62,11 +62,11 @@ Answer Show(const std::shared_ptr<DumpServer>& server, std::vector<std::string> 
   return RunIn(arguments, {.server = server});
 }
 
-TEST_CASE("The document of these tests is a valid document of an operator") {
+TEST_CASE("The document in these tests is a valid rollout document of an operator") {
   CHECK(driverupgrade::tests::BreaksRolloutSchema(driverupgrade::tests::ParsedJson(kDocument)) == "");
 }
 
-TEST_CASE("status shows the findings of the operator, with a token that allows nothing else") {
+TEST_CASE("status shows the findings of the operator, with a token that permits no other requests") {
   const auto server = ServerWith(LeaseText("2026-01-02T12:04:58.000000Z"));
   const Answer answer = Show(server, {"status"});
   CHECK(server->headers() ==
@@ -98,7 +98,7 @@ TEST_CASE("explain names the webhook that refuses the operator's patches") {
   CHECK_THAT(other.out, Catch::Contains("since 2026-01-02T12:02:00Z (3m ago)"));
 }
 
-TEST_CASE("status -w also shows the operator's view, with one token for all pictures") {
+TEST_CASE("status -w also shows the operator's view, with one token for all updates") {
   const auto server = ServerWith(LeaseText("2026-01-02T12:04:58.000000Z"));
   std::string done = kDocument;
   const std::size_t nodes = done.find("\"nodes\":[");
@@ -117,7 +117,7 @@ TEST_CASE("status -w also shows the operator's view, with one token for all pict
   CHECK(std::count(paths.begin(), paths.end(), kToken) == 1);
 }
 
-TEST_CASE("A refusal is not shown once the node has changed state") {
+TEST_CASE("A refusal is no longer shown once the node has changed its state") {
   std::string document = kDocument;
   document.replace(document.find("2026-01-02T12:04:00Z"), 20, "2026-01-02T11:59:00Z");
   const auto server = ServerWith(LeaseText("2026-01-02T12:04:58.000000Z"));
@@ -143,7 +143,7 @@ TEST_CASE("A failed request does not hide the gate, and is shown for a limited t
   CHECK_THAT(Show(server, {"status"}).out, !Catch::Contains("request failed"));
 }
 
-TEST_CASE("If the operator's view is unavailable, the first line reports that and the reason") {
+TEST_CASE("If the operator's view is unavailable, the first line reports this and the reason") {
   const auto first_line = [](const std::shared_ptr<DumpServer>& server, std::vector<std::string> arguments) {
     const std::string out = Show(server, std::move(arguments)).out;
     return out.substr(0, out.find('\n'));
@@ -178,7 +178,7 @@ TEST_CASE("If the operator's view is unavailable, the first line reports that an
   }
 }
 
-TEST_CASE("The message that the operator is dead is the first line") {
+TEST_CASE("If the operator has stopped, the first line reports this") {
   const auto server = ServerWith(LeaseText("2026-01-02T09:05:00.000000Z"));
   server->AnswerAt(kRollout, {.status = 503, .body = "no endpoints\n"});
   for (const std::vector<std::string>& verb : {std::vector<std::string>{"status"}, {"explain", "n0000"}}) {
@@ -196,7 +196,7 @@ TEST_CASE("The operator's last error is also the first line") {
   CHECK(Show(server, {"status"}).out.starts_with("the operator's last pass failed: list nodes: 403 Forbidden\n"));
 }
 
-TEST_CASE("Policies are shown by name if one is selected, or all with their counts") {
+TEST_CASE("Either the selected policy is shown, or all policies with the sum of their counts") {
   std::string document = kDocument;
   const std::size_t end = document.find("],\n\"nodes\"");
   document.insert(
@@ -233,14 +233,14 @@ class Dashboard {
     if (thread_.joinable()) thread_.join();
     return exit_code_;
   }
-  // Returns http://127.0.0.1:PORT/?key=KEY, once it is printed.
+  // Returns the address http://127.0.0.1:PORT/?key=KEY once it has been printed.
   std::string Address() {
     while (out_.str().find('\n') == std::string::npos) std::this_thread::yield();
     return out_.str().substr(0, out_.str().find('\n'));
   }
 
  private:
-  // One thread writes it, and another one reads it.
+  // A buffer that one thread writes and another thread reads.
   class Shared final : public std::stringbuf {
    public:
     std::string Text() {
@@ -269,7 +269,7 @@ class Dashboard {
   std::jthread thread_;
 };
 
-TEST_CASE("dashboard serves the operator's page to the first browser that opens its address") {
+TEST_CASE("`dashboard` serves the operator's page to the first browser that opens its address") {
   const auto server = ServerWith(LeaseText("2026-01-02T12:04:58.000000Z"));
   Dashboard dashboard(server);
   const std::string address = dashboard.Address();
@@ -297,7 +297,7 @@ TEST_CASE("dashboard serves the operator's page to the first browser that opens 
   CHECK(dashboard.Stop() == kExitDone);
 }
 
-TEST_CASE("dashboard explains why it has nothing to show") {
+TEST_CASE("`dashboard` explains why it cannot show a page") {
   const auto server = ServerWith(LeaseText("2026-01-02T12:04:58.000000Z", "{}"));
   const Answer answer = RunIn({"dashboard", "--kubeconfig", "any"}, {.server = server});
   CHECK(answer.exit_code == kExitUsage);
@@ -308,7 +308,7 @@ TEST_CASE("dashboard explains why it has nothing to show") {
   CHECK(dump.err == "upgradectl: --cluster: a dump has no operator; dashboard needs a cluster\n");
 }
 
-TEST_CASE("Text that is not a document of a rollout is refused") {
+TEST_CASE("Text that is not a rollout document is refused") {
   for (const char* text : {"", "{", "[]", "{}", R"({"apiVersion":"driverupgrade/v2","kind":"Rollout"})",
                            R"({"apiVersion":"driverupgrade/v1","kind":"Rollout","nodes":7})"}) {
     CAPTURE(text);

@@ -1,4 +1,4 @@
-// Shows that FakeCluster keeps the contract of the seam. A real cluster has to pass the same checks.
+// Tests that FakeCluster fulfills the ClusterFacade contract. Real clusters must pass the same checks.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -38,12 +38,12 @@ TEST_CASE("operations that a facade does not support are not called, and the rep
   CHECK(world.cluster().node_maintenances().empty());
 }
 
-TEST_CASE("the fake cluster keeps the contract of the seam") {
+TEST_CASE("FakeCluster fulfills the ClusterFacade contract") {
   FakeWorld world;
   CheckContract(world);
 }
 
-TEST_CASE("a facade that supports nothing does not keep the contract") {
+TEST_CASE("a facade that supports no operations does not fulfill the contract") {
   FakeWorld world([](const FakeWorld::Cluster& cluster) {
     for (int i = 0; i <= static_cast<int>(Operation::kRecordEvent); ++i) {
       cluster->SetSupported(static_cast<Operation>(i), false);
@@ -58,7 +58,7 @@ TEST_CASE("a facade that supports nothing does not keep the contract") {
   CHECK(report.Verdict().message() == "the facade violates its contract: no case is kept");
 }
 
-TEST_CASE("a report counts its outcomes and starts with broken cases, and its verdict considers the required cases") {
+TEST_CASE("a report counts outcomes, starts with broken cases, and has a verdict about the required cases") {
   ContractReport report{{{"a", kKept, ""}, {"b", kSkipped, "the world has no MakeBudget"}, {"c", kKept, ""}}};
   CHECK(report.Verdict().ok());
   CHECK(report.Verdict({"a", "c"}).ok());
@@ -75,7 +75,7 @@ TEST_CASE("a report counts its outcomes and starts with broken cases, and its ve
         "kept     c\n");
 }
 
-// A world that cannot create budgets, and fails to create cordoned nodes.
+// A world without disruption budgets, in which creating a cordoned node fails.
 class PoorWorld final : public ContractWorld {
  public:
   ClusterFacade& facade() override { return rich_.facade(); }
@@ -96,7 +96,7 @@ class PoorWorld final : public ContractWorld {
   FakeWorld rich_;
 };
 
-TEST_CASE("a hook that a world lacks skips the cases that need it, and one that fails breaks them") {
+TEST_CASE("a missing hook of a world skips the cases that need it, and a failing hook breaks them") {
   PoorWorld world;
   const ContractReport report = RunFacadeContract(world);
   for (const auto& [name, hook] : std::vector<std::pair<std::string, std::string>>{
@@ -114,7 +114,7 @@ TEST_CASE("a hook that a world lacks skips the cases that need it, and one that 
   CHECK(failed.reason == "INTERNAL: MakeNode of the world: no cordons here");
 }
 
-// A facade that only claims success. A contract that checks nothing would accept it.
+// A facade that reports success without doing anything. A contract without checks would accept it.
 class LyingFacade final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;
@@ -137,7 +137,7 @@ class LyingFacade final : public ForwardingFacade {
   }
 };
 
-// A cluster whose watches contain everything, and forget deletions.
+// A cluster whose watches ignore selectors, and drop deletions.
 class ForgetfulFacade final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;
@@ -167,12 +167,12 @@ std::shared_ptr<ClusterFacade> Behind(const FakeWorld::Cluster& cluster) {
   return std::make_shared<T>(cluster);
 }
 
-TEST_CASE("a facade that evicts and patches nothing is detected") {
+TEST_CASE("a facade that does not carry out evictions and patches is detected") {
   FakeWorld world(Behind<LyingFacade>);
   CHECK(RunFacadeContract(world).Count(kBroken) == 19);
 }
 
-TEST_CASE("a facade that gives the wrong objects to watches is detected") {
+TEST_CASE("a facade whose watches report the wrong objects is detected") {
   FakeWorld world(Behind<ForgetfulFacade>);
   CHECK(RunFacadeContract(world).Count(kBroken) == 5);
 }

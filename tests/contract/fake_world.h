@@ -1,4 +1,4 @@
-/// The world of the contract suite in which the cluster is a FakeCluster, behind any facade.
+/// A world for the contract suite, with a FakeCluster behind any facade.
 #ifndef DRIVERUPGRADE_TESTS_CONTRACT_FAKE_WORLD_H_
 #define DRIVERUPGRADE_TESTS_CONTRACT_FAKE_WORLD_H_
 
@@ -58,7 +58,7 @@ class FakeWorld final : public testing::ContractWorld {
   int count_ = 0;
 };
 
-/// Checks that every case of the suite passes, and that none is skipped.
+/// Checks that every case of the suite passes, and that no case is skipped.
 inline void CheckContract(testing::ContractWorld& world) {
   const testing::ContractReport report = testing::RunFacadeContract(world);
   INFO(report.ToString());

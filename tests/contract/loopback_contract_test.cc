@@ -1,5 +1,5 @@
-// The real client keeps the contract over real sockets, with the backend that this program is linked with. The other
-// end is the in-memory API server, whose contract wire_contract_test.cc checks without a network.
+// Tests that the real client fulfills the contract over real sockets, with the backend that this program is linked
+// with. The server is the in-memory API server, which wire_contract_test.cc tests without a network.
 #include "contract/wire_world.h"
 #include "driverupgrade/kubernetes/http_transport.h"
 #include "unit/kubernetes/transport_server.h"
@@ -8,7 +8,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-TEST_CASE("RestCluster keeps the contract of the seam over sockets") {
+TEST_CASE("RestCluster fulfills the ClusterFacade contract over sockets") {
   std::unique_ptr<testing_support::TransportServer> server;
   FakeWorld world(OverWire(GENERATE(500, 2), [&](std::shared_ptr<HttpTransport> api_server) {
     server = std::make_unique<testing_support::TransportServer>(std::move(api_server));

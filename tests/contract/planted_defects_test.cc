@@ -1,5 +1,6 @@
-// Shows which defects the contract finds. Thirty are in the seven operations that every engine needs, each planted in a
-// facade with only these operations and in one with all. Five more are in operations that the first facade lacks.
+// Tests which defects the contract finds. Thirty defects are in the seven operations that every engine needs. Each is
+// planted in a facade with only these operations, and in a facade with all operations. Five more defects are in
+// operations that the first facade lacks.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -119,7 +120,7 @@ class BentFacade final : public ForwardingFacade {
   }
 };
 
-// An empty list.
+// Replaces the response with an empty list.
 constexpr auto kNothing = [](const auto&, auto& objects) { objects.clear(); };
 
 std::string KeyOf(const ListNodesParams& params) { return params.label_selector.ToString(); }
@@ -127,7 +128,7 @@ std::string KeyOf(const ListPodsParams& params) {
   return params.ns + "/" + params.node_name + "/" + params.label_selector.ToString();
 }
 
-// A list with the result of the previous call.
+// Returns the result of the previous list.
 template <class Params, class T>
 BentFacade::Answer<Params, T> OneListBehind() {
   return [last = std::map<std::string, std::vector<T>>()](const Params& params, std::vector<T>& objects) mutable {
@@ -177,7 +178,7 @@ constexpr std::string_view kDeletionIsOfThatPod = "a deletion deletes only the p
 
 struct Defect {
   std::string_view what;
-  /// The case that finds the defect: in a facade with only the seven operations, and in one with all.
+  /// Cases that find the defect in a facade with only the seven operations, and in a facade with all operations.
   std::string_view found_by_seven;
   std::string_view found_by_all;
   void (*plant)(BentFacade&, FakeCluster&);
@@ -340,7 +341,7 @@ std::vector<Defect> Thirty() {
   };
 }
 
-// Defects in operations that a facade with only the seven lacks: there the case is skipped.
+// Returns defects in operations that the facade with the seven operations lacks. For this facade the cases are skipped.
 std::vector<Defect> Further() {
   return {
       {"a node that does not exist is an empty one", "", "objects that do not exist are NotFound",
@@ -426,7 +427,7 @@ void CheckOutcome(const ContractReport& report, std::string_view name, ContractO
 
 void PlantNothing(BentFacade&, FakeCluster&) {}
 
-TEST_CASE("a facade of the seven operations keeps every case that applies to it") {
+TEST_CASE("a facade with the seven operations passes every case that applies to it") {
   const ContractReport report = ReportOn(Facade::kOfSeven, PlantNothing);
   INFO(report.ToString());
   CHECK(report.Verdict().ok());
@@ -436,7 +437,7 @@ TEST_CASE("a facade of the seven operations keeps every case that applies to it"
   }
 }
 
-TEST_CASE("thirty defects in the seven operations are found by the seven alone") {
+TEST_CASE("thirty defects in the seven operations are found in a facade with only these operations") {
   CHECK(Thirty().size() == 30);
   for (const Defect& defect : Thirty()) {
     INFO(defect.what);
@@ -455,8 +456,8 @@ TEST_CASE("thirty defects in the seven operations are also found in a facade wit
   }
 }
 
-// docs/the-parts.md shows it.
-TEST_CASE("the report on a facade of the seven operations starts with its broken case") {
+// docs/the-parts.md shows this report.
+TEST_CASE("the report on a facade with the seven operations starts with its broken case") {
   const ContractReport report = ReportOn(Facade::kOfSeven, Thirty().back().plant);
   INFO(report.ToString());
   CHECK(report.ToString().starts_with(
@@ -466,7 +467,8 @@ TEST_CASE("the report on a facade of the seven operations starts with its broken
       "skipped  objects that do not exist are NotFound: the facade does not support: get node, get pod\n"));
 }
 
-TEST_CASE("a defect beyond the seven operations is found in a facade of all, and its case is skipped in one of seven") {
+TEST_CASE(
+    "a defect in another operation is found in a facade with all operations, and skipped in a facade with seven") {
   for (const Defect& defect : Further()) {
     INFO(defect.what);
     CheckOutcome(ReportOn(Facade::kOfAll, defect.plant), defect.found_by_all, kBroken);

@@ -1,5 +1,5 @@
-// Follows one unreadable object from the API server's bytes to the plan. The nodes that it concerns wait, the others
-// continue, and all continue once the object is readable. Reads by lists and from a cache.
+// Follows an unreadable object from the bytes of the API server to the plan. The affected nodes wait, all others
+// continue, and all nodes continue once the object is readable. The engine reads from lists or from a cache.
 #include <algorithm>
 #include <memory>
 #include <set>
@@ -21,7 +21,7 @@ namespace {
 using testing::FakeClock;
 using testing::FakeCluster;
 
-/// Replaces a text in everything that the server sends about one object.
+/// Replaces a text in every response of the server that contains one object.
 struct Damage {
   /// The start of the object's metadata.
   std::string object = {};
@@ -41,7 +41,7 @@ struct Options {
   bool requestor = false;
 };
 
-/// Three nodes with outdated drivers, and an engine that sees them as bytes.
+/// Three nodes with outdated drivers, and an engine that reads them as the bytes of an API server.
 class World {
  public:
   explicit World(const Options& options) {
@@ -111,7 +111,7 @@ class World {
       std::make_shared<FakeCluster>(clock_, testing::FakeClusterOptions{.watches_follow = false});
   std::shared_ptr<WatchCache> cache = {};
   Damage damage = {};
-  std::set<std::string> told = {};  // unreadable objects, `node|message`, in the last Run
+  std::set<std::string> told = {};  // unreadable objects in the last Run, as `node|message`
   Tally totals = {};
   int most_in_progress = 0;
 
@@ -138,7 +138,7 @@ class World {
   std::unique_ptr<UpgradeEngine> engine_;
 };
 
-constexpr int kRollout = 80;  // passes: enough for three nodes in sequence
+constexpr int kRollout = 80;  // number of passes that is enough for three nodes in sequence
 
 Damage OfNode(const std::string& name) {
   return {
@@ -149,14 +149,13 @@ Damage OfPod(const Pod& pod, std::string from, std::string to) {
 }
 std::string WithUid(const std::string& name, const std::string& uid) { return name + " (UID " + uid + ")"; }
 
-TEST_CASE(
-    "a node that cannot be read holds a slot, the others are upgraded, and it follows once it can be read again") {
+TEST_CASE("a node that cannot be read holds a slot, and is upgraded after the other nodes, once it can be read again") {
   World world({.cached = GENERATE(false, true)});
   world.damage = OfNode("node-2");
   world.Run(kRollout);
   CHECK(world.IsDone("node-1"));
   CHECK(world.IsDone("node-3"));
-  CHECK(world.most_in_progress == 1);  // the other slot is held
+  CHECK(world.most_in_progress == 1);  // the unreadable node holds the other slot
   CHECK(world.totals.total == 3);
   CHECK(world.totals.slots == 1);
   CHECK(world.totals.unavailable == 1);
@@ -200,7 +199,7 @@ TEST_CASE("a node without the driver is not counted, unless its labels cannot be
   CHECK(world.told.size() == 1);
 }
 
-TEST_CASE("a watch continues past an object that cannot be read, and past the end of this object") {
+TEST_CASE("a watch continues past an object that cannot be read, and past the deletion of this object") {
   World world({.cached = true});
   world.Run(1);
   world.damage = OfNode("node-2");
@@ -276,7 +275,7 @@ TEST_CASE("W5: a driver pod without a node is not counted for any node") {
   CHECK(world.AllDone());
 }
 
-TEST_CASE("nodes of a DaemonSet wait while it, or one of its revisions, cannot be read") {
+TEST_CASE("the nodes of a DaemonSet wait while the DaemonSet or one of its revisions cannot be read") {
   World world({.cached = GENERATE(false, true)});
   const auto [damage, what, why] = GENERATE(values<std::tuple<Damage, std::string, std::string>>(
       {{{.object = "\"name\":\"driver\",\"namespace\"",
@@ -299,7 +298,7 @@ TEST_CASE("nodes of a DaemonSet wait while it, or one of its revisions, cannot b
   world.damage = {};
   world.cluster->SetTemplate("driver-system", "driver", "rev-3");
   world.cluster->SetTemplate("driver-system", "driver", "rev-2");
-  world.Run(1);  // it starts to list the revisions
+  world.Run(1);  // the engine starts to list the revisions
   world.Run(kRollout);
   CHECK(world.AllDone());
   CHECK(world.told.empty());
@@ -330,7 +329,7 @@ TEST_CASE(
   CHECK(world.AllDone());
 }
 
-TEST_CASE("a node that cannot be read is not released, and Release reports this once all others are released") {
+TEST_CASE("a node that cannot be read is not released, and Release reports this once all other nodes are released") {
   World world({.cached = GENERATE(false, true)});
   world.Run(kRollout);
   REQUIRE(world.AllDone());

@@ -1,10 +1,10 @@
-// The real client keeps the contract against the in-memory API server, which is thus tested as well.
+// Tests that the real client fulfills the contract against the in-memory API server, which is thereby tested as well.
 #include "contract/wire_world.h"
 
 namespace driverupgrade::tests {
 namespace {
 
-TEST_CASE("RestCluster keeps the contract of the seam over bytes") {
+TEST_CASE("RestCluster fulfills the ClusterFacade contract over the wire format") {
   FakeWorld world(OverWire(GENERATE(500, 2)));
   CheckContract(world);
 }

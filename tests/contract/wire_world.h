@@ -1,4 +1,5 @@
-/// Puts RestCluster in front of a FakeCluster, so that everything goes through bytes: an in-memory API server.
+/// Puts RestCluster and an in-memory API server in front of a FakeCluster, so that all calls pass through the wire
+/// format.
 #ifndef DRIVERUPGRADE_TESTS_CONTRACT_WIRE_WORLD_H_
 #define DRIVERUPGRADE_TESTS_CONTRACT_WIRE_WORLD_H_
 
@@ -15,7 +16,7 @@ namespace driverupgrade::tests {
 
 using Network = std::function<std::shared_ptr<HttpTransport>(std::shared_ptr<HttpTransport> server)>;
 
-/// `network` is the transport that the client sends to. It leads to the server.
+/// `network` returns the transport of the client, which forwards requests to the server.
 inline FakeWorld::MakeFacade OverWire(
     int page_size, Network network = [](auto server) { return server; }) {
   return [page_size, network = std::move(network)](const FakeWorld::Cluster& cluster) {

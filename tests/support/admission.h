@@ -1,4 +1,4 @@
-// Returns the decision of one round of an AdmissionQueue on each waiting node.
+// Lists the decisions of one round of an AdmissionQueue about all waiting nodes.
 #ifndef DRIVERUPGRADE_TESTS_SUPPORT_ADMISSION_H_
 #define DRIVERUPGRADE_TESTS_SUPPORT_ADMISSION_H_
 
@@ -14,14 +14,15 @@
 namespace driverupgrade::tests {
 
 struct AdmissionDecision {
-  // Index in the waiting nodes.
+  // Index in the list of waiting nodes.
   std::size_t index = 0;
-  // nullopt: admitted. Otherwise the reason, with the place in the queue.
+  // Reason for the wait, with the place in the queue. nullopt: the node is admitted.
   std::optional<Gate> gate = std::nullopt;
   friend bool operator==(const AdmissionDecision&, const AdmissionDecision&) = default;
 };
 
-// Decisions in the order of admission. The order of `waiting`, whose names differ, does not matter.
+// Returns the decisions in the order of admission. The names in `waiting` must be unique, and its order does not
+// matter.
 inline std::vector<AdmissionDecision> Admit(Limits limits, const std::vector<WaitingNode>& waiting) {
   AdmissionQueue queue;
   for (const WaitingNode& node : waiting) queue.Add(node);

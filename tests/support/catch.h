@@ -1,4 +1,4 @@
-/// The test framework, Catch2 2 (Debian) or 3 (Conan, vcpkg). Uses only features of both.
+/// The test framework: Catch2 version 2 (Debian) or 3 (Conan, vcpkg). Tests use only features that both versions have.
 #ifndef DRIVERUPGRADE_TESTS_SUPPORT_CATCH_H_
 #define DRIVERUPGRADE_TESTS_SUPPORT_CATCH_H_
 

@@ -1,4 +1,4 @@
-/// A cluster whose responses arrive when the test allows them.
+/// A cluster whose responses arrive when the test allows it.
 ///
 /// Defines HoldingFacade. Thread-safe unless noted otherwise.
 #ifndef DRIVERUPGRADE_TESTS_SUPPORT_HOLDING_FACADE_H_
@@ -16,7 +16,7 @@
 
 namespace driverupgrade::tests {
 
-/// Shows DaemonSets in the state before their controller has observed the last change.
+/// Shows DaemonSets as if their controller had not observed the last change yet.
 class UnobservedSink final : public WatchSink<DaemonSet> {
  public:
   explicit UnobservedSink(WatchSink<DaemonSet>& next) : next_(next) {}
@@ -37,7 +37,7 @@ class UnobservedSink final : public WatchSink<DaemonSet> {
   WatchSink<DaemonSet>& next_;
 };
 
-/// Holds the calls about one node until they are released.
+/// Holds the calls for one node until LetGo.
 class HoldingFacade final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;
@@ -49,7 +49,7 @@ class HoldingFacade final : public ForwardingFacade {
     UnobservedSink altered(sink);
     return ForwardingFacade::WatchDaemonSets(context, params, unobserved ? altered : sink);
   }
-  /// Returns true if a watch on the driver's objects must end silently this time.
+  /// Returns true if a watch of the driver's objects must end immediately, without events, this time.
   std::function<bool()> lags = nullptr;
   absl::Status WatchControllerRevisions(const CallContext& context, const WatchParams& params,
                                         WatchSink<ControllerRevision>& sink) override {
@@ -91,17 +91,17 @@ class HoldingFacade final : public ForwardingFacade {
     return ForwardingFacade::ListControllerRevisions(context, params);
   }
 
-  /// The latest deadline of the lists that passes have caused.
+  /// Returns the latest deadline of the lists that passes have caused.
   absl::Time latest_deadline() const {
     const std::lock_guard lock(mutex_);
     return latest_deadline_;
   }
-  /// The deadline of the last patch of a node.
+  /// Returns the deadline of the last patch of a node.
   absl::Time latest_patch_deadline() const {
     const std::lock_guard lock(mutex_);
     return latest_patch_deadline_;
   }
-  /// Called once, when a list of pods has been read and its response is on the way.
+  /// Called once, after a list of pods has been read and before the engine receives it.
   std::function<void()> after_list = nullptr;
 
  private:

@@ -1,4 +1,4 @@
-// Sends a GET over a socket, without any code of the server under test.
+// Sends a GET request over a socket, without using code of the server under test.
 #ifndef DRIVERUPGRADE_TESTS_SUPPORT_HTTP_GET_H_
 #define DRIVERUPGRADE_TESTS_SUPPORT_HTTP_GET_H_
 
@@ -13,15 +13,15 @@
 namespace driverupgrade::tests {
 
 struct HttpGetOptions {
-  /// Name or address of the server, for the header Host.
+  /// Value of the Host header.
   std::string host = "localhost";
-  /// Additional header lines: `If-None-Match: "a"`.
+  /// Additional header lines, e.g. `If-None-Match: "a"`.
   std::string header = {};
   /// Text at which reading stops. Empty: reads the whole response.
   std::string until = {};
 };
 
-/// Returns the whole response of 127.0.0.1:`port`, including its head, or an empty string without a response.
+/// Returns the whole response of 127.0.0.1:`port`, including its headers, or an empty string if there is no response.
 inline std::string HttpGet(int port, const std::string& path, const HttpGetOptions& options = {}) {
   const int connection = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address = {};

@@ -1,4 +1,4 @@
-/// One node that is judged alone. The tests of the state machine start from it.
+/// A single node, which the tests of the state machine modify and judge.
 #ifndef DRIVERUPGRADE_TESTS_SUPPORT_NODE_UNDER_TEST_H_
 #define DRIVERUPGRADE_TESTS_SUPPORT_NODE_UNDER_TEST_H_
 
@@ -15,12 +15,12 @@ namespace driverupgrade::tests {
 inline DriverIdentity Gpu() { return *DriverIdentity::Create("nvidia.com", "gpu"); }
 inline DriverIdentity Ofed() { return *DriverIdentity::Create("nvidia.com", "ofed"); }
 
-/// t=1000 s, long after the engine became active.
+/// Time of the judgement: 1000 s, long after the engine became active.
 inline const absl::Time kNow = absl::FromUnixSeconds(1000);
 
 inline LabelSelector Selector(std::string_view text) { return *LabelSelector::Parse(text); }
 
-/// Facts with a DaemonSet `driver` (UID ds) whose target revision is `wanted`.
+/// Returns facts with a DaemonSet `driver` (UID ds) and the target revision `wanted`.
 inline DriverFacts Facts(std::string wanted) {
   DriverFacts facts;
   facts.daemon_sets["ds"] = {.daemon_set = {.ns = "drivers", .name = "driver", .uid = "ds"},
@@ -46,7 +46,7 @@ inline testing::PodBuilder WebPod(std::string name = "web") {
       .OwnedByReplicaSet("web", "rs");
 }
 
-/// A node n1 with one driver pod, by default of revision `old` while the target is `new`.
+/// A node n1 with one driver pod. By default the pod has revision `old`, and the target revision is `new`.
 struct NodeUnderTest {
   NodeView view = {};
   DriverFacts facts = Facts("new");
@@ -66,7 +66,7 @@ struct NodeUnderTest {
     view.node.unschedulable = true;
     return *this;
   }
-  /// The state in which our own upgrade leaves the node after the cordon.
+  /// Cordons the node as our own upgrade does.
   NodeUnderTest& CordonedByUs() {
     view.node.annotations[std::string(kCordonedByAnnotation)] = identity.Name();
     return Cordoned();
@@ -83,7 +83,7 @@ struct NodeUnderTest {
     view.driver_pods = std::move(pods);
     return *this;
   }
-  /// Sets all pods of the node, which counts as read.
+  /// Sets the pods of the node, which then count as read.
   NodeUnderTest& WithPods(std::vector<Pod> pods) {
     view.pods = std::move(pods);
     return *this;
@@ -93,13 +93,13 @@ struct NodeUnderTest {
         identity.StageAnnotation(),
         std::string(state) + "@" + std::to_string(absl::ToUnixSeconds(now - ago)) + "@" + std::string(revision));
   }
-  /// The node of an operator in requestor mode. The NodeMaintenances have been read, and the list is empty.
+  /// Sets requestor mode. The NodeMaintenances count as read, and the list is empty.
   NodeUnderTest& Requesting() {
     options.requestor = RequestorOptions{.id = "nvidia.gpu-operator", .ns = "maintenance"};
     view.maintenances.emplace();
     return Annotated(identity.RequestorModeAnnotation(), "true");
   }
-  /// Adds a NodeMaintenance. `reason` is the reason of its condition Ready. Empty: no operator has processed it yet.
+  /// Adds a NodeMaintenance with this reason in its condition Ready. Empty: no operator has processed it yet.
   NodeUnderTest& WithMaintenance(const std::string& reason, std::string requestor = "nvidia.gpu-operator",
                                  std::vector<std::string> additional = {}) {
     NodeMaintenance object{.ns = "maintenance",
@@ -129,7 +129,7 @@ struct NodeUnderTest {
   }
 };
 
-/// Returns the states that a plan enters, as `upgrade-required,cordon-required`.
+/// Returns the states that a plan enters, e.g. `upgrade-required,cordon-required`.
 inline std::string Path(const NodePlan& plan) {
   std::string text;
   for (const UpgradeState state : plan.path) text += (text.empty() ? "" : ",") + std::string(ToString(state));

@@ -1,6 +1,6 @@
-/// The API server's side of one object with a resource version: compare-and-set, and nothing else.
+/// An API server for a single object, which supports only creation and compare-and-set by resource version.
 ///
-/// Defines ObjectServer and Patched. Tests wrap it with their faults. Not thread-safe.
+/// Defines ObjectServer and Patched. Tests put facades with faults in front of it. Not thread-safe.
 #ifndef DRIVERUPGRADE_TESTS_SUPPORT_OBJECT_SERVER_H_
 #define DRIVERUPGRADE_TESTS_SUPPORT_OBJECT_SERVER_H_
 
@@ -44,7 +44,7 @@ class ObjectServer {
   int version_ = 0;
 };
 
-/// Returns the object after the patch, at the version that the patch is for: Update refuses any other.
+/// Returns the object after the patch. Its version is the version in the patch, so Update refuses outdated patches.
 inline ConfigMap Patched(const ObjectServer<ConfigMap>& server, const PatchConfigMapParams& params) {
   ConfigMap object = server.object().value_or(ConfigMap{});
   object.resource_version = params.resource_version;

@@ -1,4 +1,4 @@
-// Steps and admissions of a rollout from the stages of its nodes, for tests.
+// Helpers for tests that compute steps and admissions of a rollout from the stages of its nodes.
 #ifndef DRIVERUPGRADE_TESTS_SUPPORT_ROLLOUT_BY_STAGES_H_
 #define DRIVERUPGRADE_TESTS_SUPPORT_ROLLOUT_BY_STAGES_H_
 
@@ -28,7 +28,7 @@ struct RolloutVerdict {
   std::string node = {};
   // Index in the view.
   std::size_t index = 0;
-  // nullopt: the node starts.
+  // Reason why the node waits. nullopt: the node starts.
   std::optional<Gate> gate = std::nullopt;
   friend bool operator==(const RolloutVerdict&, const RolloutVerdict&) = default;
 };

@@ -1,4 +1,4 @@
-// Checks documents of rollouts against docs/rollout.schema.json. Test programs that use it define
+// Checks rollout documents against docs/rollout.schema.json. Test programs that include this file must define
 // DRIVERUPGRADE_DOCS_DIR.
 #ifndef DRIVERUPGRADE_TESTS_SUPPORT_ROLLOUT_SCHEMA_H_
 #define DRIVERUPGRADE_TESTS_SUPPORT_ROLLOUT_SCHEMA_H_
@@ -22,7 +22,7 @@ inline driverupgrade_rapidjson::Document ParsedJson(const std::string& text) {
   return document;
 }
 
-// Returns the place where `document` does not match the schema, or an empty string.
+// Returns the position at which `document` violates the schema, or an empty string.
 inline std::string BreaksRolloutSchema(const driverupgrade_rapidjson::Document& document) {
   std::ifstream file(DRIVERUPGRADE_DOCS_DIR "/rollout.schema.json");
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};

@@ -1,4 +1,5 @@
-// The facade of examples/custom_facade keeps the contract of the seam, and an engine can upgrade a fleet through it.
+// Tests that the facade of examples/custom_facade fulfills the ClusterFacade contract, and that an engine can upgrade a
+// fleet with it.
 #include "custom_facade/store_cluster.h"
 
 #include <algorithm>
@@ -75,7 +76,7 @@ class StoreWorld final : public ContractWorld {
   int count_ = 0;
 };
 
-TEST_CASE("The store keeps the contract of the seam and is tested for everything that it supports") {
+TEST_CASE("The store fulfills the ClusterFacade contract, with a test for every operation that it supports") {
   StoreWorld world;
   const ContractReport report = driverupgrade::testing::RunFacadeContract(world);
   INFO(report.ToString());
@@ -108,7 +109,7 @@ Pod Web(const std::string& name, const std::string& node) {
                   .owners = {{"apps/v1", "ReplicaSet", "web", "web-uid", true}}});
 }
 
-// Two nodes whose driver has a new revision, and a web pod on the first node.
+// Returns two nodes with a new driver revision, and a web pod on the first node.
 std::shared_ptr<StoreCluster> MakeFleet(const std::shared_ptr<FakeClock>& clock) {
   auto cluster = std::make_shared<StoreCluster>(clock);
   for (const char* name : {"a", "b"}) cluster->PutNode({.name = name});
@@ -132,12 +133,12 @@ driverupgrade::Tally Pass(UpgradeEngine& engine, StoreCluster& cluster, FakeCloc
   return totals;
 }
 
-TEST_CASE("An engine upgrades the store's fleet and moves its workload away in the meantime") {
+TEST_CASE("An engine upgrades the store's fleet, and moves its workload away meanwhile") {
   const auto clock = std::make_shared<FakeClock>();
   const auto cluster = MakeFleet(clock);
   const auto engine = MakeEngine(cluster, clock);
   CHECK(Pass(*engine, *cluster, *clock, 30).done == 2);
-  engine->Quiesce();  // passes do not wait for Events
+  engine->Quiesce();  // waits for Events, because passes do not
   const auto drivers = cluster->ListPods({}, {.ns = "drivers"});
   REQUIRE(drivers.ok());
   REQUIRE(drivers->size() == 2);
@@ -152,7 +153,8 @@ TEST_CASE("An engine upgrades the store's fleet and moves its workload away in t
   CHECK_FALSE(cluster->events().empty());
 }
 
-TEST_CASE("A budget of the store that allows no disruption holds its node, and the engine names the budget") {
+TEST_CASE(
+    "A disruption budget of the store that allows no disruption blocks the node, and the engine names the budget") {
   const auto clock = std::make_shared<FakeClock>();
   const auto cluster = MakeFleet(clock);
   cluster->PutBudget({.ns = "shop",

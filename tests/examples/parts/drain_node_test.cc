@@ -36,7 +36,8 @@ Ended Run(const std::string& command) {
   return ended;
 }
 
-/// A cluster of two nodes behind an API server on a socket. Its time passes on its own, twenty times as fast as ours.
+/// A cluster of two nodes behind an API server on a socket. Its time passes automatically, twenty times as fast as real
+/// time.
 class World {
  public:
   World() {
@@ -71,7 +72,7 @@ class World {
                                               server_.url())};
 };
 
-TEST_CASE("drain_node cordons the node, and evicts its pods as fast as their disruption budget allows") {
+TEST_CASE("drain_node cordons the node, and evicts its pods as fast as the disruption budget allows") {
   World world;
   world.cluster->AddDisruptionBudget({.ns = "team-a", .name = "web", .max_unavailable = 1});
   const Ended ended = world.Drain("n1");
@@ -86,7 +87,7 @@ TEST_CASE("drain_node cordons the node, and evicts its pods as fast as their dis
   CHECK(world.cluster->pods_on("n2").size() == 3);
 }
 
-TEST_CASE("drain_node evicts nothing if a pod on the node has no controller to replace it") {
+TEST_CASE("drain_node evicts no pods if a pod on the node has no controller to replace it") {
   World world;
   world.cluster->AddPod(PodBuilder("team-b", "bare").OnNode("n1").Build());
   const Ended ended = world.Drain("n1");

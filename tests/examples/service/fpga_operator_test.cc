@@ -1,4 +1,4 @@
-// The operator of examples/service on the fake cluster, by the policy of its Deployment.
+// Tests the operator of examples/service on the fake cluster, with the policy in its Deployment.
 #include "service/fpga_operator.h"
 
 #include <unistd.h>
@@ -28,7 +28,7 @@ std::vector<YAML::Node> Manifest() {
   return YAML::LoadAllFromFile((root / "examples/service/deployment.yaml").string());
 }
 
-/// A file that goes with the test.
+/// A file that is removed at the end of the test.
 struct TemporaryFile {
   const std::filesystem::path path =
       std::filesystem::temp_directory_path() / ("fpga_operator_test." + std::to_string(getpid()) + ".yaml");
@@ -56,7 +56,7 @@ struct World {
     return *UpgradeService::Create(cluster, policy, *std::move(options));
   }
 
-  /// Steps the service for at most 500 s of virtual time. Returns whether `done` became true.
+  /// Steps the service until `done` returns true, for at most 500 s of virtual time. Returns the last result of `done`.
   bool StepUntil(UpgradeService& service, const std::function<bool()>& done) {
     for (int i = 0; i < 1000 && !done(); ++i) {
       if (!service.Step({}).ok()) return false;
@@ -74,7 +74,7 @@ struct World {
   }
 };
 
-TEST_CASE("the operator of examples/service upgrades every node with the policy of its Deployment") {
+TEST_CASE("the operator of examples/service upgrades every node with the policy in its Deployment") {
   World world;
   world.file.Write(Manifest()[0]["data"]["policy.yaml"].as<std::string>());
   const auto service = world.MakeService();
@@ -104,7 +104,7 @@ TEST_CASE("the Lease of the operator reports its options to upgradectl (W36)") {
   service->Stop();
 }
 
-TEST_CASE("uninstall in place of a policy releases the nodes in the middle of a rollout") {
+TEST_CASE("a policy file with the text uninstall releases the nodes in the middle of a rollout") {
   World world;
   world.file.Write("{autoUpgrade: true, drain: {enable: true}}");
   const auto service = world.MakeService();
@@ -121,7 +121,7 @@ TEST_CASE("uninstall in place of a policy releases the nodes in the middle of a 
   service->Stop();
 }
 
-TEST_CASE("a drain spares pods with the skip-drain label") {
+TEST_CASE("a drain does not evict pods with the skip-drain label") {
   World world;
   world.file.Write("{autoUpgrade: true, drain: {enable: true, podSelector: app=web}}");
   REQUIRE(world.policy.Wanted());
@@ -130,7 +130,7 @@ TEST_CASE("a drain spares pods with the skip-drain label") {
   CHECK_FALSE(drained.Matches({{"app", "web"}, {"example.com/fpga-driver-upgrade-drain.skip", "true"}}));
 }
 
-TEST_CASE("an invalid policy is reported once, and the last valid one stays in effect") {
+TEST_CASE("an invalid policy is reported once, and the last valid policy stays in effect") {
   World world;
   CHECK_FALSE(world.policy.Wanted());
   world.file.Write("autoUpgrade: true");
@@ -143,7 +143,7 @@ TEST_CASE("an invalid policy is reported once, and the last valid one stays in e
   CHECK_FALSE(world.policy.Wanted()->front().policy.auto_upgrade);
 }
 
-TEST_CASE("Events without a node are on the operator's own pod") {
+TEST_CASE("Events that are not about a node are on the operator's own pod") {
   const auto options = fpga_operator::MakeOptions({.ns = "fpga-operator", .pod = "a", .pod_uid = "uid-a"});
   REQUIRE(options.ok());
   CHECK(options->engine.state_machine.own_pod == PodRef{.ns = "fpga-operator", .name = "a", .uid = "uid-a"});
@@ -159,7 +159,7 @@ TEST_CASE("a pod uses the driver if it requests an FPGA") {
   CHECK(*options->engine.snapshot.uses_driver({}, pod));
 }
 
-TEST_CASE("the Deployment matches the ports, the environment and the policy file of the program") {
+TEST_CASE("the Deployment matches the ports, environment variables, and policy file of the program") {
   const auto options = fpga_operator::MakeOptions({});
   REQUIRE(options.ok());
   const YAML::Node container = Manifest()[1]["spec"]["template"]["spec"]["containers"][0];

@@ -21,7 +21,7 @@ const std::string kOurState = "nvidia.com/gpu-manager-driver-upgrade-state";
 Node Cordoned(Node node) { return Patched(node, CordonPatch(node)); }
 Node Uncordoned(Node node) { return Patched(node, UncordonPatch(node)); }
 
-TEST_CASE("our own cordon has our name and is undone without a trace") {
+TEST_CASE("our own cordon has our name, and leaves no trace when it is lifted") {
   const Node before = NodeBuilder("gpu-7").Build();
   const Node cordoned = Cordoned(before);
   CHECK(cordoned.unschedulable);
@@ -44,7 +44,7 @@ TEST_CASE("an administrator's cordon is neither marked nor lifted") {
   CHECK(UncordonPatch(node).empty());
 }
 
-TEST_CASE("a cordon whose names are all stale is an administrator's") {
+TEST_CASE("a cordon with only stale names counts as an administrator's") {
   const Node node = NodeBuilder("gpu-7")
                         .Cordoned()
                         .WithAnnotation(kCordonedBy, "nvidia.com/ofed")
@@ -53,7 +53,7 @@ TEST_CASE("a cordon whose names are all stale is an administrator's") {
   CHECK(CordonPatch(node).empty());
 }
 
-TEST_CASE("the cordon of another driver's upgrade is joined, and left to it") {
+TEST_CASE("a cordon of another driver's upgrade is joined, and stays for this upgrade") {
   const Node before = NodeBuilder("gpu-7")
                           .Cordoned()
                           .WithAnnotation(kCordonedBy, "nvidia.com/ofed")
@@ -63,14 +63,14 @@ TEST_CASE("the cordon of another driver's upgrade is joined, and left to it") {
   CHECK(joined.annotations.at(kCordonedBy) == "nvidia.com/gpu-manager,nvidia.com/ofed");
   CHECK(Uncordoned(joined) == before);
 
-  // The other upgrade finishes first: the engine removes its name and leaves the cordon to us.
+  // The other upgrade finishes first. Its engine removes its own name, and we must lift the cordon.
   Node later = joined;
   later.labels[kOfedState] = "upgrade-done";
   later.annotations[kCordonedBy] = kCordonName;
   CHECK_FALSE(Uncordoned(later).unschedulable);
 }
 
-TEST_CASE("blanks around the names of a cordon are not part of them, as for the engine") {
+TEST_CASE("blanks around the names of a cordon are ignored, as by the engine") {
   const Node node = NodeBuilder("gpu-7")
                         .Cordoned()
                         .WithAnnotation(kCordonedBy, std::string(kCordonName) + ", nvidia.com/ofed")
@@ -81,7 +81,7 @@ TEST_CASE("blanks around the names of a cordon are not part of them, as for the 
   CHECK(after.annotations.at(kCordonedBy) == "nvidia.com/ofed");
 }
 
-TEST_CASE("a cordon is left to an upgrade that does not write names") {
+TEST_CASE("a cordon stays for an upgrade that does not write names") {
   Node node = Cordoned(NodeBuilder("gpu-7").Build());
   node.labels[kOfedState] = "drain-required";
   CHECK(Uncordoned(node).unschedulable);
@@ -92,7 +92,7 @@ TEST_CASE("a cordon is left to an upgrade that does not write names") {
   CHECK_FALSE(Uncordoned(node).unschedulable);
 }
 
-TEST_CASE("a node that an administrator has uncordoned in the meantime loses the mark only") {
+TEST_CASE("if an administrator has uncordoned the node meanwhile, only the mark is removed") {
   Node node = Cordoned(NodeBuilder("gpu-7").Build());
   node.unschedulable = false;
   CHECK_FALSE(UncordonPatch(node).unschedulable.has_value());

@@ -108,7 +108,8 @@ TEST_CASE("all settings can be set") {
   CHECK(settings.kubeconfig == "/etc/kubeconfig");
 }
 
-TEST_CASE("every variable is also a flag, before or after the command, and a switch without a value is on") {
+TEST_CASE(
+    "every variable is also available as a flag, before or after the command, and a switch without a value is on") {
   std::vector<std::string> words = {"driver_manager",
                                     "--node-name",
                                     "n1",
@@ -141,7 +142,7 @@ TEST_CASE("a timeout may be a number of seconds, which logs a warning") {
   CHECK(Parsed({{"DRAIN_TIMEOUT_SECONDS", "0s"}}).drain_timeout == absl::InfiniteDuration());
 }
 
-TEST_CASE("only the key of the label of an operand is used") {
+TEST_CASE("only the key of an operand's label is used") {
   const auto parsed =
       ParseEnvironment({{"NODE_NAME", "gpu-7"}, {"NODE_LABEL_FOR_GPU_POD_EVICTION", "example.com/client=true"}});
   REQUIRE(parsed.ok());
@@ -149,7 +150,7 @@ TEST_CASE("only the key of the label of an operand is used") {
   CHECK(parsed->warnings.size() == 1);
 }
 
-TEST_CASE("a bad value is an error that names the variable and the value") {
+TEST_CASE("an invalid value is an error that names the variable and the value") {
   const std::vector<std::pair<std::string, std::string>> bad = {{"ENABLE_AUTO_DRAIN", "yes"},
                                                                 {"DRAIN_USE_FORCE", "2"},
                                                                 {"DRAIN_TIMEOUT_SECONDS", "five"},

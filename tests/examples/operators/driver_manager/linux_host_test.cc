@@ -1,4 +1,5 @@
-// Tests the real host on a directory that looks like a node's, with programs that log their arguments.
+// Tests the real host with a directory that looks like the file system of a node, and with programs that log their
+// arguments.
 #include "driver_manager/linux_host.h"
 
 #include <cstdlib>
@@ -24,7 +25,7 @@ class NodeFolder {
     std::string name = (fs::temp_directory_path() / "driver-manager-XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp");
     root_ = name;
-    // Modules in use stay, as in the kernel.
+    // Modules in use stay loaded, as in the kernel.
     Program("rmmod",
             "if [ \"$(cat $ROOT/sys/module/$1/refcnt)\" != 0 ]; then echo \"rmmod: ERROR: Module $1 is in use\" >&2; "
             "exit 1; fi\n"
@@ -92,7 +93,8 @@ constexpr char kMounts[] =
     "tmpfs /run/nvidia/driver/a\\040b tmpfs rw 0 0\n"
     "tmpfs /run/nvidia/drivers tmpfs rw 0 0\n";
 
-TEST_CASE("a driver is unloaded module by module, unmounted from within, and forgotten") {
+TEST_CASE(
+    "a driver is unloaded module by module, unmounted from the innermost mount outwards, and its PID file is removed") {
   const NodeFolder node;
   node.Module("nvidia", 0);
   node.Module("nvidia_uvm", 0);
@@ -114,7 +116,7 @@ TEST_CASE("a driver is unloaded module by module, unmounted from within, and for
   CHECK(node.Log().size() == 6);
 }
 
-TEST_CASE("a module in use is reported as an error, and the others are unloaded") {
+TEST_CASE("a module in use is reported as an error, and other modules are unloaded") {
   const NodeFolder node;
   node.Module("nvidia", 2);
   node.Module("nvidia_uvm", 0);
@@ -129,7 +131,7 @@ TEST_CASE("a module in use is reported as an error, and the others are unloaded"
   CHECK(node.Log() == Lines{"rmmod nvidia_uvm", "rmmod nvidia"});
 }
 
-TEST_CASE("a mount that stays mounted is an error") {
+TEST_CASE("a file system that cannot be unmounted is an error") {
   const NodeFolder node;
   node.Write("proc/mounts", kMounts);
   node.Program("umount", "echo target is busy; exit 32");
@@ -152,11 +154,11 @@ TEST_CASE("an empty host needs no work") {
   CHECK(node.Log().empty());
 }
 
-TEST_CASE("the host's own driver is detected by nvidia-smi in the host's file system") {
+TEST_CASE("a driver that is installed on the host is detected by nvidia-smi in the host's file system") {
   const NodeFolder node;
   node.Write("host/etc/hostname", "gpu-7");
-  SECTION("none") { CHECK(*node.Host().HasPreinstalledDriver() == false); }
-  SECTION("one") {
+  SECTION("no driver") { CHECK(*node.Host().HasPreinstalledDriver() == false); }
+  SECTION("a driver") {
     node.Program("chroot", "echo 550.54.15");
     CHECK(*node.Host().HasPreinstalledDriver());
   }
@@ -168,7 +170,7 @@ TEST_CASE("the host's own driver is detected by nvidia-smi in the host's file sy
         Lines{"chroot " + node.Root() + "/host nvidia-smi --query-gpu=driver_version --format=csv,noheader"});
 }
 
-TEST_CASE("the files that the driver containers write about themselves are read") {
+TEST_CASE("the status files of the driver containers are read") {
   const NodeFolder node;
   node.Write("run/nvidia/nvidia-driver.state", "d-1\n");
   node.Write("run/mellanox/drivers/.driver-ready", "");
@@ -186,7 +188,7 @@ TEST_CASE("devices are found by vendor") {
 
 // Follows unbind.go in cmd/vfio-manage and nvpassthrough.go in internal/nvpassthrough of
 // github.com/NVIDIA/k8s-driver-manager.
-TEST_CASE("W32: GPUs and NVSwitches are released from any driver, and other devices stay") {
+TEST_CASE("W32: GPUs and NVSwitches are unbound from any driver, and other devices stay bound") {
   const NodeFolder node;
   const auto unbound = [&](const std::string& driver) {
     return node.Read("sys/bus/pci/drivers/" + driver + "/unbind");
@@ -204,10 +206,10 @@ TEST_CASE("W32: GPUs and NVSwitches are released from any driver, and other devi
   CHECK(node.Read("sys/bus/pci/devices/0000:05:00.0/driver_override") == "\n");
   CHECK_FALSE(node.Has("sys/bus/pci/drivers/mlx5_core/unbind"));
   CHECK_FALSE(node.Has("sys/bus/pci/drivers/xhci_hcd/unbind"));
-  CHECK(node.Log().empty());  // needs no program of its image
+  CHECK(node.Log().empty());  // unbinding runs no program
 }
 
-TEST_CASE("W32: a GPU with a display is released together with the device that depends on it") {
+TEST_CASE("W32: a GPU with a display is unbound together with the device that depends on it") {
   const NodeFolder node;
   node.PciDevice("0000:02:00.0", "0x10de", "vfio-pci", "0x030000");
   node.PciDevice("0000:02:00.1", "0x10de", "snd_hda_intel", "0x040300");
@@ -226,7 +228,7 @@ TEST_CASE("a GPU that its driver does not release is an error that names it") {
   CHECK(std::string(status.message()).find("write `0000:03:00.0` to ") != std::string::npos);
 }
 
-TEST_CASE("a program that is missing, or hangs, is an error that names it") {
+TEST_CASE("a program that is missing or hangs is an error that names it") {
   const NodeFolder node;
   node.Module("nvidia", 0);
   SECTION("missing") {

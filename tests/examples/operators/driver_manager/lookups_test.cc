@@ -31,7 +31,7 @@ std::string Claim(const std::string& status) {
 
 TEST_CASE("a claim holds a GPU if a device of the GPU driver is allocated to it") {
   Server server;
-  SECTION("it is") {
+  SECTION("the GPU driver") {
     server.transport->Answer(
         200,
         Claim(
@@ -49,7 +49,7 @@ TEST_CASE("a claim holds a GPU if a device of the GPU driver is allocated to it"
   CHECK(server.transport->lines == Lines{"GET /apis/resource.k8s.io/v1/namespaces/team-b/resourceclaims/claim-1"});
 }
 
-TEST_CASE("older clusters have claims under an older version") {
+TEST_CASE("older clusters serve claims in an older API version") {
   Server server;
   server.AnswerNotFound();
   server.AnswerNotFound();
@@ -58,7 +58,7 @@ TEST_CASE("older clusters have claims under an older version") {
   CHECK(server.transport->lines.back() == "GET /apis/resource.k8s.io/v1beta1/namespaces/team-b/resourceclaims/claim-1");
 }
 
-TEST_CASE("a claim that was deleted does not count, and one that must not be read is an error") {
+TEST_CASE("a deleted claim does not count, and a claim without read permission is an error") {
   Server server;
   SECTION("deleted") {
     for (int i = 0; i < 3; ++i) server.AnswerNotFound();
@@ -70,7 +70,7 @@ TEST_CASE("a claim that was deleted does not count, and one that must not be rea
   }
 }
 
-TEST_CASE("DaemonSets that select nodes by a label") {
+TEST_CASE("the DaemonSets that select nodes by a label are found") {
   Server server;
   const auto item = [](const std::string& uid, const std::string& selector) {
     return R"({"metadata":{"name":")" + uid + R"(","namespace":"n","uid":")" + uid +

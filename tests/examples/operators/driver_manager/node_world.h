@@ -1,4 +1,4 @@
-// A node with a loaded driver, operands, a job on its GPU and a web server, and a manager for the node.
+// A node with a loaded driver, operands, a job on its GPU, and a web server, and a driver manager for the node.
 #ifndef DRIVERUPGRADE_TESTS_EXAMPLES_OPERATORS_DRIVER_MANAGER_NODE_WORLD_H_
 #define DRIVERUPGRADE_TESTS_EXAMPLES_OPERATORS_DRIVER_MANAGER_NODE_WORLD_H_
 
@@ -44,7 +44,7 @@ struct NodeWorld {
     cluster->AddWorkload({.ns = "team-a", .name = "training", .resource_names = {"nvidia.com/gpu"}});
     cluster->AddWorkload({.ns = "team-a", .name = "web"});
     host->modules = {{"nvidia", 3}, {"nvidia_uvm", 1}, {"nvidia_modeset", 0}};
-    // Refuses to unload a driver in use, like the kernel.
+    // Refuses to unload a driver in use, as the kernel does.
     host->before_unload = [this](const std::string& module) {
       return module == "nvidia" && !PodsThatHoldTheDriver().empty()
                  ? absl::FailedPreconditionError("rmmod: ERROR: Module nvidia is in use")
@@ -72,7 +72,7 @@ struct NodeWorld {
     return found == labels.end() ? "(absent)" : found->second;
   }
 
-  // Returns the names of the pods' controllers: "training", "nvidia-device-plugin-daemonset".
+  // Returns the names of the pods' controllers, e.g. "training" or "nvidia-device-plugin-daemonset".
   std::set<std::string> AppsOnNode() const {
     std::set<std::string> apps;
     for (const driverupgrade::Pod& pod : cluster->pods_on(kNode)) apps.insert(AppOf(pod));
@@ -83,7 +83,7 @@ struct NodeWorld {
     return app == pod.labels.end() ? pod.ref.name : app->second;
   }
 
-  // Pods that use the GPU, are operands, or have a label that marks them as users.
+  // Returns the pods that use the GPU, are operands, or have a label that marks them as users.
   std::set<std::string> PodsThatHoldTheDriver() const {
     std::set<std::string> holders;
     for (const driverupgrade::Pod& pod : cluster->pods_on(kNode)) {
@@ -105,7 +105,7 @@ struct NodeWorld {
   std::int64_t Patches() const { return cluster->CallCount(driverupgrade::Operation::kPatchNode); }
 };
 
-// Compares the nodes without their versions.
+// Returns true if the nodes are equal except for their versions.
 inline bool IsAsBefore(driverupgrade::Node node, const driverupgrade::Node& before) {
   node.resource_version = before.resource_version;
   return node == before;

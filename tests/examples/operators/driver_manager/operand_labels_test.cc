@@ -55,7 +55,7 @@ TEST_CASE("resuming undoes pausing") {
   }
 }
 
-TEST_CASE("the kubelet plugin is paused separately and resumed with the others") {
+TEST_CASE("the kubelet plugin is paused separately, and resumed with the other operands") {
   Node node = NodeBuilder("gpu-7")
                   .WithLabel("nvidia.com/gpu.deploy.dcgm", "true")
                   .WithLabel(kKubeletPluginLabel, "true")

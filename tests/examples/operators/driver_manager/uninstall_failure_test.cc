@@ -1,4 +1,4 @@
-// Tests failures: pods that must not or will not leave, an API server that fails, and interruptions at any point.
+// Tests failures: pods that must not be evicted or do not terminate, API server errors, and interruptions at any point.
 #include <string>
 #include <vector>
 
@@ -27,7 +27,7 @@ void AddPodWithEmptyDir(NodeWorld& world) {
                             .Build());
 }
 
-TEST_CASE("one GPU pod that must not be evicted keeps all of them, and the node returns to service") {
+TEST_CASE("if one GPU pod must not be evicted, no GPU pod is evicted, and the node returns to service") {
   NodeWorld world;
   AddPodWithEmptyDir(world);
   world.settings.auto_drain = false;
@@ -42,7 +42,7 @@ TEST_CASE("one GPU pod that must not be evicted keeps all of them, and the node 
   CHECK(IsAsBefore(world.node(), before));
 }
 
-TEST_CASE("the same pod is evicted if its data may be lost") {
+TEST_CASE("a pod with emptyDir volumes is evicted if its data may be lost") {
   NodeWorld world;
   AddPodWithEmptyDir(world);
   world.settings.delete_empty_dir = true;
@@ -63,7 +63,7 @@ TEST_CASE("a pod without a controller is evicted only with force") {
   }
 }
 
-TEST_CASE("pods that have finished are not evicted") {
+TEST_CASE("finished pods are not evicted") {
   NodeWorld world;
   world.cluster->AddPod(PodBuilder("team-b", "batch-1")
                             .OnNode(kNode)
@@ -77,7 +77,7 @@ TEST_CASE("pods that have finished are not evicted") {
   CHECK(world.cluster->pod("team-b", "batch-1").has_value());
 }
 
-TEST_CASE("if the eviction takes too long the node is drained, except for DaemonSet pods and all spared pods") {
+TEST_CASE("if evictions take too long, the node is drained, except for DaemonSet pods and excluded pods") {
   NodeWorld world;
   driverupgrade::testing::PodBehavior slow{.stop_delay = absl::Minutes(15), .grace_period = absl::Minutes(20)};
   world.cluster->AddPod(
@@ -107,8 +107,8 @@ TEST_CASE("if the eviction takes too long the node is drained, except for Daemon
   }
 }
 
-// The pod opened the device on its own, and has no resource that would show that.
-TEST_CASE("a driver that cannot be unloaded is unloaded again after a drain") {
+// The pod opened the device directly, and has no resource request that would show this.
+TEST_CASE("if a driver cannot be unloaded, unloading is retried after a drain") {
   NodeWorld world;
   world.cluster->AddPod(
       PodBuilder("team-b", "miner").OnNode(kNode).OwnedByReplicaSet("miner").WithLabel("opens-devices", "yes").Build());
@@ -125,7 +125,7 @@ TEST_CASE("a driver that cannot be unloaded is unloaded again after a drain") {
     CHECK(Says(world.Uninstall(), "unload module nvidia (used 3 times): rmmod: ERROR: Module nvidia is in use"));
     CHECK(IsAsBefore(world.node(), before));
   }
-  SECTION("neither eviction nor drain: advice") {
+  SECTION("without eviction and drain, a log line gives advice") {
     world.settings.auto_drain = false;
     world.settings.evict_gpu_pods = false;
     REQUIRE_FALSE(world.Uninstall().ok());
@@ -134,12 +134,12 @@ TEST_CASE("a driver that cannot be unloaded is unloaded again after a drain") {
   }
 }
 
-TEST_CASE("refused evictions are paced and repeated until the deadline") {
+TEST_CASE("refused evictions are repeated after pauses until the deadline") {
   NodeWorld world;
   world.cluster->AnswerNextEviction(
       {.refusal = Refusal::kDisruptionBudget, .budget = "training", .message = "no disruption left"}, 3);
 
-  SECTION("it ends when they are accepted") {
+  SECTION("all evictions are accepted in the end") {
     REQUIRE(world.Uninstall() == absl::OkStatus());
     std::vector<absl::Time> times;
     for (const Call& call : world.cluster->journal()) {
@@ -148,7 +148,7 @@ TEST_CASE("refused evictions are paced and repeated until the deadline") {
     REQUIRE(times.size() == 4);
     for (std::size_t i = 1; i < times.size(); ++i) CHECK(times[i] - times[i - 1] >= absl::Seconds(4.5));
   }
-  SECTION("it ends at the deadline") {
+  SECTION("the deadline passes first") {
     world.settings.drain_timeout = absl::Seconds(12);
     world.settings.auto_drain = false;
     CHECK(Says(world.Uninstall(), "refused by disruption budget training"));
@@ -178,7 +178,7 @@ TEST_CASE("brief failures of the API server are tolerated") {
   NodeWorld world;
   const Node before = world.node();
   SECTION("a conflict") { world.cluster->FailNext(Operation::kPatchNode, absl::AbortedError("modified")); }
-  SECTION("a lost response") {
+  SECTION("a response that is lost") {
     world.cluster->FailNextAfterApplying(Operation::kPatchNode, absl::UnavailableError("reset"), 3);
   }
   SECTION("lists that fail") { world.cluster->FailNext(Operation::kListPods, absl::UnavailableError("etcd"), 5); }
@@ -190,14 +190,14 @@ TEST_CASE("brief failures of the API server are tolerated") {
   CHECK(IsAsBefore(world.node(), before));
 }
 
-TEST_CASE("an API server that is unavailable, or refuses, is reported") {
+TEST_CASE("an API server that is unavailable or refuses requests is reported") {
   NodeWorld world;
   SECTION("unavailable") {
     world.cluster->FailNext(Operation::kGetNode, absl::UnavailableError("connection refused"), 1000);
     CHECK(Says(world.Uninstall(), "read the node (node gpu-7): connection refused"));
     CHECK(world.cluster->CallCount(Operation::kGetNode) <= 14);
   }
-  SECTION("refuses") {
+  SECTION("refusing requests") {
     world.cluster->FailNext(Operation::kPatchNode, absl::PermissionDeniedError("nodes is forbidden"), 1000);
     CHECK(Says(world.Uninstall(), "pause the operands (node gpu-7): nodes is forbidden"));
     CHECK(world.Patches() == 1);
@@ -205,8 +205,8 @@ TEST_CASE("an API server that is unavailable, or refuses, is reported") {
   CHECK(world.host->done.empty());
 }
 
-// The process is killed or loses the cluster before any of its requests, and the kubelet restarts it.
-TEST_CASE("an interrupted run starts again at any point and leaves nothing behind") {
+// The process is killed, or loses its connection, before each of its requests in turn, and the kubelet restarts it.
+TEST_CASE("a run that is interrupted at any point can start again, and leaves nothing behind") {
   for (int requests = 0;; ++requests) {
     NodeWorld world;
     const Node before = world.node();
@@ -229,7 +229,7 @@ TEST_CASE("an interrupted run starts again at any point and leaves nothing behin
   }
 }
 
-TEST_CASE("W32: a GPU that its driver does not release is a warning, and the driver is replaced") {
+TEST_CASE("W32: a GPU that cannot be unbound is a warning, and the driver is still replaced") {
   NodeWorld world;
   world.host->unbind_status = absl::FailedPreconditionError("unbind NVIDIA's devices: cannot write");
   CHECK(world.Uninstall() == absl::OkStatus());

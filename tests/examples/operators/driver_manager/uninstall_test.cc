@@ -1,4 +1,4 @@
-// Tests the whole flow against a fake cluster and a fake host.
+// Tests the complete uninstallation with a fake cluster and a fake host.
 #include "driver_manager/uninstall.h"
 
 #include <string>
@@ -19,7 +19,7 @@ using driverupgrade::testing::PodBuilder;
 using Apps = std::set<std::string>;
 using Lines = std::vector<std::string>;
 
-TEST_CASE("a driver is unloaded once nothing uses it, and then the node is restored") {
+TEST_CASE("a driver is unloaded once no pod uses it, and then the node is restored") {
   NodeWorld world;
   const Node before = world.node();
   bool cordoned = false;
@@ -42,7 +42,7 @@ TEST_CASE("a driver is unloaded once nothing uses it, and then the node is resto
   CHECK(IsAsBefore(world.node(), before));
 }
 
-TEST_CASE("operands are paused by one patch, whatever their labels are") {
+TEST_CASE("operands are paused with one patch, whatever their labels are") {
   NodeWorld world;
   world.cluster->EditNode(kNode, [](Node& node) {
     node.labels[kToolkit] = "false";
@@ -71,7 +71,7 @@ TEST_CASE("operands are paused by one patch, whatever their labels are") {
   CHECK(world.Patches() == 2);
 }
 
-TEST_CASE("a label that an administrator changes in the meantime keeps the new value") {
+TEST_CASE("a label that an administrator changes meanwhile keeps the new value") {
   NodeWorld world;
   const auto kernel = world.host->before_unload;
   world.host->before_unload = [&](const std::string& module) {
@@ -99,7 +99,7 @@ TEST_CASE("if no driver is loaded, no pod is evicted") {
   CHECK(world.AppsOnNode() == apps);
 }
 
-TEST_CASE("operands paused and nodes cordoned by an earlier run are restored if no driver is loaded") {
+TEST_CASE("if no driver is loaded, operands and a cordon of an earlier run are restored") {
   NodeWorld world;
   const Node before = world.node();
   world.cluster->EditNode(kNode, [](Node& node) {
@@ -113,7 +113,7 @@ TEST_CASE("operands paused and nodes cordoned by an earlier run are restored if 
   CHECK(IsAsBefore(world.node(), before));
 }
 
-TEST_CASE("a driver that was installed with the target digest stays, and so do its users") {
+TEST_CASE("a driver with the target digest stays loaded, and the pods that use it stay") {
   NodeWorld world;
   world.settings.config_digest = "d-1";
   world.host->digest = "d-1";
@@ -128,7 +128,7 @@ TEST_CASE("a driver that was installed with the target digest stays, and so do i
     REQUIRE(world.Uninstall() == absl::OkStatus());
     CHECK(world.HasDone("unload nvidia"));
   }
-  SECTION("the remains of its container are removed") {
+  SECTION("the remains of the driver's container are removed") {
     const Node before = world.node();
     REQUIRE(world.Uninstall() == absl::OkStatus());
     CHECK(world.host->done == Lines{"unmount", "remove PID file"});
@@ -138,7 +138,7 @@ TEST_CASE("a driver that was installed with the target digest stays, and so do i
   }
 }
 
-TEST_CASE("with an upgrade policy the upgrade controller handles pods and the cordon") {
+TEST_CASE("with an upgrade policy, the upgrade controller is responsible for the pods and the cordon") {
   NodeWorld world;
   world.cluster->EditNode(kNode, [](Node& node) { node.annotations[kPolicyAnnotation] = "true"; });
   bool cordoned = false;
@@ -148,7 +148,7 @@ TEST_CASE("with an upgrade policy the upgrade controller handles pods and the co
     return kernel(module);
   };
 
-  SECTION("it has evicted them") {
+  SECTION("the controller has evicted the pods") {
     world.cluster->Cordon(kNode);
     for (const auto& pod : world.cluster->pods_on(kNode)) {
       if (examples::AsksForGpu(pod)) world.cluster->RemovePod(pod.ref.ns, pod.ref.name);
@@ -158,7 +158,7 @@ TEST_CASE("with an upgrade policy the upgrade controller handles pods and the co
     CHECK(world.node().unschedulable);
     CHECK(world.Evictions() == 0);
   }
-  SECTION("it has not") {
+  SECTION("the controller has not evicted the pods") {
     const absl::Status status = world.Uninstall();
     CHECK(Says(status, "nvidia"));
     CHECK(Says(status, "in use"));
@@ -184,7 +184,7 @@ TEST_CASE("an administrator's cordon stays") {
   CHECK(IsAsBefore(world.node(), before));
 }
 
-TEST_CASE("a cordon that another driver's upgrade joins outlives ours") {
+TEST_CASE("a cordon stays if another driver's upgrade has joined it") {
   NodeWorld world;
   const auto kernel = world.host->before_unload;
   world.host->before_unload = [&](const std::string& module) {
@@ -219,12 +219,12 @@ TEST_CASE("RDMA waits for the network driver") {
     REQUIRE(world.Uninstall() == absl::OkStatus());
     CHECK(world.clock->Now() < ready_at);
   }
-  SECTION("not on a node without such a card") {
+  SECTION("not on a node without a Mellanox device") {
     world.host->vendors = {"0x10de"};
     REQUIRE(world.Uninstall() == absl::OkStatus());
     CHECK(world.clock->Now() < ready_at);
   }
-  SECTION("until it is stopped, and leaves nothing behind") {
+  SECTION("until it is stopped, without leaving anything behind") {
     const Node before = world.node();
     world.host->network_driver_ready = [&] {
       if (world.clock->Now() >= ready_at) world.stop.request_stop();
@@ -235,7 +235,7 @@ TEST_CASE("RDMA waits for the network driver") {
   }
 }
 
-TEST_CASE("a host with its own driver is left alone") {
+TEST_CASE("a host with a preinstalled driver is left alone") {
   NodeWorld world;
   world.host->preinstalled = true;
   const absl::Time begun = world.clock->Now();
@@ -272,12 +272,12 @@ TEST_CASE("the DRA kubelet plugin is removed after the pods with claims and befo
       },
       nullptr);
 
-  SECTION("by eviction") {
+  SECTION("the pods are evicted") {
     REQUIRE(world.Uninstall() == absl::OkStatus());
     CHECK(with_plugin_paused == Apps{"nvidia-driver-daemonset", kKubeletPluginApp, "web"});
     CHECK(world.Label(kKubeletPluginLabel) == "true");
   }
-  SECTION("without permission to evict them") {
+  SECTION("without permission to evict the pods") {
     world.settings.evict_gpu_pods = false;
     world.settings.auto_drain = false;
     CHECK(Says(world.Uninstall(), "team-b/render-0"));
@@ -286,7 +286,7 @@ TEST_CASE("the DRA kubelet plugin is removed after the pods with claims and befo
   }
 }
 
-TEST_CASE("A-11: a pod with a claim that has started before the DRA kubelet plugin was removed keeps its driver") {
+TEST_CASE("A-11: if a pod with a claim started before the DRA kubelet plugin was removed, its driver stays") {
   NodeWorld world;
   world.cluster->EditNode(kNode, [](Node& node) { node.labels[kKubeletPluginLabel] = "true"; });
   world.AddOperand(kKubeletPluginApp, kKubeletPluginLabel);
@@ -295,7 +295,7 @@ TEST_CASE("A-11: a pod with a claim that has started before the DRA kubelet plug
   };
   const bool has_started = GENERATE(true, false);
   bool has_come = false;
-  // The plugin is paused only after the search for pods with claims.
+  // The pod is added just before the plugin is paused, after the search for pods with claims.
   world.cluster->SetFaultHooks(
       [&](const driverupgrade::testing::Call& call) -> std::optional<absl::Status> {
         const bool pauses = call.operation == Operation::kPatchNode &&
@@ -306,7 +306,7 @@ TEST_CASE("A-11: a pod with a claim that has started before the DRA kubelet plug
         if (!has_started) builder.Pending();
         driverupgrade::Pod pod = builder.Build();
         pod.resource_claims = {"late-claim"};
-        // The pod does not start without the plugin.
+        // The pod does not start until the plugin is back.
         world.cluster->AddPod(pod, {.start_delay = absl::Hours(1)});
         return std::nullopt;
       },
@@ -325,7 +325,7 @@ TEST_CASE("A-11: a pod with a claim that has started before the DRA kubelet plug
   }
 }
 
-TEST_CASE("pods of any DaemonSet that selects GPU clients are awaited") {
+TEST_CASE("the pods of every DaemonSet that selects GPU clients are awaited") {
   NodeWorld world;
   world.cluster->EditNode(kNode, [](Node& node) { node.labels[kClientLabel] = "true"; });
   const auto client = world.cluster->AddDaemonSet({.ns = "team-c",

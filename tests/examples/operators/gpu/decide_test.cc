@@ -35,7 +35,7 @@ std::string Names(const Decision& decision) {
   return names;
 }
 
-TEST_CASE("the active policy is the oldest, and among equally old ones the first by name") {
+TEST_CASE("the active policy is the oldest, and among equally old policies the first by name") {
   CHECK(ActivePolicy({}) == nullptr);
   std::vector<ClusterPolicy> policies = {Policy("c"), Policy("b"), Policy("a")};
   policies[0].created = At(1);
@@ -44,7 +44,7 @@ TEST_CASE("the active policy is the oldest, and among equally old ones the first
   CHECK(ActivePolicy(policies)->name == "b");
 }
 
-TEST_CASE("engines name the custom resource of their policy, for upgradectl (W36)") {
+TEST_CASE("engines report the custom resource of their policy to upgradectl (W36)") {
   const Decision cluster = Decide({Policy("gpu-cluster-policy")}, {}, kLabels);
   REQUIRE(cluster.engines.size() == 1);
   CHECK(cluster.engines.front().policy_resource ==
@@ -54,7 +54,7 @@ TEST_CASE("engines name the custom resource of their policy, for upgradectl (W36
   CHECK(owner.engines.front().policy_resource == "nvidia.com/v1alpha1/nvidiadrivers/a:spec.upgradePolicy");
 }
 
-TEST_CASE("upstream 1.3, 1.4: the order of decisions") {
+TEST_CASE("upstream 1.3, 1.4: decisions are made in the documented order") {
   const NvidiaDriver a{.name = "a", .upgrade = {.auto_upgrade = true}};
   const NvidiaDriver b{.name = "b", .upgrade = {.auto_upgrade = false}};
   const std::string cluster = "[ app=driver  on]";
@@ -74,9 +74,9 @@ TEST_CASE("upstream 1.3, 1.4: the order of decisions") {
       {{Policy("p", true)}, {a, b}, owners},
       {{Policy("p", true)}, {}, ""},
       {{Policy("p", false, true)}, {a, b}, ""},
-      // NVIDIADrivers come before the sandbox.
+      // NVIDIADrivers take precedence over sandbox workloads.
       {{Policy("p", true, true)}, {a, b}, owners},
-      // Only the active policy counts.
+      // Only the active policy decides.
       {{Policy("p"), Policy("q", true)}, {a}, cluster},
   };
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -87,7 +87,7 @@ TEST_CASE("upstream 1.3, 1.4: the order of decisions") {
   }
 }
 
-TEST_CASE("nodes of a deleted NVIDIADriver are released, unless a ClusterPolicy decides") {
+TEST_CASE("the nodes of a deleted NVIDIADriver are released unless a ClusterPolicy decides") {
   const auto gone = [](const Decision& decision) {
     std::string text;
     for (const auto& spec : decision.gone) text += "[" + spec.node_selector.ToString() + "]";
@@ -119,13 +119,13 @@ TEST_CASE("policies that are not in effect are reported with the reason") {
   CHECK(Decide({}, {a}, kLabels).idle_drivers.empty());
 }
 
-TEST_CASE("a policy that was never valid freezes its nodes with its own message") {
+TEST_CASE("a policy that was never valid freezes its nodes with a specific message") {
   const Decision decision = Decide({{.name = "p", .understood = false}}, {}, kLabels);
   CHECK(decision.engines.front().policy.frozen_because.starts_with("the policy is not valid"));
   CHECK(Decide({Policy("p")}, {}, kLabels).engines.front().policy.frozen_because.empty());
 }
 
-TEST_CASE("dep-F9: with autoUpgrade off an engine runs, frozen") {
+TEST_CASE("dep-F9: with autoUpgrade off an engine runs with frozen nodes") {
   ClusterPolicy policy = Policy("p");
   policy.upgrade.auto_upgrade = false;
   CHECK(Names(Decide({policy}, {}, kLabels)) == "[ app=driver  off]");
@@ -185,7 +185,7 @@ TEST_CASE("a ClusterPolicy as in NVIDIA's manual is read") {
   CHECK(policy.upgrade.pod_deletion->timeout == absl::Seconds(60));
 }
 
-TEST_CASE("an NVIDIADriver has nodes by its selector or is the default one, not both") {
+TEST_CASE("an NVIDIADriver either selects nodes or is the default, but not both") {
   PolicyMemories memory;
   const NvidiaDriver driver = memory.ReadDrivers({Object("1", R"({"nodeSelector":{"pool":"a"}})")})[0];
   CHECK(driver.node_labels == StringMap{{"pool", "a"}});
@@ -196,7 +196,7 @@ TEST_CASE("an NVIDIADriver has nodes by its selector or is the default one, not 
   CHECK(absl::IsInvalidArgument(memory.drivers.verdicts()[0].error));
 }
 
-TEST_CASE("a version in a policy leads to a DaemonSet of the driver, which its engine upgrades") {
+TEST_CASE("a version in a policy leads to a driver DaemonSet, which the engine upgrades") {
   PolicyMemories memory;
   const std::string driver =
       R"("repository":"nvcr.io/nvidia","image":"driver","version":"550","env":[{"name":"A","value":"1"}],)"
@@ -224,7 +224,7 @@ TEST_CASE("a version in a policy leads to a DaemonSet of the driver, which its e
   CHECK(Decide({Policy("p", false, /*sandbox=*/true)}, {}, kLabels).daemon_sets.empty());
 }
 
-TEST_CASE("nodes with their own driver get no DaemonSet, nor does a policy with unsupported fields") {
+TEST_CASE("neither nodes with a preinstalled driver nor policies with unsupported fields get a DaemonSet") {
   PolicyMemories memory;
   const std::string image = R"("image":"driver","version":"550")";
   const auto sets = [&](const std::string& version, const std::string& spec) {
@@ -265,7 +265,7 @@ TEST_CASE("on OpenShift the Driver Toolkit builds the driver, unless the policy 
   CHECK_FALSE(memory.ReadPolicies({Object("2", R"({"operator":{"use_ocp_driver_toolkit":false}})")})[0].uses_toolkit);
 }
 
-TEST_CASE("an invalid policy leaves the last valid one in effect, and nodes are not upgraded without a valid one") {
+TEST_CASE("an invalid policy leaves the last valid version in effect, and nodes are upgraded only by a valid version") {
   PolicyMemories memory;
   const std::string good = R"({"upgradePolicy":{"maxParallelUpgrades":5}})";
   const std::string bad = R"({"upgradePolicy":{"maxParallelUpgrades":-1}})";
@@ -281,7 +281,7 @@ TEST_CASE("an invalid policy leaves the last valid one in effect, and nodes are 
   CHECK_FALSE(memory.ReadDrivers({Object("2", bad)})[0].upgrade.auto_upgrade);
 }
 
-TEST_CASE("W9: driver.enabled: false releases the nodes like the deletion of the policy") {
+TEST_CASE("W9: driver.enabled: false releases the nodes, as a deletion of the policy does") {
   ClusterPolicy disabled = Policy("p");
   disabled.has_driver = false;
   const Decision decision = Decide({disabled}, {}, kLabels);

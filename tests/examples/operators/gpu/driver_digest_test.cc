@@ -17,7 +17,7 @@ ControllerRevision Revision(const std::string& init, const std::string& containe
                   R"(]}}}})"};
 }
 
-TEST_CASE("upstream 1.6: the digest is the first one that is not empty, init containers first") {
+TEST_CASE("upstream 1.6: the digest is the first digest that is not empty, starting with init containers") {
   CHECK(DriverDigest(Revision(Env("a"), Env("b"))) == "a");
   CHECK(DriverDigest(Revision(Env("") + "," + R"({"env":[{"name":"DRIVER_CONFIG_DIGEST"}]})", "{}," + Env("b"))) ==
         "b");

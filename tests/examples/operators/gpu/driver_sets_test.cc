@@ -1,4 +1,4 @@
-// Tests the images of the GPU driver with the names that NVIDIA's operator uses: getNodePools and getOSTag in
+// Tests that images of the GPU driver have the same names as with NVIDIA's operator: see getNodePools and getOSTag in
 // internal/state/nodepool.go of github.com/NVIDIA/gpu-operator.
 #include "gpu/driver_sets.h"
 
@@ -15,7 +15,7 @@ DriverDaemonSet Wish(const std::string& image) {
   return {.name = "nvidia-driver-daemonset", .node_selector = {{"gpu", "true"}}, .image = {.reference = image}};
 }
 
-// Returns the image, or the reason for the refusal.
+// Returns the image, or the reason why there is no DaemonSet.
 std::string On(const std::set<NodeSystem>& systems, const std::string& image) {
   const auto sets = gpu_operator::OnSystems(Wish(image), systems);
   REQUIRE(sets.size() == 1);
@@ -32,7 +32,7 @@ TEST_CASE("W29: the operating system of the nodes is appended to driver.version"
   CHECK(On({{"ubuntu", "22.04", "amd64"}, {"ubuntu", "22.04", "arm64"}}, "driver:1") == "driver:1-ubuntu22.04");
 }
 
-TEST_CASE("W29: a digest and a version with an operating system stay as they are, whatever system the nodes run") {
+TEST_CASE("W29: a digest, and a version with an operating system, are used unchanged, whatever system the nodes run") {
   for (const char* image : {"driver@sha256:1f0c", "driver:510.85.02-ubuntu20.04"}) {
     CHECK(On({{"ubuntu", "22.04", ""}}, image) == image);
     CHECK(On({}, image) == image);
@@ -40,7 +40,7 @@ TEST_CASE("W29: a digest and a version with an operating system stay as they are
   }
 }
 
-TEST_CASE("W29: no DaemonSet is made for nodes without an operating system, or with several") {
+TEST_CASE("W29: no DaemonSet is created if the operating system of the nodes is unknown or differs") {
   CHECK(absl::StrContains(On({}, "driver:510"), "no node with the labels gpu=true has the labels feature.node"));
   CHECK(absl::StrContains(On({{"rhel", "9.4", ""}, {"ubuntu", "22.04", ""}}, "driver:510"), "(rhel9.4, ubuntu22.04)"));
   CHECK(gpu_operator::OnSystems(Wish("driver:510"), std::nullopt).empty());

@@ -26,20 +26,21 @@ std::string Allocated(const std::string& result) {
   return Claim(R"({"allocation":{"devices":{"results":[{"driver":"other.example.com"},)" + result + "]}}}");
 }
 
-TEST_CASE("upstream 1.5: resources by prefix, of pods that are running or will run") {
+TEST_CASE("upstream 1.5: a pod uses a GPU if it requests a resource with the prefix, and is running or will run") {
   CHECK(UsesGpu(Running({"cpu", "nvidia.com/gpu.shared"})));
   CHECK(UsesGpu(Running({"nvidia.com/mig-1g.5gb"})));
   CHECK_FALSE(UsesGpu(Running({"nvidia.com/rdma", "amd.com/gpu"})));
   Pod pod = Running({"nvidia.com/gpu"});
   pod.phase = PodPhase::kPending;
   CHECK(UsesGpu(pod));
-  pod.phase = PodPhase::kUnknown;  // its kubelet is lost, but its containers may still run
+  pod.phase = PodPhase::kUnknown;  // the kubelet does not respond, but the containers may still run
   CHECK(UsesGpu(pod));
   pod.phase = PodPhase::kSucceeded;
   CHECK_FALSE(UsesGpu(pod));
 }
 
-TEST_CASE("W12: a sidecar, an init container and the claim of an extended resource are users of the GPU") {
+TEST_CASE(
+    "W12: init containers and ephemeral containers are users of the GPU, and claims of extended resources are read") {
   const auto parse = [](const std::string& spec, const std::string& status = "") {
     return *ParseObject<Pod>(R"({"kind":"Pod","metadata":{"name":"p","namespace":"ns"},"spec":)" + spec +
                              R"(,"status":{"phase":"Running")" + status + "}}");
@@ -47,7 +48,7 @@ TEST_CASE("W12: a sidecar, an init container and the claim of an extended resour
   const std::string gpu = R"([{"name":"c","resources":{"limits":{"nvidia.com/gpu":"1"}}}])";
   CHECK(UsesGpu(parse(R"({"initContainers":)" + gpu + "}")));
   CHECK(UsesGpu(parse(R"({"ephemeralContainers":)" + gpu + "}")));
-  // The resource has the name of a DeviceClass (extendedResourceName), so only the claim shows the driver.
+  // A DeviceClass defines the name of the resource (extendedResourceName), so only the claim shows the driver.
   const Pod extended = parse(R"({"containers":[{"name":"c","resources":{"limits":{"example.com/fast":"1"}}}]})",
                              R"(,"extendedResourceClaimStatus":{"resourceClaimName":"p-extended-resources-x"})");
   CHECK_FALSE(UsesGpu(extended));
@@ -64,7 +65,7 @@ struct World {
   }
 };
 
-TEST_CASE("the claims of a pod are read in sequence, up to the first that holds a GPU") {
+TEST_CASE("the claims of a pod are read in sequence, up to the first claim that holds a GPU") {
   World world;
   CHECK(world.Uses(Running({"nvidia.com/gpu"}, {"a"})));
   Pod finished = Running({}, {"a"});
@@ -81,7 +82,7 @@ TEST_CASE("the claims of a pod are read in sequence, up to the first that holds 
   CHECK_FALSE(world.Uses(Running({}, {"a"})));
 }
 
-TEST_CASE("the filter uses the beta API of claims if the server has no other") {
+TEST_CASE("the filter uses the beta API of claims if the server has no newer one") {
   World world;
   world.transport->Answer(404, "404 page not found\n");
   world.transport->Answer(404, "404 page not found\n");
@@ -90,7 +91,7 @@ TEST_CASE("the filter uses the beta API of claims if the server has no other") {
   CHECK(world.transport->lines.back() == "GET /apis/resource.k8s.io/v1beta1/namespaces/ns/resourceclaims/a");
 }
 
-TEST_CASE("a claim that cannot be read counts, but not one whose read timed out") {
+TEST_CASE("a claim that cannot be read counts as a GPU claim, but a read that times out is an error") {
   World world;
   world.transport->Answer(403, StatusBody(403, "Forbidden", "no"));
   CHECK(world.Uses(Running({}, {"a"})));

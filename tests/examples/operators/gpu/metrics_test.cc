@@ -1,4 +1,4 @@
-// Tests the program without its transport: what it serves while it runs on the fake cluster.
+// Tests the pages that the program serves while it runs on the fake cluster, without its transport.
 #include <future>
 
 #include "driverupgrade/testing/builders.h"
@@ -34,7 +34,7 @@ struct Service {
     requests->Count({.verb = "list", .resource = "nodes", .code = "200"});
     const LogSink log = [this](const LogRecord& record) {
       if (record.message == "listening") port.set_value(std::stoi(record.fields.back().second));
-      // Nodes wait because autoUpgrade is off, so a pass has been made.
+      // All three nodes wait because autoUpgrade is off, so a pass has finished.
       if (record.message == "node waits" && ++told == 3) waits.set_value();
     };
     return gpu_operator::RunRollout(options, configuration, {.cluster = cluster, .requests = requests}, log,
@@ -42,7 +42,7 @@ struct Service {
   }
 };
 
-TEST_CASE("gpu_operator serves its metrics and its probes at one address") {
+TEST_CASE("gpu_operator serves its metrics and probes at one address") {
   Service service;
   std::future<int> exit_code = std::async(std::launch::async, [&] { return service.Run(); });
   const int port = service.port.get_future().get();

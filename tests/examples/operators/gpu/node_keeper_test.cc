@@ -31,7 +31,8 @@ Node GpuNode(StringMap labels = {}) {
   return {.name = "n1", .uid = "u", .resource_version = "3", .labels = std::move(labels)};
 }
 
-TEST_CASE("upstream 1.4: a node belongs to the NVIDIADriver that selects it, otherwise to the default one") {
+TEST_CASE(
+    "upstream 1.4: a node belongs to the NVIDIADriver that selects it, or otherwise to the default NVIDIADriver") {
   NvidiaDriver fallback = Driver("fallback", {});
   fallback.is_default = true;
   const NvidiaDriver a = Driver("a", {{"pool", "a"}});
@@ -44,7 +45,7 @@ TEST_CASE("upstream 1.4: a node belongs to the NVIDIADriver that selects it, oth
   CHECK(OwnersOf(GpuNode({{"pool", "a"}}), {leaving}).empty());
 }
 
-TEST_CASE("owner labels follow the selectors, and stay unchanged in a conflict or while a selector cannot be read") {
+TEST_CASE("owner labels follow the selectors, but stay unchanged in a conflict or if a selector cannot be read") {
   const auto owner = [](const Node& node, const std::vector<NvidiaDriver>& drivers) -> std::string {
     const auto patch = MarksPatch(node, false, By(drivers), Gpu());
     if (!patch || !patch->labels.contains(kOwnerLabel)) return "stays";
@@ -62,7 +63,7 @@ TEST_CASE("owner labels follow the selectors, and stay unchanged in a conflict o
   CHECK(owner(no_gpu, {a}) == "stays");
 }
 
-TEST_CASE("upstream 1.9: the driver manager is informed which nodes are upgraded by their policy") {
+TEST_CASE("upstream 1.9: an annotation tells the driver manager which nodes are upgraded by a policy") {
   const auto told = [](const Node& node, const NodeWishes& wishes) -> std::string {
     const auto patch = MarksPatch(node, false, wishes, Gpu());
     if (!patch || !patch->annotations.contains(kUpgradeEnabledAnnotation)) return "stays";
@@ -80,7 +81,8 @@ TEST_CASE("upstream 1.9: the driver manager is informed which nodes are upgraded
 }
 
 TEST_CASE(
-    "upstream 1.4: an orphaned driver pod of an owner's node requests its upgrade once, and not during an upgrade") {
+    "upstream 1.4: for an orphaned driver pod on an owner's node, an upgrade is requested once, unless one is "
+    "running") {
   const NodeWishes wishes = By({Driver("a", {})});
   const auto asks = [&](const Node& node, bool orphaned = true) {
     const auto patch = MarksPatch(node, orphaned, wishes, Gpu());
@@ -97,7 +99,7 @@ TEST_CASE(
   const Pod orphan = testing::PodBuilder("gpu", "p").OnNode("n1").Build();
   CHECK(Orphaned({orphan}));
   CHECK_FALSE(Orphaned({testing::PodBuilder("gpu", "p").OwnedByDaemonSet("driver", "rev").Build()}));
-  // W32: only a controller replaces its pods.
+  // W32: a pod with an owner that is not a controller is an orphan, because no controller replaces it.
   Pod owned = orphan;
   owned.owners = {{.kind = "ConfigMap", .name = "c", .uid = "u", .controller = false}};
   CHECK(Orphaned({owned}));
@@ -144,7 +146,7 @@ TEST_CASE("the marks of all nodes follow the policies, and the marks of one node
   CHECK(world.Keep(keeper) == absl::InfiniteFuture());
   CHECK(world.Owner("node-1") == "a");
   CHECK(world.Enabled() == 1);
-  // The other nodes have a driver pod, but no owner that upgrades it.
+  // The other nodes have a driver pod, but no owner upgrades it.
   REQUIRE(keeper.Findings().size() == 2);
   CHECK(keeper.Findings()[0].code == FindingCode::kNoOwner);
   CHECK(keeper.Findings()[0].message.find("node-2 has a driver pod and no label") != std::string::npos);
@@ -159,7 +161,7 @@ TEST_CASE("the marks of all nodes follow the policies, and the marks of one node
   CHECK(keeper.Findings().empty());
 }
 
-TEST_CASE("two NVIDIADrivers that select one node are reported, and the node keeps its owner") {
+TEST_CASE("two NVIDIADrivers that select the same node are reported, and the node keeps its owner") {
   World world;
   NodeKeeper keeper(world.cluster, Gpu(), true, world.clock);
   keeper.Wish(By({Driver("a", {}), Driver("b", {})}));
@@ -211,7 +213,7 @@ TEST_CASE("the keeper reports when all nodes have the requested marks") {
   CHECK(onlooker.Settled());
 }
 
-TEST_CASE("if another program marks the nodes, nothing is written and problems are still found") {
+TEST_CASE("if another program marks the nodes, the keeper writes nothing, but still reports problems") {
   World world;
   NodeKeeper keeper(world.cluster, Gpu(), false, world.clock);
   keeper.Wish(By({Driver("a", {})}));

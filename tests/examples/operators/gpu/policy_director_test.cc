@@ -39,7 +39,8 @@ struct World {
                                   .clock = clock}};
 };
 
-TEST_CASE("policies are followed, pods with the skip label are spared, and no engine runs before both kinds are read") {
+TEST_CASE(
+    "changes of policies take effect, pods with the skip label stay, and no engine runs before both kinds are read") {
   World world;
   CHECK_FALSE(world.director.Wanted());
   world.transport->Answer(200, Page(Policy(R"({"autoUpgrade":true,"drain":{"enable":true}})", "1")));
@@ -63,7 +64,7 @@ TEST_CASE("policies are followed, pods with the skip label are spared, and no en
   CHECK(world.director.Ready().ok());
 }
 
-TEST_CASE("an invalid policy is reported on the resource, and the last valid one stays in effect") {
+TEST_CASE("an invalid policy is reported on its resource, and the last valid version stays in effect") {
   World world;
   world.transport->Answer(200, Page(Policy(R"({"autoUpgrade":true})", "1")));
   world.transport->AnswerLines(
@@ -71,7 +72,7 @@ TEST_CASE("an invalid policy is reported on the resource, and the last valid one
   world.transport->Answer(404, "404 page not found\n");
   world.director.Turn({});
   REQUIRE(world.director.Wanted());
-  // Both versions arrived between two checks, so the first one was never in effect.
+  // Both versions arrived between two checks, so the first version was never in effect.
   CHECK_FALSE(world.director.Wanted()->front().policy.auto_upgrade);
   world.transport->Answer(200, Policy("{}", "72"));
   world.transport->Answer(201, R"({"kind":"Event","apiVersion":"v1","metadata":{"name":"e","namespace":"default"}})");
@@ -105,7 +106,7 @@ TEST_CASE("a second ClusterPolicy reports that it is not in effect, and an engin
   CHECK(world.transport->requests[count - 2].body.find(R"("reason":"NotInEffect")") != std::string::npos);
 }
 
-// Returns the bodies of the patches of status, in the order of the resources.
+// Returns the bodies of the status patches, in the order of the resources.
 std::vector<std::string> Report(World& world, const std::map<std::string, EngineProgress>& progress, int resources) {
   for (int i = 0; i < resources; ++i) world.transport->Answer(200, Policy("{}", "80"));
   world.director.OnProgress(progress);
@@ -125,7 +126,7 @@ bool Says(const std::string& body, const std::string& state) {
 constexpr EngineProgress kUnderWay{.totals = {.total = 2, .in_progress = 1, .done = 1}};
 constexpr EngineProgress kOver{.totals = {.total = 2, .done = 2}};
 
-TEST_CASE("a DaemonSet that cannot be created is reported on its policy, whose nodes are not ready") {
+TEST_CASE("a DaemonSet that cannot be created is reported on its policy, and status.state is notReady") {
   World world{.daemon_sets = examples::DriverDaemonSets::kMake};
   world.transport->Answer(
       200,
@@ -163,7 +164,7 @@ TEST_CASE("status.state of a ClusterPolicy is notReady while its nodes are in pr
   CHECK(Says(over[0], "ready") == world.write_state);
 }
 
-TEST_CASE("status.state is set per NVIDIADriver, and a ClusterPolicy is notReady while one of them is") {
+TEST_CASE("status.state is set for each NVIDIADriver, and a ClusterPolicy is notReady while any NVIDIADriver is") {
   World world;
   const auto driver = [](const std::string& name) {
     return R"({"apiVersion":"nvidia.com/v1alpha1","kind":"NVIDIADriver","metadata":{"name":")" + name +
@@ -183,7 +184,7 @@ TEST_CASE("status.state is set per NVIDIADriver, and a ClusterPolicy is notReady
   REQUIRE(world.director.Wanted()->size() == 2);
   const std::string event = R"({"kind":"Event","apiVersion":"v1","metadata":{"name":"e","namespace":"default"}})";
   world.transport->Answer(200, Policy("{}", "80"));
-  world.transport->Answer(201, event);  // its own upgradePolicy is not in effect
+  world.transport->Answer(201, event);  // the upgradePolicy of the ClusterPolicy is not in effect
   const auto some = Report(world, {{"a", kOver}, {"b", kUnderWay}}, 2);
   REQUIRE(some.size() == 4);
   CHECK(Says(some[0], "notReady"));
@@ -196,8 +197,7 @@ TEST_CASE("status.state is set per NVIDIADriver, and a ClusterPolicy is notReady
   CHECK(Says(all.back(), "ready"));
 }
 
-TEST_CASE(
-    "nodes without an owner are released once each node has its owner's label, or immediately if there are no owners") {
+TEST_CASE("nodes without an owner are released once all owner labels are set, or immediately if there are no owners") {
   World world;
   world.cluster->AddNode({.name = "n", .labels = {{gpu_operator::kGpuPresentLabel, "true"}, {"pool", "a"}}});
   world.transport->Answer(404, "404 page not found\n");
@@ -209,7 +209,7 @@ TEST_CASE(
   world.transport->AnswerLines({});
   world.director.Turn({});
   REQUIRE(world.director.Wanted());
-  // A different policy may have started an upgrade there.
+  // The node may be released only after it has its owner label.
   CHECK(world.director.Gone().empty());
   world.transport->Answer(200, Policy("{}", "80"));
   CHECK(world.director.Work({}, nullptr, 0) <= world.clock->Now());
@@ -226,7 +226,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "W30: with --driver-daemonsets=Leave a policy with an unused image reports the component that creates DaemonSets") {
+    "W30: with --driver-daemonsets=Leave, a policy with an unused image names the component that creates DaemonSets") {
   World world;
   world.transport->Answer(
       200, Page(R"({"apiVersion":"nvidia.com/v1","kind":"ClusterPolicy","metadata":{"name":"p","uid":"u",)"

@@ -46,7 +46,7 @@ TEST_CASE("upstream 2.3: without a NicNodePolicy there is one engine, which is f
 }
 
 TEST_CASE(
-    "upstream 2.1, 2.3: an engine, DaemonSets and a requestor for each NicNodePolicy, on the nodes that it selects") {
+    "upstream 2.1, 2.3: each NicNodePolicy has an engine, DaemonSets, and a requestor for the nodes that it selects") {
   NicNodePolicy off = Of("b", {{"rack", "2"}}, 1);
   off.upgrade.auto_upgrade = false;
   CHECK(Shown(Decide({}, {off, Of("a", {{"rack", "1"}}, 2)}, kLabels)) ==
@@ -54,7 +54,7 @@ TEST_CASE(
         "[a|ds-owner=nnp-a,nvidia.com/ofed-driver=|rack=1|-nnp-a|on]");
 }
 
-TEST_CASE("engines name the custom resource of their policy, unless it is a file, for upgradectl (W36)") {
+TEST_CASE("engines report the custom resource of their policy to upgradectl, unless the policy is in a file (W36)") {
   const NicClusterPolicy of_file{.has_driver = true};
   CHECK(Decide(of_file, {}, kLabels).engines.front().policy_resource.empty());
   const NicClusterPolicy cluster{.name = "nic-cluster-policy", .has_driver = true};
@@ -64,14 +64,14 @@ TEST_CASE("engines name the custom resource of their policy, unless it is a file
         "mellanox.com/v1alpha1/nicnodepolicies/a:spec.ofedDriver.upgradePolicy");
 }
 
-TEST_CASE("the owners of a driver are the policies with their own engine, and unknown while one policy is invalid") {
+TEST_CASE("the owners of a driver are the policies with an engine, and are unknown while a policy is invalid") {
   const NicClusterPolicy policy{.has_driver = true, .upgrade = {.auto_upgrade = true}};
   REQUIRE(Decide(policy, {}, kLabels).owners);
   CHECK(Decide(policy, {}, kLabels).owners->size() == 1);
   CHECK(Decide(policy, {}, kLabels).owners->front().driver_labels == kLabels);
   const auto by_nodes = Decide({}, {Of("a", {{"rack", "1"}}), Of("late", {{"nic", "x"}}, 1)}, kLabels);
   REQUIRE(by_nodes.owners);
-  REQUIRE(by_nodes.owners->size() == 1);  // the other one is refused
+  REQUIRE(by_nodes.owners->size() == 1);  // the other policy is refused
   CHECK(by_nodes.owners->front().node_selector == Selector("rack=1"));
   REQUIRE(Decide({}, {}, kLabels).owners);
   CHECK(Decide({}, {}, kLabels).owners->empty());
@@ -81,24 +81,24 @@ TEST_CASE("the owners of a driver are the policies with their own engine, and un
   CHECK_FALSE(Decide({}, {Of("a", {{"rack", "1"}}), unread}, kLabels).owners);
 }
 
-TEST_CASE("a driver waits for its node only if all owners, which share one configuration, require it") {
+TEST_CASE("a driver waits for a safe load only if all owners require it, because they share one configuration") {
   const NicNodePolicy safe = Of("a", {{"rack", "1"}});
   NicNodePolicy other = Of("b", {{"rack", "2"}});
   CHECK(Decide({}, {safe, other}, kLabels).init_config->safe_load);
   CHECK(Decide({}, {safe, other}, kLabels).init_config->auto_upgrade);
-  SECTION("not safe") { other.upgrade.safe_load = false; }
-  // No engine would let its driver load (H25).
-  SECTION("not enabled") { other.upgrade.auto_upgrade = false; }
+  SECTION("safe load is off") { other.upgrade.safe_load = false; }
+  // With autoUpgrade off, no engine would unblock the driver (H25).
+  SECTION("autoUpgrade is off") { other.upgrade.auto_upgrade = false; }
   const auto config = Decide({}, {safe, other}, kLabels).init_config;
   CHECK(config->safe_load == (other.upgrade.safe_load));
   CHECK(config->auto_upgrade == other.upgrade.auto_upgrade);
 }
 
-TEST_CASE("one node has one driver: a policy that would add another one is refused, with the reason") {
+TEST_CASE("a node has only one driver, so a policy that would add another driver is refused with the reason") {
   const NicClusterPolicy policy{.has_driver = true, .upgrade = {.auto_upgrade = true}};
   CHECK(Shown(Decide(policy, {Of("a", {{"rack", "1"}})}, kLabels)) ==
         kCluster + "|on]a: spec.ofedDriver: NicClusterPolicy nic-cluster-policy has one for all nodes");
-  // A node of rack 1 may have such a NIC as well.
+  // A node in rack 1 may have such a NIC.
   const std::string overlap =
       Shown(Decide({}, {Of("late", {{"nic", "cx7"}}, 2), Of("early", {{"rack", "1"}}, 1)}, kLabels));
   CHECK(overlap ==
@@ -116,14 +116,14 @@ std::string Gone(const Decision& decision) {
   return text;
 }
 
-TEST_CASE("nodes of a deleted policy are released, but not nodes of other policies or of invalid ones") {
+TEST_CASE("the nodes of a deleted policy are released, but not the nodes of other or invalid policies") {
   const NicClusterPolicy policy{.has_driver = true, .upgrade = {.auto_upgrade = true}};
   const NicNodePolicy a = Of("a", {{"rack", "1"}});
   const NicNodePolicy b = Of("b", {{"rack", "2"}, {"zone", "x"}});
   CHECK(Gone(Decide({}, {}, kLabels)) == "[nvidia.com/ofed-driver=||]");
   CHECK(Gone(Decide(policy, {}, kLabels)).empty());
   CHECK(Gone(Decide(policy, {a}, kLabels)).empty());
-  // Nodes of rack 2 outside zone x have no owner either.
+  // Nodes in rack 2 outside zone x have no owner either.
   CHECK(Gone(Decide({}, {a, b}, kLabels)) ==
         "[nvidia.com/ofed-driver=|rack!=1,rack!=2|][nvidia.com/ofed-driver=|rack!=1,zone!=x|]");
   CHECK(Gone(Decide({}, {a, Of("all", {})}, kLabels)).empty());
@@ -132,7 +132,8 @@ TEST_CASE("nodes of a deleted policy are released, but not nodes of other polici
   CHECK(Gone(Decide({}, {a, unread}, kLabels)).empty());
 }
 
-TEST_CASE("a deleted NicNodePolicy releases its NodeMaintenances by its own id, unless another policy has its nodes") {
+TEST_CASE(
+    "a deleted NicNodePolicy releases its NodeMaintenances with its own id, unless another policy has its nodes") {
   const NicNodePolicy a = Of("a", {{"rack", "1"}});
   const NicNodePolicy b = Of("b", {{"rack", "2"}});
   std::vector<NicNodePolicy> seen;
@@ -152,7 +153,7 @@ TEST_CASE("a deleted NicNodePolicy releases its NodeMaintenances by its own id, 
   CHECK(departed({}, {a, b}).empty());
 }
 
-TEST_CASE("a NicNodePolicy whose name is too long for its label is refused and does not affect the others") {
+TEST_CASE("a NicNodePolicy with a name that is too long for its label is refused, and does not affect other policies") {
   const std::string name(60, 'n');
   const Decision decision = Decide({}, {Of(name, {{"rack", "1"}}), Of("a", {{"rack", "2"}})}, kLabels);
   CHECK(decision.refused.at(name).message().find("metadata.name") == 0);
@@ -160,7 +161,7 @@ TEST_CASE("a NicNodePolicy whose name is too long for its label is refused and d
   CHECK(decision.engines[0].name == "a");
 }
 
-TEST_CASE("a version in a policy leads to a DaemonSet of the OFED driver, for the one owner in effect") {
+TEST_CASE("a version in a policy leads to a DaemonSet of the OFED driver for the owner in effect") {
   NicNodePolicy a = Of("a", {{"rack", "1"}});
   a.driver = examples::DriverImage{.reference = "doca-driver:25.01"};
   NicClusterPolicy cluster{.has_driver = true, .driver = examples::DriverImage{.reference = "doca-driver:24.10"}};
@@ -171,7 +172,7 @@ TEST_CASE("a version in a policy leads to a DaemonSet of the OFED driver, for th
   CHECK(sets[0].labels == StringMap{{"ds-owner", "NicClusterPolicy"}, {"nvidia.com/ofed-driver", ""}});
   CHECK(sets[0].own_labels.contains("mofed-ds-format-version"));
   CHECK(sets[0].init->image.reference == "init:1");
-  // Our image has several programs, and none of them is its entry point.
+  // Our image contains several programs and has no entry point.
   CHECK(sets[0].init->command == std::vector<std::string>{"/usr/bin/safe_load_init"});
   std::string probes;
   for (const examples::DriverProbe& probe : sets[0].probes) probes += probe.kind + ": " + probe.command + "\n";

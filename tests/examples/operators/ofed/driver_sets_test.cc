@@ -1,4 +1,4 @@
-// Tests the images and labels of the OFED driver, which follow NVIDIA's operator: mofedImageFormat in
+// Tests that the images and labels of the OFED driver are the same as with NVIDIA's operator: see mofedImageFormat in
 // pkg/state/state_ofed.go and manifests/state-ofed-driver/0050_ofed-driver-ds.yaml of
 // github.com/Mellanox/network-operator.
 #include "ofed/driver_sets.h"
@@ -21,7 +21,7 @@ DriverDaemonSet Wish(const std::string& image) {
   return ofed_operator::DriverSets(policy, {}, "net", "").front();
 }
 
-TEST_CASE("W29: there is a DaemonSet for each operating system, with the documented label and an image of NVIDIA") {
+TEST_CASE("W29: each operating system has a DaemonSet with the documented label and NVIDIA's image") {
   const auto sets = OnSystems(Wish("doca-driver:24.01"), std::set{kUbuntu, kRhel});
   REQUIRE(sets.size() == 2);
   CHECK(sets[0].name == "mofed-rhel9.4-amd64");
@@ -38,7 +38,7 @@ TEST_CASE("W29: there is a DaemonSet for each operating system, with the documen
                                            {"kubernetes.io/arch", "amd64"}});
 }
 
-TEST_CASE("W29: two architectures of one operating system get two DaemonSets that select different pods") {
+TEST_CASE("W29: two architectures of one operating system have two DaemonSets that select different pods") {
   const auto sets = OnSystems(Wish("doca-driver:24.01"), std::set{kUbuntu, NodeSystem{"ubuntu", "22.04", "arm64"}});
   REQUIRE(sets.size() == 2);
   CHECK(sets[0].name != sets[1].name);
@@ -50,7 +50,8 @@ TEST_CASE("W29: two architectures of one operating system get two DaemonSets tha
   CHECK(selector(sets[1]) == sets[1].labels);
 }
 
-TEST_CASE("W29: a version with an operating system is only for nodes with this system, and a digest is for all nodes") {
+TEST_CASE(
+    "W29: a version with an operating system applies only to nodes with this system, and a digest applies to all") {
   const auto whole = OnSystems(Wish("doca-driver:24.01-ubuntu22.04-amd64"), std::set{kUbuntu, kRhel});
   REQUIRE(whole.size() == 1);
   CHECK(whole[0].name == "mofed-ubuntu22.04-amd64");
@@ -63,7 +64,7 @@ TEST_CASE("W29: a version with an operating system is only for nodes with this s
   CHECK(absl::StrContains(other[0].pods.refusal.message(), "not an image for rhel9.4"));
 }
 
-TEST_CASE("W29: the OFED driver has no DaemonSet before the operating system of a node is known") {
+TEST_CASE("W29: the OFED driver has no DaemonSet until the operating system of a node is known") {
   CHECK(OnSystems(Wish("doca-driver:24.01"), std::nullopt).empty());
   const auto unknown = OnSystems(Wish("doca-driver:24.01"), std::set<NodeSystem>{});
   REQUIRE(unknown.size() == 1);

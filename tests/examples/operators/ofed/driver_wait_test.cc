@@ -40,7 +40,7 @@ TEST_CASE("the label is patched only if it is wrong") {
   CHECK(Written(node, {Driver(false)}) == "true");
 }
 
-TEST_CASE("labels of a dead driver pod are removed, except while an upgrade replaces the pod") {
+TEST_CASE("the label is removed if the driver pod is missing, except while an upgrade replaces the pod") {
   const std::string value = GENERATE("true", "false");
   Node node{.name = "n", .labels = {{kDriverWaitLabel, value}}};
   CHECK(Written(node, {}) == "removed");
@@ -51,13 +51,13 @@ TEST_CASE("labels of a dead driver pod are removed, except while an upgrade repl
   CHECK(Written({.name = "n"}, {}) == "nothing");
 }
 
-TEST_CASE("if no policy has a driver, no node waits for one") {
+TEST_CASE("if no policy has a driver, no node waits for a driver") {
   Node node{.name = "n", .labels = {{kDriverWaitLabel, "true"}}};
   CHECK(Written(node, {}, false) == "removed");
   node.labels[ofed_operator::kNicLabel] = "true";
   CHECK(Written(node, {}, false) == "false");
   CHECK(Written({.name = "n"}, {}, false) == "nothing");
-  CHECK(Written(node, {Driver(false)}, false) == "nothing");  // while its pod terminates
+  CHECK(Written(node, {Driver(false)}, false) == "nothing");  // while the driver pod terminates
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ using ofed_operator::kInitConfigMap;
 using testing::FakeClock;
 using testing::FakeCluster;
 
-TEST_CASE("upstream 2.5: safe load is on if the policy is on and enables it") {
+TEST_CASE("upstream 2.5: safe load is on if the policy enables both autoUpgrade and safeLoad") {
   for (const bool on : {false, true}) {
     for (const bool safe : {false, true}) {
       const auto config = ParseJson(InitConfig("", Ofed(), {.auto_upgrade = on, .safe_load = safe}));
@@ -31,7 +31,7 @@ TEST_CASE("upstream 2.5: safe load is on if the policy is on and enables it") {
   }
 }
 
-TEST_CASE("other sections stay, and a text with the target value stays unchanged") {
+TEST_CASE("other sections are kept, and a text that has the target value stays unchanged") {
   const UpgradePolicy policy{.auto_upgrade = true, .safe_load = true};
   const std::string before = R"({ "moduleDependencyCheck": {"n": 7}, "safeDriverLoad": {"enable": false} })";
   const std::string after = InitConfig(before, Ofed(), policy);
@@ -65,7 +65,7 @@ TEST_CASE("the ConfigMap is created, then changed with the policy, and checked p
   CHECK(world.cluster->CallCount(Operation::kPatchConfigMap) == 1);
 }
 
-TEST_CASE("a ConfigMap that must not be read is retried soon") {
+TEST_CASE("a forbidden read of the ConfigMap is retried soon") {
   World world;
   world.cluster->FailNext(Operation::kGetConfigMap, absl::PermissionDeniedError("cannot get resource configmaps"));
   CHECK(world.keeper.Keep({}, world.policy) == world.clock->Now() + absl::Seconds(5));

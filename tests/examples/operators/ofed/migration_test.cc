@@ -19,7 +19,7 @@ using testing::NodeBuilder;
 
 constexpr char kRequested[] = "nvidia.com/ofed-driver-upgrade-requested";
 
-TEST_CASE("upstream 2.3: the legacy annotation is removed from the nodes that have it") {
+TEST_CASE("upstream 2.3: the legacy annotation is removed from nodes") {
   const auto patches = LegacyAnnotationPatches({NodeBuilder("a").WithUid("ua").WithResourceVersion("1").Build(),
                                                 NodeBuilder("b")
                                                     .WithUid("ub")
@@ -34,7 +34,7 @@ TEST_CASE("upstream 2.3: the legacy annotation is removed from the nodes that ha
 }
 
 TEST_CASE(
-    "upstream 2.6: DaemonSets without a format are old, and an upgrade is requested once for the nodes of their pods") {
+    "upstream 2.6: DaemonSets without a format are old, and upgrades are requested once for the nodes of their pods") {
   const DaemonSet old{.name = "old", .uid = "ds"};
   const DaemonSet present{.name = "new", .labels = {{"mofed-ds-format-version", "1"}}};
   const auto found = OldDaemonSets({present, old});
@@ -52,8 +52,8 @@ TEST_CASE(
   CHECK(patches[0].annotations.at(kRequested) == "true");
 }
 
-/// An old DaemonSet on two nodes, whose pods have no owner label. The transport answers the requests that ClusterFacade
-/// lacks.
+/// An old DaemonSet on two nodes, with pods that have no owner label. The transport responds to requests that
+/// ClusterFacade does not support.
 struct World {
   std::shared_ptr<FakeCluster> cluster = std::make_shared<FakeCluster>(std::make_shared<FakeClock>());
   std::shared_ptr<ScriptedTransport> transport = std::make_shared<ScriptedTransport>();
@@ -97,7 +97,7 @@ TEST_CASE("all steps run in an order that survives a crash") {
   CHECK(world.transport->requests[2].body.find(R"("propagationPolicy":"Orphan")") != std::string::npos);
 }
 
-TEST_CASE("a failed step skips the later ones and is repeated") {
+TEST_CASE("after a failed step the later steps are skipped, and the failed step is repeated") {
   World world;
   world.cluster->FailNext(Operation::kPatchNode, absl::AbortedError("modified"));
   CHECK(absl::IsAborted(world.migration.Run({}, true)));

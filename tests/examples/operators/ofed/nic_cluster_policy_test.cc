@@ -16,7 +16,7 @@ ApiObject Policy(const std::string& driver, const std::string& name = "nic-clust
   return {.name = name, .uid = uid, .json = R"({"spec":{"ofedDriver":)" + driver + "}}"};
 }
 
-TEST_CASE("upstream 2.4: the fields and the defaults of the Network Operator") {
+TEST_CASE("upstream 2.4: the fields are read with the defaults of the Network Operator") {
   const auto policy = ReadNicClusterPolicy(
       Policy(R"({"upgradePolicy":{"autoUpgrade":true,"safeLoad":true,"drain":{"podSelector":"a=b"}}})"));
   REQUIRE(policy.ok());
@@ -25,18 +25,18 @@ TEST_CASE("upstream 2.4: the fields and the defaults of the Network Operator") {
   CHECK(policy->upgrade.safe_load);
   CHECK(policy->upgrade.max_parallel == 1);
   CHECK_FALSE(policy->upgrade.max_unavailable);
-  REQUIRE(policy->upgrade.drain);  // on unless `enable` says otherwise
+  REQUIRE(policy->upgrade.drain);  // enabled unless `enable` is false
   CHECK(policy->upgrade.drain->timeout == absl::Seconds(300));
   CHECK_FALSE(ReadNicClusterPolicy(Policy(R"({"upgradePolicy":{"drain":{"enable":false}}})"))->upgrade.drain);
 }
 
-TEST_CASE("missing fields are off") {
+TEST_CASE("missing fields disable the feature") {
   CHECK(*ReadNicClusterPolicy(Policy("null")) == NicClusterPolicy{.name = "nic-cluster-policy"});
   CHECK(*ReadNicClusterPolicy({.json = "{}"}) == NicClusterPolicy{});
   CHECK_FALSE(ReadNicClusterPolicy(Policy("{}"))->upgrade.auto_upgrade);
 }
 
-TEST_CASE("the policy's settings of the driver pods are read, and unsupported ones are refused") {
+TEST_CASE("the settings for driver pods in the policy are read, and unsupported settings are refused") {
   const auto policy = ReadNicClusterPolicy(
       Policy(R"({"image":"doca","version":"1","terminationGracePeriodSeconds":60,"startupProbe":{"periodSeconds":3},)"
              R"("containerResources":[{"name":"mofed-container","requests":{"cpu":"1"}},{"name":"other"}]})"));
@@ -58,7 +58,7 @@ TEST_CASE("W30: an invalid driver image or pod setting never freezes the upgrade
   CHECK(policy->driver->reference.empty());
 }
 
-TEST_CASE("upstream 2.1: a NicNodePolicy has the same policy, and a node selector") {
+TEST_CASE("upstream 2.1: a NicNodePolicy has the same upgrade policy, and additionally a node selector") {
   const auto policy = ReadNicNodePolicy(
       {.name = "rack-1",
        .json = R"({"metadata":{"creationTimestamp":"2026-01-02T03:04:05Z"},"spec":{"nodeSelector":{"rack":"1"},)"

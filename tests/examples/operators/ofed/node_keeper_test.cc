@@ -34,7 +34,7 @@ TEST_CASE("a driver pod has an owner if a policy applies to its labels and its n
         "upgraded");
   CHECK(WhyOwnerless({.name = "n2"}, {DriverOf("nnp-rack-1")}, {rack_1}).has_value());
   CHECK(WhyOwnerless(node, {Pod{}}, {all})->find("a driver pod without the label ds-owner") != std::string::npos);
-  // The owner's pod runs next to an abandoned one.
+  // The owner's pod is on the node together with an abandoned pod.
   CHECK_FALSE(WhyOwnerless(node, {DriverOf("nnp-old"), DriverOf("nnp-rack-1")}, {rack_1}));
   Pod leaving = DriverOf("nnp-old");
   leaving.deletion_timestamp = absl::UnixEpoch();
@@ -88,7 +88,7 @@ TEST_CASE("the labels follow the drivers, and unchanged labels are not written")
   CHECK(world.Label("node-1") == "false");
 }
 
-TEST_CASE("a node whose driver pod is briefly missing keeps its label, and one without a driver loses it") {
+TEST_CASE("a node with a briefly missing driver pod keeps its label, and a node without a driver loses it") {
   World world;
   world.SetReady("node-1", false);
   world.Keep();
@@ -103,7 +103,7 @@ TEST_CASE("a node whose driver pod is briefly missing keeps its label, and one w
   CHECK(world.Label("node-1").empty());
 }
 
-TEST_CASE("all nodes are checked when no policy has a driver anymore") {
+TEST_CASE("all nodes are checked when no policy has a driver any longer") {
   World world;
   world.SetReady("node-1", false);
   world.cluster->EditNode("node-1", [](Node& node) { node.labels[ofed_operator::kNicLabel] = "true"; });
@@ -118,7 +118,7 @@ TEST_CASE("all nodes are checked when no policy has a driver anymore") {
   CHECK(world.Label("node-1") == "false");
 }
 
-TEST_CASE("a failed write is retried, and the others are made in the meantime") {
+TEST_CASE("a failed write is retried, and does not block other writes") {
   World world;
   world.cluster->FailNext(Operation::kPatchNode, absl::PermissionDeniedError("cannot patch resource nodes"));
   CHECK(world.Keep() == world.clock->Now() + absl::Seconds(1));
@@ -129,10 +129,10 @@ TEST_CASE("a failed write is retried, and the others are made in the meantime") 
   for (const std::string& node : world.fleet.node_names) CHECK_FALSE(world.Label(node).empty());
 }
 
-TEST_CASE("nodes whose driver has no policy are reported, until a policy applies or the nodes are deleted") {
+TEST_CASE("nodes whose driver has no policy are reported until a policy applies or the nodes are deleted") {
   World world;
   world.Keep();
-  CHECK(world.keeper.Findings().empty());  // the owners of drivers are not known
+  CHECK(world.keeper.Findings().empty());  // the owners of drivers are not known yet
   world.keeper.Wish({.owners = std::vector<DriverOwner>{}});
   world.Keep();
   REQUIRE(world.keeper.Findings().size() == 3);

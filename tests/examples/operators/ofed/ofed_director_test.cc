@@ -42,7 +42,7 @@ struct World {
                   .clock = clock}) {}
 };
 
-TEST_CASE("the policy of the cluster is followed, and only its drain spares pods with the skip label") {
+TEST_CASE("the policy in the cluster takes effect, and only a drain leaves pods with the skip label") {
   World world;
   CHECK_FALSE(world.director.Wanted());
   CHECK(absl::IsUnavailable(world.director.Prepare({})));
@@ -161,7 +161,9 @@ TEST_CASE("a NicNodePolicy reports that it is not accepted next to a NicClusterP
   CHECK(world.transport->lines[last] == "POST /api/v1/namespaces/default/events?fieldManager=op");
 }
 
-TEST_CASE("a NicClusterPolicy of another name reports that it is ignored, and a deleted one releases its nodes") {
+TEST_CASE(
+    "a NicClusterPolicy with another name reports that it is ignored, and a deleted NicClusterPolicy releases its "
+    "nodes") {
   World world;
   world.transport->Answer(
       200,

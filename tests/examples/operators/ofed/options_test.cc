@@ -44,7 +44,7 @@ TEST_CASE("upstream 2.1: the environment of the Network Operator and its default
   CHECK(all.requestor.name_prefix == "network-operator");
 }
 
-TEST_CASE("requestor mode is on only if the value is exactly true, and an id is required then") {
+TEST_CASE("requestor mode is on only if the value is exactly true, and requires an id") {
   CHECK_FALSE(
       With({{"MAINTENANCE_OPERATOR_ENABLED", "True"}, {"MAINTENANCE_OPERATOR_REQUESTOR_ID", "a.b"}}).requestor.id);
   const Options options = With({{"MAINTENANCE_OPERATOR_ENABLED", "true"}});

@@ -20,7 +20,7 @@ NodeMaintenance Object(const std::string& name, const std::string& requestor, st
           .node_name = name};
 }
 
-TEST_CASE("leftover requests of a deleted NicNodePolicy are recognized by the requestor, even if it is shortened") {
+TEST_CASE("leftover requests of a deleted NicNodePolicy are recognized by the requestor id, even if it is shortened") {
   const std::string long_name(50, 'x');
   CHECK(StrayRequestors({Object("n1", "op"), Object("n2", "op-nnp-a"), Object("n3", "op-nnp-b", {"op-nnp-c"}),
                          Object("n4", "other-nnp-d")},

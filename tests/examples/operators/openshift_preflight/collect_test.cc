@@ -29,7 +29,7 @@ constexpr char kNodesPath[] = "/api/v1/nodes";
 constexpr char kPodsPath[] = "/api/v1/namespaces/nvidia-gpu-operator/pods";
 constexpr char kPod[] = "nvidia-driver-daemonset-49.84.202111111343-0-6mpw4";
 
-// An API server with these responses, and 404 for everything else. It can only be read.
+// A read-only API server with these responses. All other requests return 404.
 class Pages final : public driverupgrade::HttpTransport {
  public:
   absl::StatusOr<HttpResponse> Send(const CallContext&, const HttpRequest& request) override {
@@ -108,7 +108,7 @@ std::shared_ptr<Pages> Cluster() {
 
 absl::StatusOr<Facts> CollectFrom(const std::shared_ptr<Pages>& pages) { return Collect({}, ObjectClient(pages), {}); }
 
-TEST_CASE("the facts are read from their places in OpenShift") {
+TEST_CASE("the facts are read from the resources of OpenShift") {
   const auto pages = Cluster();
   const absl::StatusOr<Facts> facts = CollectFrom(pages);
   REQUIRE(facts.ok());
@@ -117,7 +117,7 @@ TEST_CASE("the facts are read from their places in OpenShift") {
   REQUIRE(facts->toolkit->tags.size() == 2);
   CHECK(facts->toolkit->tags[0].name == "");
   CHECK(facts->toolkit->tags[0].image.starts_with("quay.io/openshift-release-dev/"));
-  CHECK(facts->policy->name == "gpu-cluster-policy");  // the older one
+  CHECK(facts->policy->name == "gpu-cluster-policy");  // the older ClusterPolicy
   CHECK(facts->policy->operator_uses_toolkit == true);
   CHECK(facts->policy->driver_uses_toolkit == false);
   CHECK(facts->registry->management_state == "Removed");
@@ -134,7 +134,8 @@ TEST_CASE("the facts are read from their places in OpenShift") {
   for (const std::string& path : pages->asked) CHECK(path.find("secrets") == std::string::npos);
 }
 
-// The symptom of a missing image registry in NVIDIA's documentation for OpenShift 4.15: 0/2 PodInitializing after 69 s.
+// NVIDIA's documentation for OpenShift 4.15 shows this symptom of a missing image registry: 0/2 PodInitializing after
+// 69 s.
 TEST_CASE("W32: a driver pod whose containers have not started a minute after its init containers is stalled") {
   const auto stalled = [](const std::string& init_state, const std::string& now) {
     const auto pages = Cluster();
@@ -194,7 +195,7 @@ TEST_CASE("machine config pools, node feature discovery and the wait reason of a
   CHECK_FALSE(CollectFrom(pages)->has_nfd);
 }
 
-TEST_CASE("a cluster without a ClusterVersion is not OpenShift, and nothing else is queried") {
+TEST_CASE("a cluster without a ClusterVersion is not OpenShift, and no other resource is queried") {
   const auto pages = std::make_shared<Pages>();
   const absl::StatusOr<Facts> facts = CollectFrom(pages);
   REQUIRE(facts.ok());
@@ -202,7 +203,7 @@ TEST_CASE("a cluster without a ClusterVersion is not OpenShift, and nothing else
   CHECK(pages->asked == std::vector<std::string>{kVersions});
 }
 
-TEST_CASE("missing objects are empty facts: a cluster before the installation of the operator") {
+TEST_CASE("missing objects are empty facts, as before the installation of the operator") {
   const auto pages = Cluster();
   for (const char* path : {kStream, kPolicies, kRegistry, kBuilder, kPodsPath}) pages->pages.erase(path);
   pages->Put(kNodesPath, List("Node", "v1", NodeJson("a", "Red Hat Enterprise Linux 8.4 (Ootpa)", "")));
@@ -212,7 +213,7 @@ TEST_CASE("missing objects are empty facts: a cluster before the installation of
   CHECK_FALSE(facts->policy.has_value());
   CHECK_FALSE(facts->registry.has_value());
   CHECK_FALSE(facts->has_builder_secret);
-  REQUIRE(facts->nodes.size() == 1);  // no node is labelled, so all nodes count
+  REQUIRE(facts->nodes.size() == 1);  // no node has the GPU label, so all nodes count
   CHECK(facts->nodes[0].rhcos == "");
   CHECK(facts->pods.empty());
 }
@@ -252,7 +253,7 @@ TEST_CASE("a log that cannot be read is reported, and the log of a container tha
   CHECK(facts->pods[0].driver_log.empty());
 }
 
-TEST_CASE("the version of RHCOS is in the name of the system image, in the old and in the new format") {
+TEST_CASE("the version of RHCOS is read from the name of the system image, in the old and in the new format") {
   CHECK(RhcosVersion("Red Hat Enterprise Linux CoreOS 410.84.202203290245-0 (Ootpa)") == "410.84.202203290245-0");
   CHECK(RhcosVersion("Red Hat Enterprise Linux CoreOS 9.6.20250611-0 (Plow)") == "9.6.20250611-0");
   CHECK(RhcosVersion("Fedora CoreOS 38.20230902.3.0") == "");

@@ -11,7 +11,7 @@
 namespace openshift_preflight {
 namespace {
 
-// A cluster without problems. Only a note is reported.
+// Returns a cluster without problems, for which only a note is reported.
 Facts Good(const std::string& version = "4.12.30") {
   return {.version = ClusterVersion{.desired = version, .installed = version},
           .toolkit = ToolkitStream{{{.name = "410.84.202203290245-0", .image = "quay.io/a"}, {.name = "latest"}}},
@@ -62,7 +62,7 @@ TEST_CASE("a cluster that is not OpenShift has only this finding") {
   CHECK_FALSE(IsAboveInfo(Examine(facts)));
 }
 
-TEST_CASE("each version has exactly the findings that the document lists for it") {
+TEST_CASE("each version has exactly the findings that NVIDIA's documentation lists for it") {
   struct Row {
     const char* version;
     Lines findings;
@@ -93,7 +93,7 @@ TEST_CASE("each version has exactly the findings that the document lists for it"
   CHECK(Names(Examine(Good(row.version))) == row.findings);
 }
 
-TEST_CASE("an update in progress is judged by both of its versions") {
+TEST_CASE("an update in progress is checked for both of its versions") {
   Facts facts = Good("4.9.9");
   facts.version->installed = "4.9.8";
   CHECK(Names(Examine(facts)) ==
@@ -103,7 +103,7 @@ TEST_CASE("an update in progress is judged by both of its versions") {
   CHECK(Names(Examine(facts)) == Lines{"info entitlement"});
 }
 
-TEST_CASE("a tag with an empty name is fixed by deleting the image stream") {
+TEST_CASE("the remedy for a tag with an empty name is to delete the image stream") {
   Facts facts = Good();
   facts.toolkit->tags.push_back({.name = "", .image = "quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:7120"});
   const Finding finding = Only(facts, "empty-imagestream-tag");
@@ -112,7 +112,7 @@ TEST_CASE("a tag with an empty name is fixed by deleting the image stream") {
   CHECK(Has(finding.remedy, "oc delete -n openshift is/driver-toolkit"));
 }
 
-TEST_CASE("the image stream must be there, with a tag for each GPU node's RHCOS") {
+TEST_CASE("the image stream must exist, with a tag for the RHCOS of each GPU node") {
   Facts facts = Good();
   facts.nodes.push_back({.name = "n2", .rhcos = "411.86.202210041459-0"});
   facts.nodes.push_back({.name = "n3", .rhcos = ""});  // RHEL
@@ -123,7 +123,7 @@ TEST_CASE("the image stream must be there, with a tag for each GPU node's RHCOS"
   CHECK(Has(Only(facts, "no-imagestream").remedy, "oc get -n openshift is/driver-toolkit"));
 }
 
-TEST_CASE("doc-D35: the option is used under operator and ignored under driver") {
+TEST_CASE("doc-D35: the toolkit option is used under operator, and ignored under driver") {
   Facts facts = Good();
   facts.policy->driver_uses_toolkit = false;
   const Finding finding = Only(facts, "misplaced-toolkit-option");
@@ -161,7 +161,7 @@ TEST_CASE("the toolkit is on if the ClusterPolicy omits it, so its problems are 
   CHECK(Names(Examine(facts)) == Lines{"error broken-toolkit-version", "warning entitlement"});
 }
 
-TEST_CASE("from 4.15 on the registry must be managed and have storage, and builder must have its secret") {
+TEST_CASE("from 4.15 on, the registry must be managed and have storage, and the builder account must have its secret") {
   const std::string patch = "oc patch configs.imageregistry.operator.openshift.io cluster --type merge --patch ";
   Facts facts = Good("4.15.0");
   facts.registry = Registry{.management_state = "Removed", .has_storage = false};
@@ -198,14 +198,14 @@ TEST_CASE("a toolkit for a kernel other than the node's is found in the logs of 
             "oc logs -n nvidia-gpu-operator nvidia-driver-daemonset-49.84.202111111343-0-6mpw4 "
             "-c openshift-driver-toolkit-ctr"));
 
-  // The kernel that the node reports counts more than the one in the log, which may be older.
+  // The kernel that the node reports takes precedence over the kernel in the log, which may be older.
   facts.nodes.front().kernel = "4.18.0-305.28.1.el8_4.x86_64";
   CHECK(Names(Examine(facts)) == Lines{"info entitlement", "info kernel-mismatch-past"});
   facts.nodes.clear();
   CHECK(Only(facts, "kernel-mismatch").what == finding.what);
 }
 
-TEST_CASE("the driver container alone shows it as well, and a log that cannot be read is a warning") {
+TEST_CASE("the log of the driver container also shows another kernel, and a log that cannot be read is a warning") {
   Facts facts = Good();
   facts.pods = {BrokenPod()};
   facts.pods.front().toolkit_log.clear();
@@ -221,7 +221,7 @@ TEST_CASE("without node feature discovery the operator does not find any GPU") {
   CHECK(Names(Examine(facts)) == Lines{"error no-nfd", "info entitlement"});
 }
 
-TEST_CASE("a rollout of machine configs is reported with its progress, and a stuck one is an error") {
+TEST_CASE("a rollout of machine configs is reported with its progress, and a stuck rollout is an error") {
   Facts facts = Good();
   facts.pools = {{.name = "master", .machines = 3, .updated = 3},
                  {.name = "worker", .machines = 5, .updated = 2, .updating = true}};
@@ -233,7 +233,7 @@ TEST_CASE("a rollout of machine configs is reported with its progress, and a stu
   CHECK(Only(facts, "machine-config-degraded").severity == Severity::kError);
 }
 
-TEST_CASE("a driver pod that makes no progress is an error with its reason") {
+TEST_CASE("a driver pod that makes no progress is an error that contains the reason") {
   Facts facts = Good();
   facts.pods = {{.name = "p", .node = "n1", .stalled = "container nvidia-driver-ctr: ImagePullBackOff"}};
   CHECK(Has(Only(facts, "stalled-pod").what, "ImagePullBackOff"));

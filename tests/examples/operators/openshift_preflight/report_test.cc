@@ -14,7 +14,7 @@ const std::vector<Finding> kFindings = {
     {.severity = Severity::kError, .id = "a", .what = "a tag \"\"\nerror b: forged", .why = "w", .remedy = "oc x"},
     {.severity = Severity::kInfo, .id = "b", .what = "fine"}};
 
-TEST_CASE("the text has each finding with its reason and its remedy, and a count") {
+TEST_CASE("the text contains each finding with its reason and remedy, and the number of findings") {
   CHECK(FormatText(kFacts, kFindings) ==
         "error a: a tag \"\" error b: forged\n"
         "  why: w\n"
@@ -37,7 +37,7 @@ TEST_CASE("the JSON output is one line") {
   CHECK(FormatJson({}, {}) == "{\"openshift\":null,\"findings\":[]}\n");
 }
 
-TEST_CASE("a cluster is required on the command line, and the output is text or json") {
+TEST_CASE("the command line must name a cluster, and the output is text or json") {
   const auto parse = [](std::vector<const char*> arguments) {
     arguments.insert(arguments.begin(), "openshift_preflight");
     return ParseOptions(static_cast<int>(arguments.size()), arguments.data());

@@ -14,14 +14,14 @@ TEST_CASE("the logs in the documentation show a broken toolkit") {
   CHECK(ReadToolkitLog(TestData("driver.log")) == ToolkitMessages{.broken = true, .fallback = true});
 }
 
-TEST_CASE("a log lacking the message shows a healthy toolkit, whatever else it contains") {
+TEST_CASE("a log without the message shows a healthy toolkit, whatever else it contains") {
   for (const char* log : {"", "\n\n", "Running dtk-build-driver\n",
                           "- Node kernel:    4.18.0\n- Kernel package: 4.18.1\n", "driver toolkit is not broken"}) {
     CHECK(ReadToolkitLog(log) == ToolkitMessages{});
   }
 }
 
-TEST_CASE("the last message of the log counts, and a log may be cut anywhere") {
+TEST_CASE("the last message in the log counts, and a log may be truncated anywhere") {
   const std::string first = TestData("toolkit.log");
   const std::string again =
       "WARNING: broken Driver Toolkit image detected:\r\n- Node kernel:    5.14.0-1\r\n- Kernel package: 5.14.0-2\r\n";

@@ -40,7 +40,7 @@ struct World {
   Seen seen;
 };
 
-TEST_CASE("the server is queried for the changes of one node") {
+TEST_CASE("the watch requests the changes of one node only") {
   World world;
   world.transport->AnswerLines({R"({"type":"MODIFIED","object":)" + NodeJson("8", "true") + "}",
                                 R"({"type":"DELETED","object":)" + NodeJson("9", "") + "}",

@@ -21,7 +21,7 @@ std::vector<const char*> UsualAnd(std::vector<const char*> more) {
   return more;
 }
 
-TEST_CASE("§2.7: node and config map are required, and the key is config.json") {
+TEST_CASE("§2.7: the node and the config map are required, and the default key is config.json") {
   const auto parsed = Parse(kUsual);
   REQUIRE(std::holds_alternative<Options>(parsed));
   const SafeLoadOptions& options = std::get<Options>(parsed).safe_load;

@@ -1,5 +1,5 @@
-// Tests both sides of a safe load: the init container asks, and the engine evacuates the node and lets the driver load
-// (T39, T43).
+// Tests both sides of a safe load: the init container sets the annotation, and the engine evacuates the node and allows
+// the driver to load (T39, T43).
 #include <memory>
 #include <optional>
 #include <set>
@@ -48,7 +48,7 @@ TEST_CASE("the engine evacuates a node whose driver waits, and then the driver i
     CHECK(change.node.before->unschedulable);
     CHECK(pods.empty());
   });
-  // The engine takes its turn whenever the init container follows its node.
+  // The engine makes a pass whenever the init container watches its node.
   bool in_turn = false;
   cluster->SetFaultHooks(
       [&](const testing::Call& call) -> std::optional<absl::Status> {

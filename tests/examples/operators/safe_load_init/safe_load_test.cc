@@ -29,7 +29,7 @@ constexpr char kKey[] = "nvidia.com/ofed-driver-upgrade.driver-wait-for-safe-loa
 constexpr char kOn[] =
     R"({"safeDriverLoad":{"enable":true,"annotation":"nvidia.com/ofed-driver-upgrade.driver-wait-for-safe-load"}})";
 
-// Watches that stay open: `watch` decides what happens in them.
+// A cluster whose watches run the callback `watch`.
 class WatchedCluster final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;
@@ -64,7 +64,7 @@ struct World {
         options, cluster, *clock, [this](const LogRecord& record) { log.push_back(record.message); }, stop.get_token());
   }
 
-  // Releases the driver like the engine does.
+  // Allows the driver to load, as the engine does.
   void Release() {
     fake->EditNode("n1", [](Node& node) { node.annotations.erase(kKey); });
   }
@@ -73,7 +73,7 @@ struct World {
     const auto value = annotations.find(kKey);
     return value == annotations.end() ? "absent" : value->second;
   }
-  // Runs `what` before the first request that comes `after` the start.
+  // Runs `what` before the first request that is sent at least `after` after the start.
   void At(absl::Duration after, std::function<void()> what) {
     auto done = std::make_shared<bool>(false);
     Before([this, after, done, what = std::move(what)](const Call&) -> std::optional<absl::Status> {
@@ -109,7 +109,7 @@ TEST_CASE("an invalid configuration is an error with its path") {
   }
 }
 
-TEST_CASE("if safe load is off the driver may load immediately, and the node is left alone") {
+TEST_CASE("if safe load is off, the driver may load immediately, and the node is left alone") {
   World world("{}");
   CHECK(world.Run().ok());
   CHECK(world.Value() == "absent");
@@ -117,7 +117,7 @@ TEST_CASE("if safe load is off the driver may load immediately, and the node is 
   CHECK(world.log == std::vector<std::string>{"safe loading is off"});
 }
 
-TEST_CASE("a config map that is missing, lacks its key or is invalid is an error that names it") {
+TEST_CASE("a config map that is missing, lacks its key, or is invalid is an error that names it") {
   World world(R"({"safeDriverLoad":{"enable":true}})");
   const absl::Status invalid = world.Run();
   CHECK(invalid == absl::InvalidArgumentError("config map drivers/init: config.json: safeDriverLoad.annotation: "
@@ -170,7 +170,7 @@ TEST_CASE("the node is checked within five seconds, even if the watch never repo
   CHECK(world.log.size() == 2);  // a quiet watch is not an error
 }
 
-TEST_CASE("a restart requests it again, even if the engine has released the driver before") {
+TEST_CASE("a restarted container sets the annotation again, even if the engine has removed it before") {
   World world;
   world.At(absl::Seconds(3), [&] { world.Release(); });
   CHECK(world.Run().ok());
@@ -185,7 +185,7 @@ TEST_CASE("a restart requests it again, even if the engine has released the driv
   CHECK(world.cluster.watches > 0);
 }
 
-TEST_CASE("a node that changes in between, or a lost response, does not prevent the annotation from being set") {
+TEST_CASE("the annotation is set even if the node changes meanwhile or a response is lost") {
   World world;
   world.fake->FailNext(Operation::kPatchNode, absl::AbortedError("conflict"), 2);
   world.fake->FailNextAfterApplying(Operation::kPatchNode, absl::UnavailableError("reset"));
@@ -209,7 +209,7 @@ TEST_CASE("an unavailable API server is awaited, reported once, and not queried 
   CHECK(world.log == std::vector<std::string>{"the cluster does not respond", "the cluster responds again",
                                               "waiting until the node is evacuated", "the cluster does not respond",
                                               "the cluster responds again", "the driver may be loaded"});
-  // While the cluster is away, there is one request every five seconds.
+  // While the cluster is unavailable, there is one request every five seconds.
   CHECK(world.fake->CallCount(Operation::kGetConfigMap) < 3600 / 5 + 5);
 }
 
@@ -227,7 +227,7 @@ TEST_CASE("watches that end immediately do not cause a busy loop") {
   CHECK(broken.cluster.watches <= 120);
 }
 
-TEST_CASE("a node that is deleted, or replaced by another one of its name, ends the wait without the driver") {
+TEST_CASE("the wait fails if the node is deleted or replaced by another node of the same name") {
   World world;
   world.At(absl::Seconds(20), [&] { world.fake->RemoveNode("n1"); });
   CHECK(world.Run() == absl::NotFoundError("node n1: it no longer exists"));
@@ -250,7 +250,7 @@ TEST_CASE("a node that is deleted, or replaced by another one of its name, ends 
   CHECK(ExitCodeOf(never.Run()) == kExitNodeGone);
 }
 
-TEST_CASE("when it is stopped or times out, it leaves the annotation and the driver is not loaded") {
+TEST_CASE("after a stop or a timeout, the annotation stays and the driver is not loaded") {
   World stopped;
   stopped.At(absl::Seconds(20), [&] { stopped.stop.request_stop(); });
   const absl::Status cancelled = stopped.Run();
@@ -273,7 +273,7 @@ TEST_CASE("when it is stopped or times out, it leaves the annotation and the dri
   CHECK(away.Elapsed() == absl::Minutes(10));
 }
 
-TEST_CASE("a refusal by the cluster is final at the start, and is retried during the wait") {
+TEST_CASE("a refused request is final at the start, and is retried during the wait") {
   for (const Operation operation : {Operation::kGetConfigMap, Operation::kGetNode, Operation::kPatchNode}) {
     World world;
     world.fake->FailNext(operation, absl::PermissionDeniedError("forbidden: no"));

@@ -12,7 +12,7 @@ namespace {
 
 using driverupgrade::KubeConfig;
 
-// Returns $SSL_CERT_FILE after a transport was created, if it was `before` (null: not set).
+// Sets $SSL_CERT_FILE to `before` (null: not set), creates a transport, and returns the new value.
 std::string CertificatesAfter(const char* before, const KubeConfig& config) {
   unsetenv("SSL_CERT_FILE");
   if (before != nullptr) setenv("SSL_CERT_FILE", before, 1);

@@ -13,7 +13,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-// In the form that a managed cluster provides.
+// A kubeconfig in the form that managed clusters provide.
 constexpr const char* kWithPlugin = R"({apiVersion: v1, kind: Config, current-context: c,
 clusters: [{name: k, cluster: {server: "https://h"}}],
 contexts: [{name: c, context: {cluster: k, user: u}}],
@@ -36,7 +36,7 @@ absl::StatusOr<KubeConfig> Load(const std::string& more) {
   return config;
 }
 
-TEST_CASE("An unknown option is reported, even if another one is missing") {
+TEST_CASE("An unknown option is reported even if a required option is missing") {
   std::vector<std::string> words = {"operator", "--kube-config", "file"};
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());

@@ -24,7 +24,7 @@ absl::StatusOr<std::optional<DriverImage>> Read(const std::string& section) {
   return ReadDriverImage(*ParseJson(R"({"spec":{"driver":)" + section + "}}"), {"spec", "driver"});
 }
 
-TEST_CASE("an image consists of repository, image and version, and is not requested without a version") {
+TEST_CASE("an image consists of a repository, image, and version, and no image is requested without a version") {
   CHECK((*Read(R"({"repository":"nvcr.io/nvidia","image":"driver","version":"550"})"))->reference ==
         "nvcr.io/nvidia/driver:550");
   CHECK((*Read(R"({"image":"nvcr.io/nvidia/driver","version":"sha256:12"})"))->reference ==
@@ -53,7 +53,7 @@ DriverDaemonSet Wish(const std::string& version) {
           .host_paths = {"/run/nvidia", "/"}};
 }
 
-TEST_CASE("a driver's DaemonSet never restarts pods automatically, and a new version has another digest") {
+TEST_CASE("a driver DaemonSet never restarts pods automatically, and a new version has another digest") {
   const rapidjson::Document set = *ParseJson(DaemonSetJson(Wish("1")));
   CHECK(Text(set, {"spec", "updateStrategy", "type"}) == "OnDelete");
   CHECK(Text(set, {"spec", "selector", "matchLabels", "app"}) == "driver");
@@ -71,7 +71,7 @@ TEST_CASE("a driver's DaemonSet never restarts pods automatically, and a new ver
   CHECK(SpecDigest(Wish("1")) != SpecDigest(Wish("2")));
 }
 
-TEST_CASE("a driver's container is probed at the times of the policy: its pod is Ready once the driver is loaded") {
+TEST_CASE("a driver container has the probe times of the policy, and its pod is Ready once the driver is loaded") {
   DriverDaemonSet wish = Wish("1");
   const auto probe = [&] {
     const rapidjson::Document set = *ParseJson(DaemonSetJson(wish));
@@ -109,7 +109,7 @@ TEST_CASE("W32: driver pods are scheduled to nodes that are not ready or unreach
                  "\n");
 }
 
-TEST_CASE("the policy's settings of the driver pods are in the DaemonSet") {
+TEST_CASE("the DaemonSet contains the policy's settings for driver pods") {
   const auto image = Read(R"({"image":"d","version":"1","imagePullPolicy":"Always","env":[{"name":"P","valueFrom":)"
                           R"({"secretKeyRef":{"name":"s","key":"k"}}}]})");
   const auto pods =
@@ -134,7 +134,7 @@ TEST_CASE("the policy's settings of the driver pods are in the DaemonSet") {
   CHECK(Find(Items(container, {"env"})[2], {"value"}) == nullptr);
 }
 
-TEST_CASE("unsupported settings of the driver pods in a policy are refused, unless they are off") {
+TEST_CASE("unsupported settings for driver pods in a policy are refused unless they are off") {
   CHECK(ReadPods(R"({"driver":{"repoConfig":{"configMapName":""}},"gds":{"enabled":false}})").refusal.ok());
   const auto said = ReadPods(R"({"driver":{"repoConfig":{"configMapName":"mirror"}}})");
   CHECK(said.refusal.message().substr(0, 29) == "spec.driver.repoConfig is set");
@@ -160,7 +160,7 @@ struct World {
   }
 };
 
-TEST_CASE("a DaemonSet is created, changed with the version, and left alone when it is up to date") {
+TEST_CASE("a DaemonSet is created, updated to a new version, and left alone when it is up to date") {
   World world;
   CHECK(world.maker.Keep({}) == absl::InfiniteFuture());
   world.transport->Answer(404, StatusBody(404, "NotFound", "no"));
@@ -168,7 +168,7 @@ TEST_CASE("a DaemonSet is created, changed with the version, and left alone when
   CHECK(world.Keep(Wish("1")) == world.clock->Now() + absl::Seconds(30));
   CHECK(world.transport->lines.back() == "POST /apis/apps/v1/namespaces/gpu/daemonsets?fieldManager=op");
   world.Keep(Wish("1"));
-  CHECK(world.transport->requests.size() == 2);  // not earlier than half a minute
+  CHECK(world.transport->requests.size() == 2);  // the next check comes after half a minute
   world.transport->Answer(200, DaemonSetJson(Wish("1")));
   world.transport->Answer(200, DaemonSetJson(Wish("2")));
   world.Keep(Wish("2"));
@@ -181,7 +181,7 @@ TEST_CASE("a DaemonSet is created, changed with the version, and left alone when
   CHECK(world.maker.Failure("policy").ok());
 }
 
-TEST_CASE("a key is removed from the DaemonSet when the policy no longer selects nodes by it") {
+TEST_CASE("a key is removed from the node selector of the DaemonSet when the policy no longer uses it") {
   World world;
   DriverDaemonSet before = Wish("1");
   before.node_selector = {{"gpu", "false"}, {"rack/row", "east"}, {"pool", "a"}};
@@ -195,7 +195,7 @@ TEST_CASE("a key is removed from the DaemonSet when the policy no longer selects
         R"({"gpu":"true","pool":"a","rack/row":null})");
 }
 
-TEST_CASE("a DaemonSet of another owner stays, which is reported once, and refusals are reported") {
+TEST_CASE("a DaemonSet of another owner is not changed, but reported once, and refusals are reported") {
   World world;
   for (int i = 0; i < 2; ++i) {
     world.transport->Answer(200, R"({"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{"name":"driver"}})");
@@ -222,7 +222,7 @@ TEST_CASE("a DaemonSet of another owner stays, which is reported once, and refus
   CHECK(world.maker.Failure("policy").ok());
 }
 
-TEST_CASE("W29: a driver whose nodes have not been read yet is placed a second later") {
+TEST_CASE("W29: if the nodes of a driver have not been read yet, its DaemonSet is created a second later") {
   World world;
   world.maker.Wish({Wish("1")});
   const auto unknown = [](const DriverDaemonSet&) { return std::vector<DriverDaemonSet>(); };
@@ -245,13 +245,13 @@ std::string ListOf(const std::string& image) {
          DaemonSetJson(set) + "]}";
 }
 
-TEST_CASE("W30: an image that no DaemonSet of the driver has is reported with the component that creates DaemonSets") {
+TEST_CASE("W30: if no DaemonSet of the driver has the image, the report names the component that creates DaemonSets") {
   World world{.mode = DriverDaemonSets::kLeave};
   DriverDaemonSet wish = Wish("2");
   wish.driver_labels = LabelSelector::FromMatchLabels({{"app", "driver"}});
   wish.pods.refusal = absl::UnimplementedError("only Make needs what is refused");
   const absl::Time first = world.Keep(wish);
-  CHECK(first == world.clock->Now() + absl::Seconds(10));  // the time that the other operator gets
+  CHECK(first == world.clock->Now() + absl::Seconds(10));  // time that the other operator has to create the DaemonSet
   CHECK(world.transport->requests.empty());
   world.clock->Advance(absl::Seconds(10));
   world.transport->Answer(200, ListOf("mirror.example.com/driver:1-ubuntu22.04"));
@@ -275,7 +275,7 @@ TEST_CASE("W30: an image that no DaemonSet of the driver has is reported with th
   CHECK(world.maker.Failure("policy").ok());
 }
 
-TEST_CASE("W30: a component missing for an earlier version is not reported for the next one") {
+TEST_CASE("W30: if a component was missing for an earlier version, it is not reported for the next version") {
   World world{.mode = DriverDaemonSets::kLeave};
   world.Keep(Wish("2"));
   world.clock->Advance(absl::Seconds(10));

@@ -15,7 +15,7 @@ std::string Allocated(const std::string& result) {
 
 bool Holds(const std::string& result) { return HoldsGpu(Allocated(result), AdminAccess::kIgnored).value(); }
 
-TEST_CASE("upstream 1.5: a claim holds a GPU if one is allocated to it for more than administration") {
+TEST_CASE("upstream 1.5: a claim holds a GPU if a GPU is allocated to it without admin access") {
   CHECK(Holds(R"({"driver":"gpu.nvidia.com"})"));
   CHECK(Holds(R"({"driver":"gpu.nvidia.com","adminAccess":false})"));
   CHECK_FALSE(Holds(R"({"driver":"gpu.nvidia.com","adminAccess":true})"));
@@ -24,12 +24,12 @@ TEST_CASE("upstream 1.5: a claim holds a GPU if one is allocated to it for more 
   CHECK(absl::IsInvalidArgument(HoldsGpu("{", AdminAccess::kIgnored).status()));
 }
 
-TEST_CASE("upstream 3.4: claims with admin access also count when the driver is unloaded") {
+TEST_CASE("upstream 3.4: claims with admin access count when a driver is unloaded") {
   CHECK(HoldsGpu(Allocated(R"({"driver":"gpu.nvidia.com","adminAccess":true})"), AdminAccess::kCounts).value());
   CHECK_FALSE(HoldsGpu(Allocated(R"({"driver":"nic.example.com","adminAccess":true})"), AdminAccess::kCounts).value());
 }
 
-TEST_CASE("a claim is requested in older API versions until the server knows one") {
+TEST_CASE("a claim is requested in older API versions until the server supports one of them") {
   const auto transport = std::make_shared<ScriptedTransport>();
   const ObjectClient objects(transport);
   transport->Answer(404, "404 page not found\n");

@@ -5,7 +5,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-TEST_CASE("a rollout reports its progress when more nodes are done, with the remaining time at its pace") {
+TEST_CASE("a rollout reports its progress when more nodes are done, with an estimate of the remaining time") {
   examples::Progress progress;
   const absl::Time began = absl::UnixEpoch();
   const auto line = [&](int done, int seconds) {
@@ -19,11 +19,12 @@ TEST_CASE("a rollout reports its progress when more nodes are done, with the rem
   CHECK(line(4, 60).empty());
   CHECK(line(7, 100) == "7 of 12 1m40s");
   CHECK(line(12, 200).empty());
-  // The next rollout has its own pace. It starts with nodes that are not yet known to be out of date.
+  // The estimate starts again with the next rollout, in which some nodes still count as done at first.
   CHECK(line(11, 299).empty());
   CHECK(line(0, 300).empty());
   CHECK(line(6, 360) == "6 of 12 1m");
-  // The same is true of another version in the middle, but not of a node that is upgraded again.
+  // The estimate also starts again for another version during the rollout, but not for a single node that is upgraded
+  // again.
   CHECK(line(5, 361).empty());
   CHECK(line(6, 380) == "6 of 12 1m20s");
   CHECK(line(3, 381).empty());

@@ -41,7 +41,7 @@ rapidjson::Document Patch(const ApiObject& object, const absl::Status& error) {
   return *ParseJson(*patch);
 }
 
-TEST_CASE("a condition is added at the version that was read, and conditions of others stay") {
+TEST_CASE("a condition is added with the version that was read, and conditions of other programs stay") {
   const rapidjson::Document patch = Patch(Policy(R"({"type":"Ready","status":"True"})"), kWrong);
   CHECK(Text(patch, {"metadata", "resourceVersion"}) == "7");
   const auto conditions = Items(patch, {"status", "conditions"});
@@ -55,7 +55,7 @@ TEST_CASE("a condition is added at the version that was read, and conditions of 
   CHECK(Integer(conditions[1], {"observedGeneration"}) == 3);
 }
 
-TEST_CASE("an unchanged condition is not written, and its time is the time of the last change of its status") {
+TEST_CASE("an unchanged condition is not written, and its time is when its status last changed") {
   const std::string wrong = Condition("False", "InvalidPolicy", "in spec.driver.upgradePolicy: drain: no");
   CHECK_FALSE(ConditionPatch(Policy(wrong), kWrong, kNow));
   const rapidjson::Document another = Patch(Policy(wrong), absl::InvalidArgumentError("another"));
@@ -97,7 +97,7 @@ TEST_CASE("each outcome of an upgrade has its own text") {
         "Done yes: 1 of 2 nodes done, 0 failed, 0 in progress, 1 pending, 1 left out");
 }
 
-TEST_CASE("status.state is notReady while one upgrade is in progress, then ready, and unchanged if frozen or unknown") {
+TEST_CASE("status.state is notReady while an upgrade is in progress, then ready, and unchanged if frozen or unknown") {
   using Standing = std::optional<examples::UpgradeStanding>;
   const Standing done = examples::UpgradeStanding{.done = true, .reason = "Done"};
   const Standing under_way = examples::UpgradeStanding{.reason = "UnderWay"};
@@ -112,7 +112,7 @@ TEST_CASE("status.state is notReady while one upgrade is in progress, then ready
   CHECK(examples::StateOf({done, frozen}) == "ready");
 }
 
-TEST_CASE("one patch contains the progress of an upgrade and whether its policy is accepted") {
+TEST_CASE("a single patch contains the progress of an upgrade, and whether its policy is accepted") {
   const examples::UpgradeStanding standing{.reason = "UnderWay", .message = "1 of 2 nodes done"};
   const auto patch = ConditionPatch(Policy(R"({"type":"Ready","status":"True"})"), {}, kNow, "", standing);
   REQUIRE(patch);
@@ -123,13 +123,13 @@ TEST_CASE("one patch contains the progress of an upgrade and whether its policy 
   CHECK(Text(conditions[2], {"status"}) == "False");
   CHECK(Text(conditions[2], {"reason"}) == "UnderWay");
   CHECK(Text(conditions[2], {"message"}) == "1 of 2 nodes done");
-  // Without new information the condition stays as it is.
+  // Without new information the condition stays unchanged.
   const auto other = ConditionPatch(Policy(examples::ToText(conditions[2])), kWrong, kNow);
   REQUIRE(other);
   CHECK(other->find("1 of 2 nodes done") != std::string::npos);
 }
 
-TEST_CASE("an Event about an object without a namespace is in default") {
+TEST_CASE("an Event about an object without a namespace is in the namespace default") {
   const auto event = ParseJson(
       examples::WarningEvent(Policy(""), "p.1", "nvidia-gpu-operator", absl::InvalidArgumentError("why"), kNow));
   CHECK(Text(*event, {"metadata", "namespace"}) == "default");
@@ -153,7 +153,7 @@ struct World {
   std::size_t sent() const { return transport->lines.size(); }
 };
 
-TEST_CASE("a problem is reported once, by a condition and an Event, and its fix is reported by the condition") {
+TEST_CASE("a problem is reported once by a condition and an Event, and its end is reported by the condition") {
   World world;
   world.transport->Answer(200, Policy("", "8").json);
   world.transport->Answer(201, R"({"kind":"Event","apiVersion":"v1","metadata":{"name":"e","namespace":"default"}})");
@@ -170,7 +170,7 @@ TEST_CASE("a problem is reported once, by a condition and an Event, and its fix 
   CHECK(world.sent() == 3);
 }
 
-TEST_CASE("a valid policy that is not in effect reports that, even if only others have changed") {
+TEST_CASE("a valid policy reports that it is not in effect, even if only other policies have changed") {
   World world;
   const std::string in_effect = Condition("True", "Accepted", "the upgrade policy is in effect");
   world.Report(Policy(in_effect), absl::OkStatus());
@@ -185,7 +185,7 @@ TEST_CASE("a valid policy that is not in effect reports that, even if only other
   CHECK(world.transport->requests[1].body.find(R"("reason":"NotInEffect")") != std::string::npos);
 }
 
-TEST_CASE("counts of nodes are written every ten seconds at most, and the outcome of the upgrade immediately") {
+TEST_CASE("counts of nodes are written at most every ten seconds, and the outcome of the upgrade immediately") {
   World world;
   const std::string answer = R"({"apiVersion":"nvidia.com/v1","kind":"ClusterPolicy","metadata":{"name":"p"}})";
   for (int i = 0; i < 3; ++i) world.transport->Answer(200, answer);
@@ -205,7 +205,7 @@ TEST_CASE("counts of nodes are written every ten seconds at most, and the outcom
   CHECK(world.transport->requests.size() == 3);
 }
 
-TEST_CASE("W1: counts that change and change back within two seconds cost no write") {
+TEST_CASE("W1: counts that change and change back within two seconds cause no write") {
   World world;
   for (int i = 0; i < 2; ++i) world.transport->Answer(200, Policy("").json);
   const auto report = [&](const std::string& message) {
@@ -228,7 +228,7 @@ TEST_CASE("W1: counts that change and change back within two seconds cost no wri
   CHECK(world.sent() == 2);
 }
 
-TEST_CASE("W1: a reason that alternates with another one is written less and less often") {
+TEST_CASE("W1: two alternating reasons are written less and less often") {
   World world;
   for (int i = 0; i < 20; ++i) world.transport->Answer(200, Policy("").json);
   const auto report = [&](const std::string& reason) {
@@ -242,13 +242,13 @@ TEST_CASE("W1: a reason that alternates with another one is written less and les
   report("UnderWay");
   report("Done");
   CHECK(world.sent() == 3);
-  // A client that removes the labels every five seconds for two minutes.
+  // Another client removes the state labels every five seconds for two minutes.
   for (int second = 0; second < 120; second += 5) {
     world.clock->Advance(absl::Seconds(5));
     report(second % 10 == 0 ? "UnderWay" : "Done");
   }
   CHECK(world.sent() == 3 + 4);
-  // When that client stops, the last reason is written.
+  // When the client stops, the last reason is written.
   CHECK(report("UnderWay") != absl::InfiniteFuture());
   world.clock->Advance(absl::Minutes(2));
   CHECK(report("UnderWay") == absl::InfiniteFuture());
@@ -258,7 +258,7 @@ TEST_CASE("W1: a reason that alternates with another one is written less and les
   CHECK(report("UnderWay") == absl::InfiniteFuture());
 }
 
-TEST_CASE("if another program writes status.state as well, it is written every ten seconds at most") {
+TEST_CASE("if another program also writes status.state, it is written at most every ten seconds") {
   World world;
   const examples::UpgradeStanding under_way{.reason = "UnderWay", .message = "0 of 3"};
   for (int i = 0; i < 2; ++i) world.transport->Answer(200, Policy("").json);
@@ -271,7 +271,7 @@ TEST_CASE("if another program writes status.state as well, it is written every t
   report("7");
   REQUIRE(world.sent() == 1);
   CHECK(world.transport->requests[0].body.find(R"("state":"notReady","conditions":[)") != std::string::npos);
-  // The other writer's version has another state.
+  // The version of the other program has another state.
   CHECK(report("9") == world.clock->Now() + absl::Seconds(10));
   CHECK(world.sent() == 1);
   world.clock->Advance(absl::Seconds(10));
@@ -279,7 +279,7 @@ TEST_CASE("if another program writes status.state as well, it is written every t
   CHECK(world.sent() == 2);
 }
 
-TEST_CASE("a forbidden write is logged once, with verb and resource, and retried later") {
+TEST_CASE("a forbidden write is logged once with the verb and resource, and retried later") {
   World world;
   world.transport->Answer(403, StatusBody(403, "Forbidden", "cannot patch resource clusterpolicies/status"));
   const absl::Time again = world.Report(Policy(""), kWrong);
@@ -307,11 +307,11 @@ TEST_CASE("an Event that could not be written is retried") {
   CHECK(world.transport->lines.back() == "POST /api/v1/namespaces/default/events?fieldManager=op");
 }
 
-TEST_CASE("W32: a mistake in a policy is one Event for each change, whatever the progress and other writers do") {
+TEST_CASE("W32: an error in a policy causes one Event for each change, regardless of progress and other writers") {
   World world;
   const std::string event = R"({"kind":"Event","apiVersion":"v1","metadata":{"name":"e","namespace":"default"}})";
   int done = 0;
-  // Another writer has removed the condition from each object.
+  // Another program has removed the condition from each object.
   const auto report = [&](const ApiObject& object, const absl::Status& error) {
     world.clock->Advance(absl::Minutes(1));
     world.transport->Answer(200, object.json);

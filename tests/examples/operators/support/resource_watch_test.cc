@@ -39,7 +39,7 @@ struct World {
   }
 };
 
-TEST_CASE("the store starts with a list, then follows changes, and a watch that ends continues from its version") {
+TEST_CASE("the store starts with a list, and then follows changes, and a new watch continues from the last version") {
   World world;
   CHECK(world.Names() == "unread");
   world.transport->Answer(200, Page(Policy("b", "2") + "," + Policy("a", "1")));
@@ -67,7 +67,8 @@ TEST_CASE("a server that ends a watch immediately is not queried again without a
   CHECK(world.Names().empty());
 }
 
-TEST_CASE("api-A16: a version that is too old leads to a new list, and objects deleted in the meantime are removed") {
+TEST_CASE(
+    "api-A16: a version that is too old leads to a new list, and objects that were deleted meanwhile are removed") {
   World world;
   world.transport->Answer(200, Page(Policy("a", "1") + "," + Policy("b", "2")));
   world.transport->AnswerLines({R"({"type":"ERROR","object":)" + StatusBody(410, "Expired", "too old") + "}"});
@@ -81,7 +82,8 @@ TEST_CASE("api-A16: a version that is too old leads to a new list, and objects d
   CHECK(world.log.empty());
 }
 
-TEST_CASE("a failure is reported once with verb and resource, retried with growing pauses, and the data read stays") {
+TEST_CASE(
+    "a failure is reported once with the verb and resource, retried after growing pauses, and known data is kept") {
   World world;
   world.transport->Answer(200, Page(Policy("a", "1")));
   world.transport->AnswerLines({});
@@ -104,7 +106,7 @@ TEST_CASE("a failure is reported once with verb and resource, retried with growi
   CHECK(world.log.size() == 2);
 }
 
-TEST_CASE("a kind that the cluster does not have is empty, and is checked again") {
+TEST_CASE("a kind that the cluster does not serve counts as empty, and is checked again") {
   World world;
   world.transport->Answer(404, "404 page not found\n");
   CHECK(world.watch.Turn({}) == absl::Seconds(30));

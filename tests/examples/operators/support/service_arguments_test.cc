@@ -42,11 +42,11 @@ StateMachineOptions OwnPod(const std::string& more) {
   return options;
 }
 
-TEST_CASE("help and a wrong usage exit with different codes, and missing options have defaults") {
+TEST_CASE("help and usage errors exit with different codes, and missing options have defaults") {
   const Environment environment;
   ServiceArguments arguments;
   CHECK(Parse("--help", arguments) == examples::kExitDone);
-  CHECK(Parse("--namespace drivers", arguments) == examples::kExitUsage);  // of which cluster?
+  CHECK(Parse("--namespace drivers", arguments) == examples::kExitUsage);  // no cluster is specified
   CHECK(Parse("--in-cluster --namespace drivers --lease-name l", arguments) == examples::kExitUsage);
   REQUIRE_FALSE(Parse("--in-cluster --namespace drivers --leader-elect --ledger --ledger-namespace ops", arguments));
   CHECK(arguments.lease_namespace == "drivers");
@@ -54,7 +54,7 @@ TEST_CASE("help and a wrong usage exit with different codes, and missing options
   CHECK_FALSE(arguments.identity.empty());
 }
 
-TEST_CASE("dep-F19: the operator's own pod and node are set by options, or by the environment of its manifest") {
+TEST_CASE("dep-F19: the operator's own pod and node are set by options, or by the environment in its manifest") {
   const Environment environment;
   CHECK_FALSE(OwnPod("").own_pod);
   CHECK(OwnPod("").own_node.empty());
@@ -68,12 +68,12 @@ TEST_CASE("dep-F19: the operator's own pod and node are set by options, or by th
   CHECK(OwnPod("").own_node == "n1");
   CHECK(OwnPod("--pod-name op-3 --node-name n2").own_pod->name == "op-3");
   CHECK(OwnPod("--pod-name op-3 --node-name n2").own_node == "n2");
-  // A namespace alone is the operator's own, which other options use as well.
+  // A namespace without a pod name is only the operator's namespace, which other options also use.
   unsetenv("POD_NAME");
   CHECK_FALSE(OwnPod("").own_pod);
 }
 
-TEST_CASE("W1: domain and name of the driver are options, so that its keys differ from those of the vendor's operator") {
+TEST_CASE("W1: the domain and name of the driver are options, so that its keys can differ from the vendor's keys") {
   const Environment environment;
   ServiceArguments arguments{.driver = "gpu"};
   CHECK(examples::IdentityOf(arguments)->Name() == "nvidia.com/gpu");

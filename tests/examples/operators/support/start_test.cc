@@ -1,4 +1,4 @@
-// Tests an operator's program whose API server is overloaded or away, over sockets.
+// Tests an operator whose API server is overloaded or unavailable, over sockets.
 #include <algorithm>
 #include <deque>
 #include <memory>
@@ -26,7 +26,7 @@ using examples::AwaitServer;
 using testing::FakeClock;
 using testing::FakeCluster;
 
-/// Plays back responses before it lets the server behind it respond.
+/// Returns the scripted responses first, and then forwards requests to the server behind it.
 class MoodyServer final : public HttpTransport {
  public:
   using Answers = std::deque<absl::StatusOr<HttpResponse>>;
@@ -58,9 +58,9 @@ class FixedDirector final : public Director {
   const std::vector<EngineSpec> specs_;
 };
 
-/// A cluster behind a socket, and a program that makes one pass over it.
+/// A cluster behind a socket, and a program that makes one pass.
 struct World {
-  // Ahead of the transports' clock, which is the machine's, so their deadlines do not matter here.
+  // Ahead of the system clock, which the transports use, so that their deadlines do not pass.
   absl::Time began = absl::Now() + absl::Hours(24);
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>(began);
   std::shared_ptr<FakeCluster> cluster = std::make_shared<FakeCluster>(clock);
@@ -99,7 +99,7 @@ struct World {
   }
 };
 
-TEST_CASE("A program whose server is overloaded or unavailable reports that immediately, waits, and continues") {
+TEST_CASE("If its server is overloaded or unavailable, a program reports this immediately, waits, and continues") {
   struct Row {
     const char* name;
     MoodyServer::Answers first;
@@ -128,10 +128,10 @@ TEST_CASE("A program whose server is overloaded or unavailable reports that imme
   }
 }
 
-TEST_CASE("An address that is not available ends the program before the server is queried or awaited") {
+TEST_CASE("An invalid listening address ends the program before it queries or awaits the server") {
   examples::ServiceArguments arguments;
-  SECTION("for the probes") { arguments.health_address = "nowhere"; }
-  SECTION("for the metrics") { arguments.metrics_address = "127.0.0.1:no"; }
+  SECTION("address of the probes") { arguments.health_address = "nowhere"; }
+  SECTION("address of the metrics") { arguments.metrics_address = "127.0.0.1:no"; }
   World world;
   CHECK(world.Run(examples::TransportNames().front(), {HttpResponse{.status = 503}}, arguments) ==
         examples::kExitUsage);
@@ -141,7 +141,7 @@ TEST_CASE("An address that is not available ends the program before the server i
   CHECK_THAT(world.log[0], Catch::Contains("msg=configuration"));
 }
 
-TEST_CASE("One pass in which no node has a driver reports that, and is not done") {
+TEST_CASE("A single pass in which no node has a driver reports this, and does not count as done") {
   World world;
   world.fleet.daemon_set = "another";
   CHECK(world.RunOnce(examples::TransportNames().front(), {}) == examples::kExitNotDone);
@@ -150,7 +150,7 @@ TEST_CASE("One pass in which no node has a driver reports that, and is not done"
   }));
 }
 
-TEST_CASE("A log line may be a JSON object, whatever its values are") {
+TEST_CASE("Log lines can be JSON objects, whatever their values contain") {
   const driverupgrade::LogRecord record{
       .severity = Severity::kWarning, .message = "node waits", .fields = {{"node", "n1"}, {"detail", "a \"b\"\n\xff"}}};
   CHECK(examples::FormatJson(record, "controllers.Upgrade", absl::UnixEpoch()) ==
@@ -169,7 +169,7 @@ TEST_CASE("A permanent error ends the program at the first response") {
   CHECK_THAT(world.log[0], Catch::Contains("the cluster cannot be read") && Catch::Contains(std::to_string(status)));
 }
 
-/// The responses of a server while a program waits for it.
+/// A program that waits for a server with these responses.
 struct Wait {
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
   absl::Time began = clock->Now();
@@ -190,7 +190,7 @@ struct Wait {
   }
 };
 
-TEST_CASE("The pauses of a wait double up to half a minute, and each reason is reported once") {
+TEST_CASE("The pauses between attempts double up to half a minute, and each reason is reported once") {
   Wait wait;
   std::deque<absl::Status> answers(7, absl::UnavailableError("connection refused"));
   answers[1] = answers[2] = absl::DeadlineExceededError("no complete answer");
@@ -205,7 +205,7 @@ TEST_CASE("The pauses of a wait double up to half a minute, and each reason is r
   CHECK_THAT(wait.log[3], Catch::Contains("waited=1m31s"));
 }
 
-TEST_CASE("A wait ends before a pause beyond its deadline, on a stop, and on a permanent error") {
+TEST_CASE("A wait ends before a pause that exceeds its deadline, on a stop request, and on a permanent error") {
   const absl::Status away = absl::UnavailableError("connection refused");
   Wait timed;
   CHECK(timed.Run({away, away, away}, absl::Seconds(3)) == away);

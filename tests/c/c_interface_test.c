@@ -1,4 +1,4 @@
-/* Tests the C interface in C11: every function, all its errors, and the plan of a whole fleet. */
+/* Tests the C interface in C11: every function with all its errors, and the plan of a whole fleet. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,7 +154,7 @@ static void TestPlan(const char *folder) {
   free(expected);
 }
 
-/* Without a record the first stage is open. */
+/* Without a record only the first stage is open. */
 static void TestPlanOfRollout(const char *folder) {
   char *cluster = ReadFile(folder, "fleet.json");
   const char *request = REQUEST(
@@ -186,7 +186,7 @@ static void TestArguments(void) {
   CHECK(du_policy_normalize(empty, &out) == 3);
   CHECK(out.data != NULL);
   du_free(out.data);
-  /* The previous contents of a buffer are neither lost nor freed. */
+  /* A buffer that is not empty is refused, so its contents are neither lost nor freed. */
   out.data = old;
   out.size = 3;
   CHECK(du_keys(Str("{}"), &out) == 3);

@@ -144,11 +144,12 @@ void EngineHost::PutPods(const std::string& node) {
     said = Call(du_engine_put_pods, engine(), Str(node), Str(list), Str(UsesDriver(list)));
   } catch (const std::runtime_error&) {
   }
-  if (said.code == 3) said = Call(du_engine_put_pods, engine(), Str(node), Str(""), Str(""));  // they could not be read
+  if (said.code == 3)
+    said = Call(du_engine_put_pods, engine(), Str(node), Str(""), Str(""));  // the host could not read the pods
   Must(said);
 }
 
-// The operator's own callback, for each pod.
+// Calls the operator's callback for each pod, and returns the results as a document for du_engine_put_pods.
 std::string EngineHost::UsesDriver(const std::string& list) const {
   std::vector<std::string> uids;
   std::vector<std::string> errors;
@@ -243,7 +244,7 @@ void EngineHost::Announce(const JsonDocument& pass) {
   observer_->OnPlan(plan);
 }
 
-// Sends one request of each node in turn, as many concurrent hosts would do.
+// Sends one request of each node in turn, as with concurrent requests.
 bool EngineHost::Carry(absl::Time began) {
   const auto now = [&] { return absl::ToUnixMillis(driver_.clock ? driver_.clock->Now() : began); };
   const JsonDocument pass = Parsed(last_);

@@ -1,5 +1,4 @@
-// The smallest possible host of the C interface: it lists everything in every pass, and sends requests through a
-// transport.
+// A minimal host of the C interface. It lists all objects in every pass, and sends requests through a transport.
 #ifndef DRIVERUPGRADE_TESTS_C_ENGINE_HOST_H_
 #define DRIVERUPGRADE_TESTS_C_ENGINE_HOST_H_
 
@@ -27,13 +26,13 @@ namespace driverupgrade::tests {
 
 using JsonDocument = driverupgrade_rapidjson::Document;
 
-// The code and the text that a function of the interface returned.
+// Code and text that a function of the interface has returned.
 struct Said {
   du_code code = 0;
   std::string text = {};
 };
 
-// The status (the http_status of du_engine_answer) and the other parts of a response.
+// A response, as passed to du_engine_answer. `status` is the http_status.
 struct HttpAnswer {
   int status = DU_NO_ANSWER;
   int retry_after_s = 0;
@@ -43,12 +42,12 @@ struct HttpAnswer {
 struct HostedDriver {
   std::string options = {};
   std::string ns = {};
-  std::string driver_labels = {};  // a selector
-  // Namespace of the NodeMaintenances. Empty: not in requestor mode.
+  std::string driver_labels = {};  // label selector
+  // Namespace of the NodeMaintenances. Empty: requestor mode is off.
   std::string maintenance_ns = {};
-  // The engine follows the objects of Dynamic Resource Allocation.
+  // True if the engine follows the objects of Dynamic Resource Allocation.
   bool has_devices = false;
-  // Whether a pod uses the driver (default: it requests a GPU).
+  // Returns true if a pod uses the driver (default: if it requests a GPU).
   std::function<absl::StatusOr<bool>(const Pod& pod)> uses_driver = {};
   // Clock for the time that passes within a pass (default: no time passes).
   std::shared_ptr<Clock> clock = nullptr;
@@ -58,41 +57,42 @@ struct HostedDriver {
 
 class EngineHost {
  public:
-  // Sits between the host and the server for one write, and decides whether it is sent and which response is returned.
+  // Called for each write between the host and the server. Decides whether the write is sent, and which response is
+  // returned.
   using Network = std::function<HttpAnswer(const std::function<HttpAnswer()>& send)>;
 
   EngineHost(
       HostedDriver driver, std::shared_ptr<HttpTransport> server,
       Network network = [](const auto& send) { return send(); });
 
-  // Makes one pass over these nodes (nullopt: all), with all its immediate consequences. `owner` is the owner of a
-  // part. Returns whether any request was sent.
+  // Makes one pass over these nodes (nullopt: all nodes), and sends its requests. `owner` is the owner of these nodes,
+  // if the driver has several owners. Returns true if any request was sent.
   bool Pass(const std::optional<std::set<std::string>>& nodes, std::string_view policy, absl::Time now,
             std::string_view owner = "");
-  // Releases all nodes. Returns whether any request was sent.
+  // Releases all nodes. Returns true if any request was sent.
   bool Release(absl::Time now);
-  // Put one time zone, or all time zones of the policy, into this engine and into the engines after a Restart.
+  // Pass one time zone, or all time zones of the policy, to this engine and to the engines after a Restart.
   void PutTimeZone(const TimeZoneTable& zone);
   void PutTimeZones(const UpgradePolicy& policy);
-  // Restarts the engine as after a crash: it has lost everything that it knew.
+  // Replaces the engine with a new engine that knows nothing, as after a crash.
   void Restart();
-  // Answers for each node whether replacing its driver requires evacuating the node.
+  // Answers all pending questions. The answer is true if a restart of the driver is enough for the node.
   void AnswerQuestions(absl::Time now, bool answer);
   using RestartOnly = std::function<absl::StatusOr<bool>(const Pod& pod, const ControllerRevision& running,
                                                          const ControllerRevision& wanted)>;
   void AnswerQuestions(absl::Time now, const RestartOnly& restart_only);
 
   du_engine* engine() const { return engine_.get(); }
-  // Sets the observer of what starts, like the observer of an engine.
+  // Sets an observer, whose OnPlan is called with the plan of each pass.
   void SetObserver(std::shared_ptr<Observer> observer) { observer_ = std::move(observer); }
-  // Returns the time until which this host leads, or nullopt if it does not lead. It then sends no write. Null: the
-  // only host.
+  // Returns the time until which this host leads, or nullopt if it does not lead. The host sends writes only while it
+  // leads. Null: this is the only host.
   using LeadsUntil = std::function<std::optional<absl::Time>()>;
   void SetLeadsUntil(LeadsUntil leads_until) { leads_until_ = std::move(leads_until); }
-  // The results of the last pass.
+  // Result of the last pass.
   const std::string& last() const { return last_; }
   std::optional<absl::Time> wake_at() const { return wake_at_; }
-  // Counted over all passes.
+  // Events and number of requests of all passes.
   const std::vector<std::string>& events() const { return events_; }
   int requests() const { return requests_; }
   // Lists and puts all objects of the cluster.
@@ -101,7 +101,7 @@ class EngineHost {
   void Put(std::int32_t kind);
 
  private:
-  // `may_be_absent`: returns the response of a server that does not serve the kind.
+  // If `may_be_absent` is true and the server does not serve the kind, returns its response.
   std::string List(const std::string& path, std::vector<std::pair<std::string, std::string>> query,
                    bool may_be_absent = false);
   void PutDevices();
@@ -117,17 +117,17 @@ class EngineHost {
   std::unique_ptr<du_engine, void (*)(du_engine*)> engine_;
   std::shared_ptr<Observer> observer_ = nullptr;
   LeadsUntil leads_until_ = nullptr;
-  // The documents that were put last.
+  // Documents that were passed to the engine last.
   std::string pods_;
   std::string revisions_;
   std::string last_;
   std::optional<absl::Time> wake_at_;
-  // Nodes whose pods the engine was interested in.
+  // Nodes whose pods the engine requested in the last pass.
   std::vector<std::string> interest_;
-  std::map<std::string, std::string> time_zones_;  // documents by name
+  std::map<std::string, std::string> time_zones_;  // documents by time zone name
   std::vector<std::string> events_;
   int requests_ = 0;
-  bool ledger_answered_ = false;  // by the last Carry
+  bool ledger_answered_ = false;  // true if the last Carry sent ledger requests
 };
 
 // Calls a function of the interface whose last argument is `out`.

@@ -1,5 +1,5 @@
-// Runs a rollout through the C interface, in bytes. The invariants judge it, and it is compared with the engine that
-// has threads.
+// Runs rollouts through the C interface, in bytes. The invariants check them, and their results are compared with those
+// of the native engine, which has threads.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -38,7 +38,7 @@ std::vector<std::string> NativeEnd(int nodes) {
   return world.End();
 }
 
-TEST_CASE("A rollout through the C interface ends like one by the threaded engine, within the same budgets") {
+TEST_CASE("A rollout through the C interface ends like a rollout by the threaded engine, within the same budgets") {
   World world;
   EngineHost host = world.Host();
   RollOut(world, host);
@@ -46,11 +46,11 @@ TEST_CASE("A rollout through the C interface ends like one by the threaded engin
   CHECK(world.checker.upgrades() == 4);
   CHECK_FALSE(world.cluster->pod("team-b", "training").has_value());
   CHECK_FALSE(host.events().empty());
-  // Three patches and one deletion for each node, and one eviction for each of five pods.
+  // Three patches and one deletion for each of four nodes, and one eviction for each of five pods, with two spare.
   CHECK(host.requests() <= 4 * 4 + 5 + 2);
 }
 
-TEST_CASE("A fleet that is done receives no requests") {
+TEST_CASE("A fleet that is done causes no requests") {
   World world;
   EngineHost host = world.Host();
   RollOut(world, host);
@@ -62,7 +62,7 @@ TEST_CASE("A fleet that is done receives no requests") {
   CHECK(host.requests() == requests);
 }
 
-// The response to one write of the rollout. `applied`: the server has carried out the request all the same.
+// Response to one write of the rollout. `applied`: the server carries out the request nevertheless.
 struct Fault {
   HttpAnswer answer;
   bool applied = false;
@@ -84,7 +84,7 @@ const std::vector<Fault>& Faults() {
   return faults;
 }
 
-TEST_CASE("The rollout reaches the same end whatever the response to any request is") {
+TEST_CASE("The rollout ends the same, whatever the response to any single request is") {
   const std::vector<std::string> end = NativeEnd(2);
   int requests = 0;
   {
@@ -112,7 +112,7 @@ TEST_CASE("The rollout reaches the same end whatever the response to any request
   }
 }
 
-TEST_CASE("A host that is killed after any request restarts with a fresh engine and reaches the same end") {
+TEST_CASE("A rollout ends the same if its host is killed after any request, and restarts with a new engine") {
   const std::vector<std::string> end = NativeEnd(2);
   for (int at = 0; at < 12; ++at) {
     CAPTURE(at);
@@ -135,7 +135,7 @@ TEST_CASE("A host that is killed after any request restarts with a fresh engine 
   }
 }
 
-TEST_CASE("wakeAt alone, and changes of the cluster, drive a rollout to its end") {
+TEST_CASE("wakeAt and changes of the cluster are enough to drive a rollout to its end") {
   World world(2);
   EngineHost host = world.Host();
   for (int pass = 0; pass < 200; ++pass) {
@@ -148,7 +148,7 @@ TEST_CASE("wakeAt alone, and changes of the cluster, drive a rollout to its end"
   CHECK(world.End() == NativeEnd(2));
 }
 
-TEST_CASE("A node that is stuck for a minute shows its gate, woken by wakeAt alone") {
+TEST_CASE("A node that is stuck for a minute shows its gate, because of wakeAt alone") {
   World world(2);
   world.cluster->AddDisruptionBudget({.ns = "team-b", .name = "never", .max_unavailable = 0});
   EngineHost host = world.Host();
@@ -185,8 +185,8 @@ TEST_CASE("Release returns every node to service in the middle of an upgrade") {
   for (const Node& node : world.cluster->nodes()) CHECK_FALSE(node.labels.contains(world.identity.StateLabel()));
 }
 
-// Three policies share the nodes. At any moment a driver pod may be missing, so that no pass names its node, and the
-// names may be older than the engine's data.
+// Three policies share the nodes, and each applies to one part of them. A driver pod may be missing at any time, so
+// that no pass names its node. The names in a pass may be older than the engine's data.
 void RollParts(std::uint64_t first_seed, std::uint64_t last_seed) {
   constexpr int kNodes = 9;
   constexpr std::string_view kOneEach =
@@ -204,7 +204,7 @@ void RollParts(std::uint64_t first_seed, std::uint64_t last_seed) {
                     std::make_shared<ApiServer>(std::move(seam)));
     const std::string label = DriverIdentity::Create("nvidia.com", "gpu")->StateLabel();
     std::vector<Pod> before = cluster->daemon_set_pods(fleet.ns, fleet.daemon_set);
-    std::set<int> known_parts;  // parts that the engine knows: the first names of a part must be true
+    std::set<int> known_parts;  // parts that the engine knows, because the first names of a part must be correct
     for (int round = 0; round < 400; ++round) {
       const int part = random.Below(3);
       std::set<std::string> nodes;
@@ -249,13 +249,13 @@ void RollParts(std::uint64_t first_seed, std::uint64_t last_seed) {
 }
 
 TEST_CASE(
-    "Three policies over the nodes of one driver: no part exceeds its budget, no matter which driver pod is missing") {
+    "With three policies over the nodes of one driver, no part exceeds its budget, whichever driver pod is missing") {
   RollParts(1, 60);
 }
 
-TEST_CASE("The same with a thousand seeds", "[long]") { RollParts(61, 1000); }
+TEST_CASE("No part exceeds its budget with a thousand seeds", "[long]") { RollParts(61, 1000); }
 
-TEST_CASE("Nodes of a part that lose their driver pods in turn are still one part") {
+TEST_CASE("Nodes stay in their part even if they lose their driver pods in turn") {
   constexpr std::string_view kOneAtATime =
       R"({"autoUpgrade":true,"maxParallelUpgrades":1,"maxUnavailable":null,"drain":{"enable":true}})";
   World world(3);
@@ -284,7 +284,7 @@ TEST_CASE("Nodes of a part that lose their driver pods in turn are still one par
   CHECK_FALSE(in_progress(second));
 }
 
-TEST_CASE("W41: a node in progress whose label another client removed counts in its part, named or not") {
+TEST_CASE("W41: a node in progress without its state label counts in its part, whether or not the pass names it") {
   constexpr std::string_view kOneAtATime =
       R"({"autoUpgrade":true,"maxParallelUpgrades":1,"maxUnavailable":null,"drain":{"enable":true}})";
   World world(3);
@@ -340,8 +340,8 @@ std::size_t HeapInUse() {
 #endif
 }
 
-// Each round is a pass, a request that a busy server rejects, and the calls of a status page.
-TEST_CASE("A hundred thousand calls of an engine use constant memory and leak nothing") {
+// Each round consists of a pass, a request that a busy server rejects, and the calls for a status page.
+TEST_CASE("A hundred thousand calls of an engine use constant memory, without leaks") {
   World world(1);
   EngineHost host = world.Host([](const auto&) { return HttpAnswer{.status = 503, .body = "later"}; });
   absl::Time now = world.clock->Now();
@@ -369,7 +369,7 @@ TEST_CASE("A hundred thousand calls of an engine use constant memory and leak no
   const std::size_t before = HeapInUse();
   calls = 0;
   while (calls < 100'000) round();
-  // Less than one byte per call, for the allocator's own data and for responses that happen to be longer.
+  // Less than one byte per call remains for the allocator's own data, and for responses that happen to be longer.
   CHECK(HeapInUse() < before + 64'000);
 }
 
@@ -387,7 +387,7 @@ TEST_CASE("A list of pods that is older than the node's cordon is not used") {
   CHECK(Call(du_engine_put_pods, host.engine(), Str(node), Str(unversioned), Str("")).code == 3);
 }
 
-TEST_CASE("A node waits, with a reason, while its pods are unknown or the host cannot read them") {
+TEST_CASE("A node waits with a reason while its pods are unknown or the host cannot read them") {
   World world(1);
   EngineHost host = world.Host();
   const auto apply = [&] {

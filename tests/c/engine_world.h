@@ -1,5 +1,5 @@
-// A fleet behind an in-memory API server, with a new driver for it. The tests of the C interface's engine start from
-// it.
+// A fleet behind an in-memory API server, with a new driver revision. Tests of the engine in the C interface start from
+// this fleet.
 #ifndef DRIVERUPGRADE_TESTS_C_ENGINE_WORLD_H_
 #define DRIVERUPGRADE_TESTS_C_ENGINE_WORLD_H_
 
@@ -32,7 +32,7 @@ inline absl::StatusOr<bool> UsesGpu(const CallContext&, const Pod& pod) {
   return std::binary_search(pod.resource_names.begin(), pod.resource_names.end(), "nvidia.com/gpu");
 }
 
-// A fleet with a workload on its GPUs, and a new driver for it.
+// A fleet with a workload on its GPUs, and a new driver revision.
 struct World {
   explicit World(int nodes = 4) {
     fleet = testing::AddFleet(*cluster, {.node_count = nodes});
@@ -56,7 +56,7 @@ struct World {
     return host;
   }
 
-  // Returns the traces of an upgrade on the nodes, and the drivers on them.
+  // Returns the marks of an upgrade on the nodes, and their driver revisions.
   std::vector<std::string> End() const {
     std::vector<std::string> end;
     for (const Node& node : cluster->nodes()) {
@@ -84,7 +84,7 @@ struct World {
   testing::InvariantChecker checker{cluster, testing::InvariantsOf(identity, options, policy)};
 };
 
-// Makes passes of the host, two seconds apart, until every node has been done for a minute.
+// Lets the host make passes, two seconds apart, until every node has been done for a minute.
 inline void RollOut(World& world, EngineHost& host, int passes = 400) {
   for (int pass = 0; pass < passes; ++pass) {
     host.Pass(std::nullopt, kPolicy, world.clock->Now());

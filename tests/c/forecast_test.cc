@@ -1,4 +1,4 @@
-// Tests du_simulate and du_preflight: the same text as upgradectl, from the same dump.
+// Tests that du_simulate and du_preflight return the same text as upgradectl for the same dump.
 #include <string>
 #include <vector>
 
@@ -38,7 +38,7 @@ Reply Call(Function function, std::string_view request, std::string_view cluster
   return reply;
 }
 
-// Returns a request about the driver of the dump, with further members.
+// Returns a request for this driver in the dump, with further members.
 std::string Request(std::string_view driver, std::string_view labels, std::string_view more) {
   return fmt::format(
       R"({{"identity":{{"domain":"nvidia.com","driver":"{}"}},"namespace":"gpu-operator","driverLabels":"{}","at":"{}",{}}})",
@@ -46,7 +46,8 @@ std::string Request(std::string_view driver, std::string_view labels, std::strin
 }
 std::string OfFleet(std::string_view more) { return Request("ofed", "app=nvidia-driver-daemonset", more); }
 
-// Returns the output of upgradectl about the same driver. No pod uses the driver, just as without usesDriverUids.
+// Returns the output of upgradectl for the same driver. No pod counts as using the driver, as in a request without
+// usesDriverUids.
 std::string Upgradectl(Texts arguments, const std::string& driver, const std::string& labels, const std::string& dump) {
   const ScratchFile file(dump);
   for (const std::string& argument :
@@ -62,7 +63,8 @@ std::string Upgradectl(Texts arguments, const std::string& driver, const std::st
   return answer.out;
 }
 
-// Budgets, a webhook, and a NotReady node: obstacles, and reasons why nodes are not done.
+// Returns a fleet with disruption budgets, a webhook, and a NotReady node, which are obstacles and keep nodes from
+// being done.
 std::string FleetWithTrouble() {
   return Fleet(6, R"(,
 {"kind":"PodDisruptionBudget","apiVersion":"policy/v1","metadata":{"namespace":"shop","name":"web"},
@@ -100,7 +102,7 @@ TEST_CASE("du_simulate compares policies as upgradectl does") {
             .text == Upgradectl(given, "ofed", "app=nvidia-driver-daemonset", cluster));
 }
 
-TEST_CASE("du_simulate names what blocks a rollout as upgradectl does") {
+TEST_CASE("du_simulate names the obstacles of a rollout as upgradectl does") {
   const std::string cluster = FleetWithTrouble();
   const ScratchFile policy(kPolicy);
   const Reply reply =
@@ -119,7 +121,7 @@ TEST_CASE("A single policy has the name policy") {
   CHECK(reply.text.find("\"policy\": \"policy\"") != std::string::npos);
 }
 
-TEST_CASE("du_simulate evicts the pods that use the driver, if the request has their UIDs") {
+TEST_CASE("du_simulate evicts the pods that use the driver if the request contains their UIDs") {
   const std::string more = R"("policy":{"autoUpgrade":true},"seeds":1)";
   CHECK(Call(du_simulate, OfFleet(more), Fleet(1)).text.find("\"evictions\": 0") != std::string::npos);
   CHECK(Call(du_simulate, OfFleet(more + R"(,"usesDriverUids":["w0"])"), Fleet(1)).text.find("\"evictions\": 1") !=
@@ -201,7 +203,7 @@ TEST_CASE("A-1: du_preflight and du_plan check the devices that the policy isola
             .text.find(unpublished) != std::string::npos);
 }
 
-TEST_CASE("Simulation and preflight return the same as upgradectl for dumps of whole clusters") {
+TEST_CASE("Simulation and preflight return the same text as upgradectl for dumps of whole clusters") {
   const std::string file = (upgradectl::kTestData / "policy.yaml").string();
   for (const char* name : {"fleet.json", "trouble.json"}) {
     CAPTURE(name);
@@ -220,7 +222,7 @@ TEST_CASE("Simulation and preflight return the same as upgradectl for dumps of w
 }
 
 // The Go module compares its output with the same files (go/pkg/whatif).
-TEST_CASE("Jobs that restart as a whole are interrupted as often as upgradectl says") {
+TEST_CASE("The interruptions of jobs that restart as a whole match those that upgradectl reports") {
   const upgradectl::fs::path folder = upgradectl::fs::path(DRIVERUPGRADE_SOURCE_DIR) / "tests/field/training-jobs";
   const std::string cluster = ContentOf(folder / "dump.json");
   const std::string by_name = (folder / "by-name.yaml").string();
@@ -239,7 +241,7 @@ TEST_CASE("Jobs that restart as a whole are interrupted as often as upgradectl s
         Upgradectl({"simulate", "--try", by_name, "--try", gangs}, "gpu", "app=nvidia-driver-daemonset", cluster));
   CHECK(simulated.find("\"gangInterruptions\": 5,") != std::string::npos);
   upgradectl::CheckGolden("jobs.simulated.json", simulated);
-  // Devices are not simulated, so that a claim does not keep a pod from its restart.
+  // Devices are not simulated here, so a claim must not prevent the restart of a pod.
   std::string claimed = cluster;
   const std::string spec = "\"spec\": {\n\"nodeName\"";
   for (std::size_t at = claimed.find(spec); at != std::string::npos; at = claimed.find(spec, at + spec.size())) {
@@ -255,7 +257,7 @@ TEST_CASE("Jobs that restart as a whole are interrupted as often as upgradectl s
 }
 
 // The Go module compares its output with the same files (go/pkg/whatif).
-TEST_CASE("A-1: policies that isolate nodes and devices are compared as upgradectl does") {
+TEST_CASE("A-1: policies that isolate nodes or devices are compared as by upgradectl") {
   const std::string cluster = ContentOf(upgradectl::kTestData / "devices.json");
   const auto policy = [](std::string_view scope) {
     return fmt::format(

@@ -1,5 +1,5 @@
-// Tests the calls by which a host informs the engine of the C interface, one document at a time: lists, watches, pods,
-// responses and the clock.
+// Tests the calls with which a host passes data to the engine of the C interface, one document at a time: lists,
+// watches, pods, responses, and the time.
 #include <functional>
 #include <optional>
 #include <set>
@@ -15,7 +15,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-// An engine and a clock, with a few objects that the test puts by hand.
+// An engine to which the test passes a few objects directly.
 struct ByHand {
   ByHand() { REQUIRE(Call(du_engine_new, Str(std::string(kOptions) + "}"), &engine).code == 0); }
   ~ByHand() { du_engine_free(engine); }
@@ -64,7 +64,7 @@ TEST_CASE("A watch event with an older version of a node changes nothing") {
   CHECK(Has(told.Read(), "\"state\":\"upgrade-done\""));
 }
 
-TEST_CASE("A watch starts from a list: a line before the list is refused and does not count as the full list") {
+TEST_CASE("A watch needs a list: a line before the list is refused, and does not count as the full list") {
   for (const int kind : {DU_NODES, DU_DRIVER_PODS, DU_DAEMON_SETS, DU_CONTROLLER_REVISIONS, DU_NODE_MAINTENANCES}) {
     INFO(kind);
     ByHand told;
@@ -77,7 +77,7 @@ TEST_CASE("A watch starts from a list: a line before the list is refused and doe
   CHECK(told.Line(DU_NODES, "ADDED", NodeText("u1", 20, "drain-required")).code == 0);
 }
 
-TEST_CASE("Objects of DRA are put as lists and lines, or as the Status of a server that does not serve their kind") {
+TEST_CASE("DRA objects are passed as lists and lines, or as the Status of a server that does not serve their kind") {
   du_engine* engine = nullptr;
   const std::string options = std::string(kOptions) + R"(,"devices":["gpu.nvidia.com"]})";
   REQUIRE(Call(du_engine_new, Str(options), &engine).code == 0);
@@ -100,7 +100,7 @@ TEST_CASE("Objects of DRA are put as lists and lines, or as the Status of a serv
   du_engine_free(engine);
 }
 
-TEST_CASE("A late deletion event for an earlier node of the same name keeps the new node") {
+TEST_CASE("A late deletion event for an earlier node of the same name does not delete the new node") {
   ByHand told;
   told.Put(DU_NODES, NodeText("u2", 20, "upgrade-done"));
   told.Line(DU_NODES, "DELETED", NodeText("u1", 18, "upgrade-done"));
@@ -118,7 +118,7 @@ TEST_CASE("A driver pod that is missing from a new list is removed") {
   CHECK(Has(told.Read(), R"("driverPods":[])"));
 }
 
-TEST_CASE("A list that is one page of several is refused and changes nothing") {
+TEST_CASE("A list that is only one of several pages is refused, and changes nothing") {
   ByHand told;
   told.Put(DU_NODES, NodeText("u1", 20, "upgrade-done"));
   const Said said = told.Put(DU_NODES, "", 101, R"(,"continue":"page-2")");
@@ -158,12 +158,12 @@ void CheckDrivers(const World& world, std::string_view revision) {
   }
 }
 
-// Returns a network that gives this response to the first `count` writes.
+// Returns a network that responds to the first `count` writes with this response.
 EngineHost::Network Answers(HttpAnswer answer, int count = 1) {
   return [answer, count](const auto& send) mutable { return count-- > 0 ? answer : send(); };
 }
 
-TEST_CASE("An engine that has rolled one revision rolls the next one") {
+TEST_CASE("An engine that has rolled out a revision also rolls out the next revision") {
   World world(2);
   EngineHost host = world.Host();
   RollOut(world, host, 150);
@@ -197,7 +197,7 @@ TEST_CASE("A refused patch waits, unless the cluster is restored to an earlier s
   const absl::Time now = world.clock->Now();
   host.Pass(std::nullopt, kPolicy, now);
   REQUIRE(SaysNoWork(Apply(host, now)));
-  // The same nodes, in a list that is older than the previous one.
+  // The same nodes, in a list that is older than the previous list.
   HttpResponse nodes = *world.Server()->Send({}, {.path = "/api/v1/nodes"});
   const std::string version = fmt::format("\"resourceVersion\":\"{}\"", world.cluster->revision());
   REQUIRE(Has(nodes.body, version));
@@ -225,7 +225,7 @@ TEST_CASE("A node whose drain never finishes fails at its deadline, after any nu
   CHECK(world.cluster->nodes().front().labels.at(world.identity.StateLabel()) == "upgrade-failed");
 }
 
-TEST_CASE("Release of some nodes leaves the others alone and reports objects that could not be read") {
+TEST_CASE("Releasing some nodes does not change the others, and objects that could not be read are reported") {
   World world(2);
   EngineHost host = world.Host();
   const auto now = absl::ToUnixMillis(world.clock->Now());
@@ -248,7 +248,7 @@ TEST_CASE("Release of some nodes leaves the others alone and reports objects tha
   CHECK(Has(said.text, node.name));
 }
 
-TEST_CASE("Another policy replaces the previous one, and an empty node list selects no nodes") {
+TEST_CASE("A new policy replaces the previous policy, and an empty node list selects no nodes") {
   World world(1);
   EngineHost host = world.Host();
   host.Read();
@@ -278,7 +278,7 @@ TEST_CASE("Pods with the skip label stay, unless the options disable it") {
   }
 }
 
-TEST_CASE("A pod holds its node back if the host cannot determine whether the pod uses the driver") {
+TEST_CASE("A node waits if the host cannot determine whether one of its pods uses the driver") {
   World world(1);
   EngineHost host({.options = std::string(kOptions) + "}",
                    .ns = "driver-system",
@@ -290,7 +290,7 @@ TEST_CASE("A pod holds its node back if the host cannot determine whether the po
   CheckDrivers(world, "rev-1");
 }
 
-TEST_CASE("A question that is answered is not asked again") {
+TEST_CASE("An answered question is not asked again") {
   World world(1);
   EngineHost host({.options = std::string(kOptions) + R"(,"restartOnly":true})",
                    .ns = "driver-system",
@@ -303,7 +303,7 @@ TEST_CASE("A question that is answered is not asked again") {
   CHECK(Has(Call(du_engine_read, host.engine(), now).text, "\"questions\":[]"));
 }
 
-TEST_CASE("The outcome of a request that was not sent reports that") {
+TEST_CASE("The outcome of a request that was not sent reports that it was not sent") {
   World world(1);
   EngineHost host = world.Host();
   host.Read();
@@ -315,7 +315,7 @@ TEST_CASE("The outcome of a request that was not sent reports that") {
   CHECK(Has(Call(du_engine_settle, host.engine(), now).text, "the request was not sent"));
 }
 
-// A node whose pods are kept by budgets.
+// A node with pods that disruption budgets protect.
 struct Blocked {
   Blocked() {
     world.cluster->AddPod(testing::PodBuilder("team-b", "inference")
@@ -325,7 +325,7 @@ struct Blocked {
                               .Build());
     world.cluster->AddDisruptionBudget({.ns = "team-b", .name = "never", .max_unavailable = 0});
   }
-  // Makes passes until an eviction has been refused. The engine keeps the pods that were put for the node.
+  // Makes passes until an eviction has been refused. The engine then has the pods of the node.
   void Run() {
     for (int pass = 0; pass < 40 && !Has(host.last(), "\"podInterest\":[\"" + node); ++pass) RunPasses(world, host, 1);
     REQUIRE(Has(host.last(), "\"podInterest\":[\"" + node));

@@ -1,4 +1,4 @@
-// Tests one driver whose nodes belong to different owners. Each owner has its own policy, DaemonSet and rollout, as
+// Tests one driver whose nodes belong to different owners. Each owner has its own policy, DaemonSet, and rollout, as
 // with several NVIDIADrivers.
 #include <algorithm>
 #include <map>
@@ -29,7 +29,7 @@ constexpr std::string_view kStages =
     R"({"autoUpgrade":true,"maxParallelUpgrades":0,"maxUnavailable":null,"drain":{"enable":true},"rollout":{"stages":[)"
     R"({"name":"canary","nodes":1,"soakSeconds":60,"approval":"Manual"}]}})";
 
-// Three nodes of each owner, and one engine for all of them.
+// Three nodes of each owner, and one engine for all nodes.
 struct World {
   World() {
     for (const std::string owner : {"gold", "silver"}) {
@@ -83,7 +83,7 @@ struct World {
   std::shared_ptr<testing::FakeCluster> cluster = std::make_shared<testing::FakeCluster>(clock);
   const DriverIdentity identity = *DriverIdentity::Create("nvidia.com", "gpu");
   std::map<std::string, std::set<std::string>> nodes = {};  // by owner
-  std::map<std::string, std::string> last = {};             // results of the last passes, by owner
+  std::map<std::string, std::string> last = {};             // result of the last pass, by owner
   int conflicts = 0;
 };
 
@@ -127,7 +127,7 @@ TEST_CASE("Each owner has its own rollout through the C interface, with its own 
   CHECK(world.conflicts == 0);
 }
 
-TEST_CASE("A new driver of one owner is not a new rollout of another") {
+TEST_CASE("A new driver of one owner does not start a new rollout of another owner") {
   World world;
   const auto host = world.Host();
   world.Run(*host, absl::Minutes(1));
@@ -140,7 +140,7 @@ TEST_CASE("A new driver of one owner is not a new rollout of another") {
   CHECK(world.NodesWith("silver", "silver-3") == 1);
 }
 
-TEST_CASE("A native engine of one owner takes over in the middle of a stage and hands back") {
+TEST_CASE("A native engine of one owner takes over in the middle of a stage, and a host can take over again") {
   World world;
   {
     const auto host = world.Host();

@@ -1,4 +1,5 @@
-// Tests the questions that an engine asks its host through the C interface: whether a restart of the driver is enough.
+// Tests the questions of an engine to its host through the C interface, which ask whether a restart of the driver is
+// enough.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -13,7 +14,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-TEST_CASE("Whether a restart is enough is a question to the host, and a missing answer holds the node back") {
+TEST_CASE("The engine asks the host whether a restart is enough, and the node waits until the host answers") {
   World world(1);
   EngineHost host({.options = std::string(kOptions) + R"(,"restartOnly":true})",
                    .ns = "driver-system",
@@ -57,7 +58,7 @@ TEST_CASE("A question that was answered with an error is repeated at the time th
       host.Pass(std::nullopt, kPolicy, world.clock->Now());
     }
   };
-  pass_five_times();  // the engine also asks when the node changes, as it does at first
+  pass_five_times();  // the node changes at first, and each change repeats the question
   REQUIRE(asked > 0);
   const int before = asked;
   pass_five_times();
@@ -81,7 +82,7 @@ TEST_CASE("A question that was answered with an error is repeated at the time th
   for (const Pod& pod : world.cluster->daemon_set_pods("driver-system", "driver")) CHECK(RevisionHash(pod) == "rev-2");
 }
 
-// A host with a restart-only callback, and a node that has finished with rev-2.
+// A host with a restart-only callback, and a node that has been upgraded to rev-2.
 struct Asking {
   Asking() {
     for (int pass = 0; pass < 60; ++pass) {
@@ -140,7 +141,7 @@ struct Asking {
                   world.Server()};
 };
 
-TEST_CASE("W40: a question names the two revisions that it is about, no matter which watch lags behind") {
+TEST_CASE("W40: a question names the two revisions to compare, no matter which watch lags") {
   SECTION("the revision comes first") {
     Asking asking;
     asking.Want("rev-3");
@@ -159,7 +160,7 @@ TEST_CASE("W40: a question names the two revisions that it is about, no matter w
   }
 }
 
-TEST_CASE("W40: no answer outlives its question") {
+TEST_CASE("W40: an answer is not used after its question has changed") {
   Asking asking;
   asking.Want("rev-3");
   asking.host.Read();
@@ -207,7 +208,7 @@ TEST_CASE("W40: a question about a pod that was deleted is no longer listed") {
   CHECK(asking.Questions() == "[]");
 }
 
-TEST_CASE("W40: a node is evacuated if the host does not know a revision of the question") {
+TEST_CASE("W40: a node is evacuated if the host does not know one of the revisions in the question") {
   Asking asking;
   asking.Want("rev-3");
   asking.host.Read();

@@ -1,5 +1,5 @@
-// Tests rollouts in stages through the C interface. The record and the grants are in a ConfigMap, whose requests the
-// host sends.
+// Tests rollouts in stages through the C interface. The record and the grants are stored in a ConfigMap, and the host
+// sends the requests for it.
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -64,7 +64,7 @@ void Approve(World& world, std::string_view approval) {
   });
 }
 
-TEST_CASE("A rollout through the C interface stops after its canary, soaks, and continues once it is approved") {
+TEST_CASE("A rollout through the C interface pauses after its canary, soaks, and continues once it is approved") {
   World world(5);
   EngineHost host = HostOf(world);
   Run(world, host, kStages, absl::Minutes(20));
@@ -80,7 +80,8 @@ TEST_CASE("A rollout through the C interface stops after its canary, soaks, and 
 }
 
 TEST_CASE(
-    "The document of a rollout through the C interface has its schema, the node history and the host's own data") {
+    "The document of a rollout through the C interface matches its schema, and contains node histories and the host's "
+    "data") {
   World world(3);
   EngineHost host = HostOf(world);
   const auto document = [&](std::string_view facts) {
@@ -120,7 +121,7 @@ TEST_CASE("A host that takes over in the middle of a stage uses the stored recor
   Run(world, host, kStages, absl::Minutes(10));
   CHECK(NodesWith(world, "rev-2") == 1);
   Approve(world, "canary@rev-2");
-  SECTION("and a native engine from it") {
+  SECTION("and so does a native engine") {
     EngineOptions options = world.options;
     options.executor.calls_in_flight = 1;
     options.ledger = AdmissionLedgerOptions{.ns = "driver-system", .name = "driver-upgrades"};
@@ -134,7 +135,7 @@ TEST_CASE("A host that takes over in the middle of a stage uses the stored recor
   CHECK(NodesWith(world, "rev-2") == 5);
 }
 
-// A rollout of three nodes, with an approval after eight minutes.
+// Checks that a rollout of three nodes keeps its stages, with an approval after eight minutes.
 void ExpectStagesKept(EngineHost::Network network) {
   World world(3);
   EngineHost host = HostOf(world, std::move(network));
@@ -146,8 +147,8 @@ void ExpectStagesKept(EngineHost::Network network) {
 }
 
 TEST_CASE(
-    "A rollout keeps its stages and finishes whatever the response to one request is, including ledger requests") {
-  // The response, and whether the server carries out the request.
+    "A rollout keeps its stages and finishes, whatever the response to any one request is, including ledger requests") {
+  // Response, and true if the server carries out the request.
   const std::vector<std::pair<HttpAnswer, bool>> faults = {
       {{.status = DU_NO_ANSWER}, false},
       {{.status = DU_NO_ANSWER}, true},
@@ -167,7 +168,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("A rollout keeps its stages and finishes after its host is killed at any request") {
+TEST_CASE("A rollout keeps its stages and finishes even if its host is killed at any request") {
   for (int at = 0; at < 24; ++at) {
     CAPTURE(at);
     ExpectStagesKept([&, number = 0](const std::function<HttpAnswer()>& send) mutable {
@@ -204,8 +205,8 @@ TEST_CASE("Nodes with pods of one job start together through the C interface, an
   CHECK(jobs.AllRun());
 }
 
-// The host was down when the node was deleted, so no watch reports the deletion.
-TEST_CASE("A grant of a node that was deleted before the host started holds no slot") {
+// The host was not running when the node was deleted, so no watch reports the deletion.
+TEST_CASE("A grant for a node that was deleted before the host started holds no slot") {
   constexpr std::string_view kOneAtATime =
       R"({"autoUpgrade":true,"maxParallelUpgrades":1,"maxUnavailable":null,"drain":{"enable":true},"podDeletion":{}})";
   World world(1);
@@ -241,7 +242,7 @@ TEST_CASE("A window is evaluated in a time zone that the host has provided") {
   CHECK(NodesWith(world, "rev-2") == 2);
 }
 
-TEST_CASE("An engine with a ledger refuses invalid options, time zones and partitions of the nodes") {
+TEST_CASE("An engine with a ledger refuses invalid options, time zones, and partitions of the nodes") {
   World world(2);
   const auto make = [](std::string_view ledger) {
     du_engine* engine = nullptr;

@@ -1,5 +1,6 @@
-// Prints the result of du_plan before every pass of the scenarios: `scenario_plans OUT FILE...`. Each line is a JSON
-// object with request, cluster, code and plan, which is the reference for other backends of the C interface.
+// Writes the result of du_plan before every pass of the scenarios to a file: `scenario_plans OUT FILE...`. Each line is
+// a JSON object with the request, cluster, code, and plan. The file is the reference for other backends of the C
+// interface.
 #include <cstdio>
 #include <exception>
 #include <fstream>

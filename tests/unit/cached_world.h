@@ -98,7 +98,7 @@ struct CachedWorld {
     }
     most_in_progress = std::max(most_in_progress, static_cast<int>(busy.size()));
   }
-  /// Returns when the cache has seen everything that has happened.
+  /// Returns when the cache has seen all changes.
   void Settle() {
     if (threads) {
       cluster->AwaitWatchesIdle(kWatches);

@@ -207,7 +207,7 @@ TEST_CASE("With --no-gpu-pods only podDeletion.podSelector selects pods, and oth
   CHECK(OneNode(policy, dump).Texts("evict") == Texts{"lab/gpu", "lab/monitor"});
 }
 
-TEST_CASE("drain-D68: a drain spares pods with the skip label, as with every operator") {
+TEST_CASE("drain-D68: a drain does not evict pods with the skip label, as with every operator") {
   const std::string pods = WorkloadPod("spared", R"({"nvidia.com/gpu-driver-upgrade-drain.skip":"true"})") +
                            WorkloadPod("web", R"({"app":"web"})") + WorkloadPod("db", R"({"app":"db"})");
   const std::string dump = Dump(State("drain-required"), R"({"unschedulable":true})", "old", pods);

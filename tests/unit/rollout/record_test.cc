@@ -113,7 +113,7 @@ TEST_CASE("a quantile of durations is never too short, and at most a fifth too l
   CHECK(*sketch.Quantile(96) >= absl::Hours(1));
 }
 
-TEST_CASE("too few measurements give no estimate") {
+TEST_CASE("too few measurements yield no estimate") {
   CHECK_FALSE(Measured(4, absl::Minutes(1)).Quantile(95));
   CHECK(Measured(5, absl::Minutes(1)).Quantile(95));
 }

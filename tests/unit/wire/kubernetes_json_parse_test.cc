@@ -489,7 +489,7 @@ TEST_CASE("every proper prefix of a document is an error, and does not crash the
   }
 }
 
-TEST_CASE("a wrong byte at any position does not crash the parser") {
+TEST_CASE("a wrong byte at any position of a document does not crash the parser") {
   for (const char wrong : {'\0', '"', '{', '\xFF', '9', '\\'}) {
     std::string json = fixtures::kPod;
     for (char& c : json) {

@@ -149,7 +149,7 @@ TEST_CASE("every proper prefix of a line is an error, and does not crash the par
   }
 }
 
-TEST_CASE("a wrong byte at any position does not crash the parser") {
+TEST_CASE("a wrong byte at any position of a line does not crash the parser") {
   for (const char wrong : {'\0', '"', '{', '\xFF', '9', '\\'}) {
     std::string line = Line("ADDED", fixtures::kPod);
     for (char& c : line) {

@@ -1,5 +1,5 @@
-// docs/manual-procedures.md: upgrades charts out of a repository with a real helm. The charts imitate the operators'
-// charts: a definition, an object of that kind, and below one of them a chart of another operator.
+// Tests the chart upgrades of docs/manual-procedures.md with a real helm and a chart repository. The charts imitate the
+// operators' charts: each has a CustomResourceDefinition, an object of that kind, and a subchart of another operator.
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -43,7 +43,7 @@ class Charts {
     fs::permissions(manual.folder() / "helm", fs::perms::owner_all);
   }
 
-  // Adds a chart to the repository. `with_policy`: definition and object have the field.
+  // Adds a chart to the repository. With `with_policy`, its definitions and its object have the field upgradePolicy.
   void Add(const std::string& name, const std::string& version, bool with_policy) const {
     const fs::path chart = manual_.folder() / "source" / version / name;
     const std::string schema =
@@ -103,7 +103,7 @@ class Charts {
 
 fs::path FindHelm() { return RbacFolder().parent_path().parent_path() / "build/tools/helm"; }
 
-TEST_CASE("Charts are upgraded after their definitions, and a beta by --devel only", "[helm]") {
+TEST_CASE("Charts are upgraded after their definitions, and to a beta version only with --devel", "[helm]") {
   if (!fs::exists(FindHelm())) {
     WARN("skipped: there is no " << FindHelm() << "; scripts/deploy-tools.sh builds it");
     return;

@@ -1,4 +1,4 @@
-// gpu_operator with policies that are custom resources, and the commands of administrators from NVIDIA's documents.
+// Tests gpu_operator with policies in custom resources, and the administrators' commands from NVIDIA's documentation.
 #include <algorithm>
 #include <regex>
 #include <set>
@@ -28,14 +28,14 @@ std::vector<std::string> Lines(const std::string& text) {
   return lines;
 }
 
-// The command of NVIDIA's documents, except for the shell's quotes and its line break.
+// Runs the command from NVIDIA's documentation, without its shell quotes and its line break.
 std::vector<std::string> NodesAsTheSeedsListThem(const World& world) {
   return Lines(world.control_plane().admin().Must(
       {"get", "node", "-l", "nvidia.com/gpu.present",
        R"(-ojsonpath={range .items[*]}{.metadata.name}{"\t"}{.metadata.labels.nvidia\.com/gpu-driver-upgrade-state}{"\n"}{end})"}));
 }
 
-// `kubectl get events --sort-by='.lastTimestamp' | grep GPUDriverUpgrade`
+// Runs `kubectl get events --sort-by='.lastTimestamp' | grep GPUDriverUpgrade`.
 std::vector<std::string> EventsAsTheSeedsListThem(const World& world) {
   std::vector<std::string> lines =
       Lines(world.control_plane().admin().Must({"get", "events", "--sort-by=.lastTimestamp"}));
@@ -43,7 +43,7 @@ std::vector<std::string> EventsAsTheSeedsListThem(const World& world) {
   return lines;
 }
 
-// Returns the states of `node` in the order of those lines.
+// Returns the states of `node` in the order of these lines.
 std::vector<std::string> StatesTold(const std::vector<std::string>& events, const std::string& node) {
   // 10m  Normal  GPUDriverUpgrade  node/k8s-node-1  Successfully updated node state label to upgrade-required
   const std::regex line(
@@ -141,7 +141,7 @@ TEST_CASE("A ClusterPolicy is followed, and an invalid one gets a condition whil
     return released;
   };
   REQUIRE(Eventually(kStepLimit, [&] { return release() == 1; }));
-  // The second node is held while the ten seconds between two counts pass, and the log gets two lines about the
+  // The second node is held for longer than the ten seconds between two counts, so the log gets two lines about the
   // progress.
   CHECK(counts_are("1 of 3 nodes done, 0 failed, 1 in progress, 1 pending"));
   CHECK(Eventually(kStepLimit,
@@ -174,7 +174,7 @@ TEST_CASE("A ClusterPolicy is followed, and an invalid one gets a condition whil
   ExpectMetrics(world, port, {"gpu_operator_auto_upgrade_enabled 0"});
 }
 
-TEST_CASE("Each NVIDIADriver has its nodes and its policy, and together they keep the limit over all", "[operators]") {
+TEST_CASE("Each NVIDIADriver has its own nodes and policy, and together they keep the overall limit", "[operators]") {
   World world(ControlPlane::Shared(), "owners", 6);
   world.DeployDriver();
   const Policies policies(world.control_plane(), kNvidiaDrivers);
@@ -191,7 +191,7 @@ TEST_CASE("Each NVIDIADriver has its nodes and its policy, and together they kee
   REQUIRE(done);
   ExpectBudgetsKept(rollout, 2, 2);
   CHECK(world.Nodes().at(world.nodes()[4]).state != "upgrade-done");
-  // The owners by the selectors, and the annotations that driver managers read.
+  // Returns the owner of the node, and the annotation that driver managers read.
   const auto marks = [&](std::size_t i) {
     const rapidjson::Document node = world.control_plane().admin().Get({"node", world.nodes()[i]});
     return Text(node, {"metadata", "labels", "nvidia.com/gpu-operator.driver.owner"}) + " " +
@@ -207,7 +207,7 @@ TEST_CASE("Each NVIDIADriver has its nodes and its policy, and together they kee
   }));
   CHECK(Text(world.control_plane().admin().Get({"nvidiadriver", "a"}), {"status", "state"}) == "ready");
 
-  // Owners come and go without a restart: c is switched on, and the node without an owner gets one.
+  // Owners change without a restart of the operator: c is enabled, and the node without an owner gets one.
   policies.Patch("nvidiadriver", "c", R"({"spec": {"upgradePolicy": {"autoUpgrade": true}}})");
   CHECK(AwaitDone(world, 5));
   world.control_plane().admin().Create(
@@ -244,8 +244,9 @@ spec:
       containers: [{name: driver, image: "driver:1"}]
 )";
 
-TEST_CASE("On OpenShift the Driver Toolkit's DaemonSet is rolled, and by default a node waits for NVIDIA's validator",
-          "[operators]") {
+TEST_CASE(
+    "On OpenShift the Driver Toolkit's DaemonSet is rolled out, and by default a node waits for NVIDIA's validator",
+    "[operators]") {
   World world(ControlPlane::Shared(), "toolkit", 1);
   const Kubectl& admin = world.control_plane().admin();
   const auto deploy = [&](const std::string& name, const std::string& label) {
@@ -270,7 +271,8 @@ TEST_CASE("On OpenShift the Driver Toolkit's DaemonSet is rolled, and by default
   CHECK(AwaitDone(world, 1));
 }
 
-TEST_CASE("The documented patch of the driver's version rolls a DaemonSet that gpu_operator created", "[operators]") {
+TEST_CASE("The documented patch of the driver's version rolls out a DaemonSet that gpu_operator created",
+          "[operators]") {
   constexpr int kNodes = 2;
   World world(ControlPlane::Shared(), "version", kNodes);
   const Kubectl& admin = world.control_plane().admin();
@@ -306,7 +308,7 @@ TEST_CASE("The documented patch of the driver's version rolls a DaemonSet that g
   const bool made = all_have("550.54.15");
   INFO(program.Log());
   REQUIRE(made);
-  // The two forms of the resource name in NVIDIA's documents.
+  // NVIDIA's documentation uses two forms of the resource name.
   admin.Must({"patch", "clusterpolicy/cluster-policy", "--type=json",
               R"(-p=[{"op": "replace", "path": "/spec/driver/version", "value":"510.85.02"}])"});
   CHECK(all_have("510.85.02"));
@@ -344,7 +346,7 @@ TEST_CASE("The option --until-done succeeds only if the policy enables upgrades 
   CHECK(Text(line, {"level"}) == "info");
   json_log = false;
 
-  // All nodes are labelled as done, but none of them is.
+  // All nodes are labeled as done, but none of them is.
   world.ChangeDriver("driver:2");
   policies.Patch("clusterpolicy", "cluster-policy",
                  R"({"spec": {"driver": {"upgradePolicy": {"autoUpgrade": false}}}})");
@@ -362,7 +364,7 @@ TEST_CASE("The option --until-done succeeds only if the policy enables upgrades 
   CHECK(says(run(), "done=2") == "0 ");
 }
 
-TEST_CASE("If gpu_operator must not read policies, it names the missing permission and waits", "[operators]") {
+TEST_CASE("If gpu_operator may not read policies, it names the missing permission and waits", "[operators]") {
   World world(ControlPlane::Shared(), "no-right", 1);
   world.DeployDriver();
   const Policies policies(world.control_plane(), kClusterPolicy);

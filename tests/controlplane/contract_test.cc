@@ -1,5 +1,5 @@
-// Checks that the real API server fulfils the contract of the facade, with each HTTP backend, so that the contract of
-// the fake is correct.
+// Checks, with each HTTP backend, that the real API server fulfills the contract of the facade. This shows that the
+// fake, which fulfills the same contract, is realistic.
 #include <chrono>
 #include <functional>
 #include <iostream>
@@ -48,7 +48,7 @@ std::shared_ptr<HttpTransport> Connect(const ControlPlane& control_plane, const 
   return MakeRetryingTransport(*transport);
 }
 
-// A facade without this kind, because DeviceTaintRules are served only from Kubernetes 1.37 on.
+// A facade without DeviceTaintRules, which Kubernetes serves only from 1.37 on.
 class WithoutDeviceTaintRules final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;
@@ -61,7 +61,7 @@ class WithoutDeviceTaintRules final : public ForwardingFacade {
   }
 };
 
-// Creates objects with an administrator's permissions, around the facade.
+// Creates objects with an administrator's permissions, bypassing the facade.
 class RealWorld final : public testing::ContractWorld {
  public:
   RealWorld(ControlPlane& control_plane, const std::string& backend)
@@ -89,7 +89,8 @@ class RealWorld final : public testing::ContractWorld {
     return ns;
   }
 
-  // Returns the node as stored after the other writers, kwok and the controllers of Kubernetes, have settled.
+  // Creates the node, and returns it once the other writers (kwok and the controllers of Kubernetes) no longer change
+  // it.
   absl::StatusOr<Node> MakeNode(const Node& node) override {
     const std::string json = fmt::format(
         R"({{"kind":"Node","apiVersion":"v1","metadata":{{"name":"{}","labels":{},"annotations":{}}},)"
@@ -175,7 +176,7 @@ class RealWorld final : public testing::ContractWorld {
     return json.ok() && is(*json);
   }
 
-  // Returns whether the node is Ready, and has no taint except the one that its `unschedulable` requires.
+  // Returns whether the node is Ready, and has no taint except the taint that belongs to `unschedulable`.
   bool IsSettled(const std::string& name) {
     return Field(kNodes, {.name = name}, [](const rapidjson::Value& node) {
       bool ready = false;

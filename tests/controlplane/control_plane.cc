@@ -54,8 +54,8 @@ fs::path FindProgram() {
   return fs::absolute(name);
 }
 
-// Pods of a real node reach the API server by the address and the port of the Service `kubernetes`, in this process's
-// own network (node/namespaces.sh). They have their own tokens.
+// Pods of a real node reach the API server at the address and the port of the Service `kubernetes`, in the network
+// namespace of this process (node/namespaces.sh). They have their own tokens.
 constexpr char kServiceAddress[] = "10.0.0.1";
 constexpr int kServicePort = 443;
 bool IsForPods() { return std::getenv("DRIVERUPGRADE_REAL_NODE") != nullptr; }
@@ -76,7 +76,7 @@ ControlPlane::ControlPlane() : program_(FindProgram()) {
   admin_ = std::make_unique<Kubectl>(program_, folder() / "admin.kubeconfig", folder() / "kubectl-admin");
   operator_ = std::make_unique<Kubectl>(program_, operator_kubeconfig(), folder() / "kubectl-operator");
   for (int attempt = 1; !TryToStart(); ++attempt) {
-    // Another process may have taken a free port before its use.
+    // Another process may have taken a free port before it was used.
     if (attempt == kStartAttempts) throw std::runtime_error("the control plane does not start\n" + Troubles());
   }
   // Namespaced objects belong to each World.
@@ -160,7 +160,7 @@ void ControlPlane::StartApiServer() {
   std::vector<std::string> flags = {
       Flag("etcd-servers", "http://127.0.0.1:" + std::to_string(ports_.etcd)),
       Flag("secure-port", std::to_string(ports_.api_server)),
-      "--cert-dir=apiserver-certs",  // it creates its certificate there, which is its own authority
+      "--cert-dir=apiserver-certs",  // it creates its self-signed certificate there
       "--token-auth-file=tokens.csv",
       "--authorization-mode=RBAC",
       "--service-account-issuer=https://kubernetes.default.svc",
@@ -171,7 +171,7 @@ void ControlPlane::StartApiServer() {
       "--allow-privileged=true",
       Flag("audit-policy-file", (kSourceDir / "audit-policy.yaml").string()),
       Flag("audit-log-path", audit_log().string()),
-      "--audit-log-maxsize=100000",  // MB; by default a new file starts after 100 MB, and readers lose their place
+      "--audit-log-maxsize=100000",  // MB; by default the log is rotated after 100 MB, and readers lose their position
   };
   if (IsForPods()) {
     flags.insert(flags.end(), {"--bind-address=0.0.0.0", Flag("advertise-address", kServiceAddress)});
@@ -198,8 +198,8 @@ void ControlPlane::StartClients() {
           "--kube-api-qps=500",
           "--kube-api-burst=1000",
           "--concurrent-daemonset-syncs=10",
-          // While the API server is away, the leases of nodes are not renewed. Pods of nodes that were considered lost
-          // stay unready, because kwok does not report them again as a kubelet would.
+          // While the API server is unavailable, the leases of nodes are not renewed. Pods of nodes that were
+          // considered lost stay unready, because kwok does not report them again as a kubelet would.
           "--node-monitor-grace-period=5m",
           "--controllers=daemonset,deployment,replicaset,statefulset,job,disruption,podgc,garbagecollector,"
           "namespace,nodelifecycle,serviceaccount,taint-eviction-controller,root-ca-certificate-publisher-controller,"
@@ -222,7 +222,7 @@ void ControlPlane::StartClients() {
                                     : "--manage-all-nodes=true",
                         "--node-lease-duration-seconds=40",  // or the nodes become NotReady after 40 s
                         "--node-ip=127.0.0.1",
-                        // Without an address it listens on all interfaces.
+                        // Without an address kwok listens on all interfaces.
                         Flag("server-address", "127.0.0.1:" + std::to_string(ports_.kwok)),
                     });
 }
@@ -257,7 +257,7 @@ void ControlPlane::SaveData() {
   fs::copy(folder() / "etcd", folder() / "etcd.saved", fs::copy_options::recursive);
   StartEtcd();
   StartApiServerAgain();
-  // Clients whose server has disappeared reconnect late, at different times.
+  // Restarted, because clients that have lost their server reconnect late, at different times.
   StartClients();
 }
 

@@ -43,7 +43,7 @@ class ControlPlane {
   std::filesystem::path ofed_kubeconfig() const { return folder() / "ofed.kubeconfig"; }
   std::filesystem::path audit_log() const { return folder() / "audit.log"; }
   std::filesystem::path ca_file() const { return folder() / "apiserver-certs/apiserver.crt"; }
-  // A certificate that the API server does not use: the controller manager's.
+  // Returns the controller manager's certificate, which the API server does not use.
   std::filesystem::path other_ca_file() const {
     return folder() / "controller-manager-certs/kube-controller-manager.crt";
   }
@@ -59,7 +59,8 @@ class ControlPlane {
   // Returns the minor version of Kubernetes: 37 for 1.37.
   int MinorVersion() const;
 
-  // Returns whether the API server serves `resource`, in kubectl's words: "nodes", "devicetaintrules.v1.resource.k8s.io".
+  // Returns whether the API server serves `resource`, in kubectl's notation: "nodes",
+  // "devicetaintrules.v1.resource.k8s.io".
   bool Serves(const std::string& resource) const;
 
   // Installs the resource NodeMaintenance (kNodeMaintenances for kubectl) unless the API server has it.
@@ -73,13 +74,13 @@ class ControlPlane {
   // Restarts the API server on its port, with the existing data. Returns when it is ready. Throws std::runtime_error.
   void StartApiServerAgain();
 
-  // Invalidates all earlier tokens of service accounts. The API server restarts for that.
+  // Invalidates all earlier tokens of service accounts. This restarts the API server.
   void ReplaceServiceAccountKey();
 
   // Copies etcd's data. During this time, the whole control plane is down for a few seconds.
   void SaveData();
-  // Restores the saved data, as after a disaster: etcd, the API server and the cluster's own components restart with
-  // it. All other watchers are ahead of the cluster.
+  // Restores the saved data, as after a disaster. Etcd, the API server and the cluster's own components restart with
+  // this data. All other watchers are then ahead of the cluster.
   void RestoreData();
 
   // Returns which processes have ended, with their last lines of output; empty if all are running. Add it to the

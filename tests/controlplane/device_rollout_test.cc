@@ -1,4 +1,5 @@
-// Devices instead of nodes with the real scheduler and the real controllers: Kubernetes 1.37 or newer.
+// Tests upgrades that isolate devices instead of nodes, with the real scheduler and controllers of
+// Kubernetes 1.37 or newer.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -163,7 +164,7 @@ class RawWatch {
   std::unique_ptr<Process> watch_;
 };
 
-// Time span as versions of the cluster, whose objects share one counter.
+// A time span as a range of resource versions, because all objects of the cluster share one counter.
 struct Held {
   std::int64_t from = 0;
   std::int64_t until = INT64_MAX;
@@ -187,8 +188,7 @@ std::map<std::string, std::vector<Held>> HeldOn(const RawWatch& claims) {
   return held;
 }
 
-TEST_CASE("A-1 to A-16: drivers are replaced under 20 schedulable nodes while GPU pods come at full speed",
-          "[devices]") {
+TEST_CASE("A-1 to A-16: drivers are replaced on 20 schedulable nodes while GPU pods start at full speed", "[devices]") {
   ControlPlane& control_plane = ControlPlane::Shared();
   if (!control_plane.Serves(kDeviceTaintRules)) return;  // devices_test.cc prints a warning
   World world(control_plane, "devices", kNodes, World::Gpus::kByClaims);

@@ -13,8 +13,9 @@ namespace driverupgrade::e2e {
 // Served from Kubernetes 1.37 on.
 inline constexpr char kDeviceTaintRules[] = "devicetaintrules.v1.resource.k8s.io";
 
-// Devices of the driver and the DeviceClass gpu.nvidia.com, in one pool for each node, which has the node's name. The driver's plugin
-// is missing: a slice stays as it is until a test changes it. The scheduler and the controllers for claims and taints are real.
+// Devices of the driver and the DeviceClass gpu.nvidia.com, in one pool for each node, which has the node's name. There
+// is no driver plugin, so a slice stays unchanged until a test changes it. The scheduler and the controllers for claims
+// and taints are real.
 class Devices {
  public:
   // Publishes `per_node` devices on every node of `world`, which must outlive this. Returns nullptr, after a warning,
@@ -25,16 +26,18 @@ class Devices {
   Devices(const Devices&) = delete;
   Devices& operator=(const Devices&) = delete;
 
-  // Creates a pod that may run on `node` alone, in the world's namespace for workloads. A holder has a claim of one device. Does not
-  // wait.
+  // Creates a pod that may run only on `node`, in the world's namespace for workloads. A holder claims one device. Does
+  // not wait.
   void DeployHolder(const std::string& pod, const std::string& node) const;
   void DeployPod(const std::string& pod, const std::string& node) const;
 
-  // Creates a DeviceTaintRule, named after `node`, for all of its devices. `effect`: None, NoSchedule or NoExecute.
+  // Creates a DeviceTaintRule, named after `node`, for all devices of the node. `effect`: None, NoSchedule or
+  // NoExecute.
   void Taint(const std::string& node, const std::string& effect) const;
   void Untaint(const std::string& node) const;
 
-  // Wait for a few seconds. Return whether `pod` became Ready, or whether the scheduler found no device for it on its node.
+  // Wait for a few seconds. Return whether `pod` became Ready, or whether the scheduler found no device for the pod on
+  // its node.
   bool BecomesReady(const std::string& pod) const;
   bool IsRefused(const std::string& pod) const;
 

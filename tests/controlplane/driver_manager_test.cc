@@ -1,4 +1,4 @@
-// driver_manager as the init container of a driver pod: on a real cluster, and on a node whose operating system is a
+// Tests driver_manager as the init container of a driver pod on a real cluster. The operating system of the node is a
 // directory of programs that record their calls.
 #include <chrono>
 #include <cstdlib>
@@ -206,7 +206,7 @@ TEST_CASE("The init container of a driver pod evacuates the node for the driver"
   CHECK(node.Plugins() == now);
 }
 
-TEST_CASE("Evictions that a disruption budget refuses are not forced, and the work of a killed manager is continued",
+TEST_CASE("The manager does not force evictions that a disruption budget refuses, and continues after it was killed",
           "[driver_manager]") {
   const ManagedNode node("refused-manager", 0);
   const NodeVersion before = node.Version();
@@ -297,7 +297,7 @@ TEST_CASE("An administrator's cordon outlives the manager", "[driver_manager]") 
   CheckGivenBack(node, before);
 }
 
-TEST_CASE("A permission that the manager lacks is named", "[driver_manager]") {
+TEST_CASE("The manager names a permission that it lacks", "[driver_manager]") {
   const ManagedNode node("powerless-manager", 1);
   const NodeVersion before = node.Version();
   node.admin().Must({"delete", "clusterrole", node.role()});

@@ -1,5 +1,5 @@
-// docs/manual-procedures.md: versions, images and limits of ClusterPolicies and NVIDIADrivers, with a gpu_operator that
-// creates the driver's DaemonSets from them.
+// Tests the procedures of docs/manual-procedures.md for versions, images and limits of ClusterPolicies and
+// NVIDIADrivers. gpu_operator creates the driver's DaemonSets from these objects.
 #include <chrono>
 #include <regex>
 #include <set>
@@ -90,7 +90,7 @@ class MadeDrivers {
             {"--cluster-policy", "--namespace", world_.driver_ns(), "--driver-daemonsets", "Make",
              "--validation-selector", ""}};
   }
-  // The images of the driver pods of one DaemonSet.
+  // Returns the images of the driver pods of one DaemonSet.
   std::multiset<std::string> Images(const std::string& app) const {
     std::multiset<std::string> images;
     const rapidjson::Document pods =
@@ -147,7 +147,7 @@ TEST_CASE("An NVIDIADriver's version and limits are patched, and its own nodes a
   CHECK(drivers.Images("nvidia-driver-b") == Times(1, image + "1-ubuntu22.04"));
 }
 
-TEST_CASE("From a ClusterPolicy to an NVIDIADriver: the remaining driver pods are replaced one by one",
+TEST_CASE("From a ClusterPolicy to an NVIDIADriver: the remaining driver pods are replaced one at a time",
           "[procedures]") {
   constexpr int kNodes = 3;
   World world(ControlPlane::Shared(), "move", kNodes);

@@ -1,5 +1,5 @@
-// docs/on-call-exercise.md: the tool shows the cause of each broken rollout, and the page's commands repair it. With
-// DRIVERUPGRADE_EXERCISE set, the user repairs it instead (scripts/exercise.sh).
+// Tests docs/on-call-exercise.md: upgradectl shows the cause of each broken rollout, and the page's commands repair it.
+// With DRIVERUPGRADE_EXERCISE set, the user repairs it instead (scripts/exercise.sh).
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>

@@ -59,7 +59,7 @@ TEST_CASE("A process is killed when the test that started it exits or crashes", 
   CHECK(Eventually(seconds(10), [&] { return IsGone(sleeper); }));
 }
 
-TEST_CASE("A directory survives the start of other tests, and is deleted once the test that created it is dead",
+TEST_CASE("A directory survives the start of other tests, and is deleted once the test that created it has ended",
           "[fixture]") {
   const TemporaryFolder reports;
   const std::filesystem::path report = reports.path() / "folder";

@@ -98,7 +98,7 @@ class Jobs {
  public:
   explicit Jobs(const World& world) : world_(world) {}
 
-  // The first pods go to these nodes, later ones to wherever the scheduler places them.
+  // The first pods run on these nodes, and later pods on the nodes that the scheduler chooses.
   void Start(const std::vector<std::string>& nodes) {
     const std::string name = "job-" + std::to_string(jobs_.size());
     jobs_[name] = {.size = nodes.size()};
@@ -194,7 +194,7 @@ spec:
   int interruptions_ = 0;
 };
 
-// Rolls 32 nodes with jobs on 8, 8, 4, 4 and 2 of them. Returns how often jobs were interrupted.
+// Upgrades 32 nodes with jobs on 8, 8, 4, 4 and 2 of them. Returns how often jobs were interrupted.
 int InterruptionsOf(const std::string& name, std::string_view unavailable_max, std::string_view rollout) {
   World world(ControlPlane::Shared(), name, 32);
   world.DeployDriver();
@@ -202,7 +202,7 @@ int InterruptionsOf(const std::string& name, std::string_view unavailable_max, s
   std::size_t next = 0;
   for (const std::size_t size : {8, 8, 4, 4, 2}) {
     std::vector<std::string> nodes;
-    // Neighbouring nodes have different jobs.
+    // Neighboring nodes have different jobs.
     for (std::size_t i = 0; i < size; ++i) nodes.push_back(world.nodes()[7 * next++ % world.nodes().size()]);
     jobs.Start(nodes);
   }
@@ -229,9 +229,11 @@ int InterruptionsOf(const std::string& name, std::string_view unavailable_max, s
   return jobs.interruptions();
 }
 
-// In the order of names, the same limit stops most jobs at once, and they wait for each other's nodes. With a lower limit
-// they restart earlier, and are interrupted more often.
-TEST_CASE("B-21: each of five jobs on 32 nodes is interrupted once, and more often in the order of names", "[gangs]") {
+// In the order of names, the same limit stops most jobs at the same time, and they wait for each other's nodes. With a
+// lower limit they restart earlier, and are interrupted more often.
+TEST_CASE(
+    "B-21: each of five jobs on 32 nodes is interrupted once, but more often if nodes start in the order of names",
+    "[gangs]") {
   const int together = InterruptionsOf("jobs", "8", kTogether);
   const int by_name = InterruptionsOf("names", "8", "order: [Name]");
   const int by_few = InterruptionsOf("few", "2", "order: [Name]");

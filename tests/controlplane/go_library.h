@@ -6,8 +6,8 @@
 
 namespace driverupgrade::e2e {
 
-// Gives the user `operator` the permissions of the Go library: it reads nodes and DaemonSets one by one, and writes
-// whole objects. Does nothing if they were granted before.
+// Gives the user `operator` the permissions that the Go library needs, because it reads single nodes and DaemonSets,
+// and writes whole objects. Does nothing if they were granted before.
 void GrantGoLibrary(const ControlPlane& control_plane);
 
 }  // namespace driverupgrade::e2e

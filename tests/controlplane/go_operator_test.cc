@@ -1,5 +1,5 @@
-// An operator in Go, built on the Go module, against a real API server. It must behave like the native operator, match
-// its figures, and take turns with it.
+// Tests an operator in Go, built on the Go module, against a real API server. It must behave like the native operator,
+// match its performance, and be able to take turns with it.
 #include "go_operator.h"
 
 #include <algorithm>
@@ -74,7 +74,8 @@ int CountDone(const World& world) {
   return done;
 }
 
-TEST_CASE("An operator on the Go module rolls 20 and 50 nodes with few requests, at most 1.5 times as slow", "[go]") {
+TEST_CASE("An operator on the Go module upgrades 20 and 50 nodes with few requests, in at most 1.5 times the time",
+          "[go]") {
   const int nodes = GENERATE(20, 50);
   World world(ControlPlane::Shared(), "go-" + std::to_string(nodes), nodes);
   DeployOneEach(world);
@@ -114,8 +115,9 @@ TEST_CASE("An operator on the Go module rolls 20 and 50 nodes with few requests,
   CHECK(go.seconds <= 1.5 * native.seconds);
 }
 
-// Uses one node, and a workload pod that cannot be evicted at first. The example only watches its DaemonSet, which does
-// not change when an eviction becomes possible. Only the standing order can continue between two calls of the operator.
+// Uses one node, and a workload pod that cannot be evicted at first. The example watches only its DaemonSet, which does
+// not change when an eviction becomes possible. Between two calls of the operator, only the standing order can continue
+// the upgrade.
 TEST_CASE("Between an operator's calls, ten minutes apart, a node is drained as soon as its pods can be evicted",
           "[go]") {
   World world(ControlPlane::Shared(), "go-order", 1);
@@ -158,8 +160,8 @@ struct Operator {
   bool keeps_budget = true;
 };
 
-// The first operator is killed in the middle, and so is the second one, which continues. The first one then completes
-// the upgrade.
+// The first operator is killed in the middle of the upgrade. The second operator continues, and is killed as well. Then
+// the first operator completes the upgrade.
 void ExpectTurns(const std::string& name, EndedBy by, const Operator& first, const Operator& second) {
   constexpr int kNodes = 20;
   World world(ControlPlane::Shared(), name, kNodes);
@@ -215,16 +217,16 @@ const Operator kNative = {.start = StartNative};
 const Operator kGoModule = {.start = StartGoModule};
 const Operator kGoLibrary = {.start = StartGoLibrary, .keeps_budget = false};
 
-TEST_CASE("The native operator and one on the Go module take an upgrade over from each other in the middle", "[go]") {
+TEST_CASE("The native operator and an operator on the Go module take over an upgrade from each other", "[go]") {
   ExpectTurns("turns", EndedBy::kUs, kNative, kGoModule);
 }
 
-TEST_CASE("The Go library and the native operator take an upgrade over from each other in the middle", "[go]") {
+TEST_CASE("The Go library and the native operator take over an upgrade from each other", "[go]") {
   ExpectTurns("turns-library", EndedBy::kGoLibraryToo, kGoLibrary, kNative);
   ExpectTurns("turns-native", EndedBy::kGoLibraryToo, kNative, kGoLibrary);
 }
 
-TEST_CASE("The Go library and the Go module take an upgrade over from each other in the middle", "[go]") {
+TEST_CASE("The Go library and the Go module take over an upgrade from each other", "[go]") {
   ExpectTurns("turns-swap", EndedBy::kGoLibraryToo, kGoLibrary, kGoModule);
   ExpectTurns("turns-back", EndedBy::kGoLibraryToo, kGoModule, kGoLibrary);
 }

@@ -60,7 +60,8 @@ void GoRival::Need(const NodeVersion& node) const {
 }
 
 void GoRival::Drain(const NodeVersion& node) const {
-  // The Go library gives a drain five minutes, and then fails the node. Many passes fit into this time here.
+  // The Go library allows five minutes for a drain, and then fails the node. Here a drain that takes longer than ten
+  // seconds is repeated by the next pass.
   const KubectlResult drained = kubectl().Run(
       {"drain", node.name, "--ignore-daemonsets", "--timeout=10s", "--pod-selector=driverupgrade.test/stays!=true"});
   if (drained.exit_code == 0) SetState(node.name, "pod-restart-required");

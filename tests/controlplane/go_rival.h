@@ -1,5 +1,5 @@
-// Another operator, built on the Go library, that rolls out the OFED driver: with its labels, its order of steps, and
-// its blind spots.
+// Imitates an operator of the OFED driver that is built on the Go library, with the library's labels, its order of
+// steps, and its blind spots.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_GO_RIVAL_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_GO_RIVAL_H_
 
@@ -14,7 +14,7 @@ namespace driverupgrade::e2e {
 // Cordons a schedulable node, drains it, deletes the driver pod, and uncordons the node, even if another client holds
 // the cordon by then. It leaves the cordon only if the node was cordoned when it needed the upgrade (T1, T9, T11, T21,
 // T30, T46, §5.2). It has no key for the owner of a cordon, and ignores other operators' nodes in progress. It writes
-// by kubectl, as patches without preconditions.
+// with kubectl, in patches without preconditions.
 class GoRival {
  public:
   GoRival(const OfedDriver& driver, int parallel_max) : driver_(driver), parallel_max_(parallel_max) {}

@@ -1,4 +1,4 @@
-// A rollout in stages by the Go module on a real control plane, taking turns with the native operator.
+// Tests a rollout in stages by the Go module on a real control plane, which takes turns with the native operator.
 #include <chrono>
 #include <ctime>
 #include <functional>

@@ -39,10 +39,10 @@ class GpuOperator {
   // Options in addition to the usual ones.
   void set_more_options(std::vector<std::string> options) { more_options_ = std::move(options); }
 
-  // Starts it in `mode`, --until-done or --once. Its output is in out_file() and err_file().
+  // Starts the program in `mode`, --until-done or --once. Its output is in out_file() and err_file().
   std::unique_ptr<Process> Start(const std::string& mode = "--until-done") const;
 
-  // Runs it until it exits. Throws std::runtime_error if it is still running well after its own --timeout.
+  // Runs the program until it exits. Throws std::runtime_error if it is still running well after its own --timeout.
   OperatorResult Run(const std::string& mode = "--until-done") const;
 
   // Waits until a started process exits, and calls `meanwhile` repeatedly until then.

@@ -62,7 +62,8 @@ void ExpectTakenUp(Rollout& rollout, const std::string& node, const std::vector<
   }
 }
 
-TEST_CASE("Nodes that the Go library left in three states are finished, and no label of either is left", "[stages]") {
+TEST_CASE("Nodes that the Go library left in three states are finished, and no label of either operator is left",
+          "[stages]") {
   World world(ControlPlane::Shared(), "handover", 3);
   const std::string draining = world.nodes()[0];
   const std::string restarting = world.nodes()[1];

@@ -1,4 +1,4 @@
-// The charts of deploy/helm, installed, upgraded and removed by helm.
+// Tests that helm installs, upgrades and removes the charts of deploy/helm.
 #include <chrono>
 #include <filesystem>
 #include <optional>

@@ -52,7 +52,7 @@ class HostileProxy {
   // Writes a kubeconfig for the client: this proxy as server, with any token.
   void WriteKubeconfig(const std::filesystem::path& file) const;
 
-  // Returns how many requests and lines each fault has affected so far. kNone counts the undisturbed ones.
+  // Returns how many requests and lines each fault has affected so far. kNone counts those that were not disturbed.
   std::map<Fault, int> faults() const;
 
  private:

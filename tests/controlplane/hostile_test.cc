@@ -86,7 +86,7 @@ TEST_CASE("An upgrade finishes within its budgets on a network that damages one 
 }
 
 // Run by hand, because it takes a quarter of an hour.
-TEST_CASE("An upgrade finishes on such a network with every fault, ten times", "[.hostile-ten]") {
+TEST_CASE("Ten upgrades finish on such a network, and every fault occurs", "[.hostile-ten]") {
   std::map<Fault, int> faults = RollOutSeeds(10);
   for (const Fault fault : {Fault::kReset, Fault::kRefusal, Fault::kHtml, Fault::kDelay, Fault::kDropAnswer,
                             Fault::kCutAnswer, Fault::kCutStream}) {

@@ -1,4 +1,4 @@
-// Access to JSON as in the examples, except that invalid JSON ends the test.
+// Reads JSON as in the examples, except that invalid JSON ends the test.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_JSON_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_JSON_H_
 

@@ -1,4 +1,4 @@
-// kubectl, with the permissions of one user.
+// Runs kubectl with the permissions of one user.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_KUBECTL_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_KUBECTL_H_
 
@@ -27,13 +27,13 @@ class Kubectl {
   // `program` is the multi-call binary. kubectl's own files go below `folder`.
   Kubectl(std::filesystem::path program, std::filesystem::path kubeconfig, std::filesystem::path folder);
 
-  // Runs it until it exits. A command that does not exit within two minutes is killed and has exit code 137.
+  // Runs kubectl until it exits. A command that does not exit within two minutes is killed and has exit code 137.
   KubectlResult Run(const Arguments& arguments) const;
 
   // Same for a command that must succeed: returns its standard output, and throws std::runtime_error otherwise.
   std::string Must(const Arguments& arguments) const;
 
-  // `kubectl get ... -o json`, parsed.
+  // Returns the parsed output of `kubectl get ... -o json`.
   rapidjson::Document Get(Arguments arguments) const;
 
   // Creates every object of a YAML text.
@@ -42,7 +42,7 @@ class Kubectl {
   // Writes an executable file that runs kubectl with this user's permissions, for scripts that call it by name.
   void WriteCommand(const std::filesystem::path& file) const;
 
-  // Starts it and writes its output to `out`.
+  // Starts kubectl, and writes its output to `out`.
   std::unique_ptr<Process> Start(const Arguments& arguments, const std::filesystem::path& out) const;
 
  private:

@@ -1,6 +1,6 @@
-// Two replicas that both consider themselves the leader. They are held so that each decides to start a node before it
-// can see the other's start. Without the admission ledger, this is the one interleaving that exceeds a budget, and here
-// it is forced.
+// Tests two replicas that both consider themselves the leader. They are held so that each decides to start a node
+// before it can see the other's start. The test forces this interleaving because it is the only one that exceeds a
+// budget without the admission ledger.
 #include <array>
 #include <chrono>
 #include <condition_variable>
@@ -23,8 +23,8 @@ namespace driverupgrade::e2e {
 namespace {
 
 constexpr std::size_t kReplicas = 2;
-// Time for which a start waits for the other replica's. It is longer than the delay between the starts of two replicas,
-// and shorter than the 30 s that an operator gives a request.
+// Time for which a start waits for the start of the other replica. It is longer than the delay between the starts of
+// two replicas, and shorter than the 30 s after which an operator gives up on a request.
 constexpr std::chrono::seconds kPatience{15};
 
 constexpr std::string_view kOneAtATime = R"(

@@ -1,4 +1,4 @@
-// Ports on 127.0.0.1.
+// Finds and checks ports on 127.0.0.1.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_LOOPBACK_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_LOOPBACK_H_
 
@@ -6,7 +6,7 @@
 
 namespace driverupgrade::e2e {
 
-// Returns `count` different ports that are free. Another process may take one before it is used.
+// Returns `count` different ports that are free. Another process may take a port before it is used.
 std::vector<int> FindFreePorts(int count);
 
 // Returns whether `port` accepts a connection.

@@ -8,8 +8,8 @@
 
 namespace driverupgrade::e2e {
 
-// Returns the page /metrics at that port of this machine. `promtool check metrics` must accept it without a remark. If
-// promtool, which scripts/install-deps.sh installs, is missing, prints a warning instead of this check.
+// Returns the page /metrics at that port of this machine. `promtool check metrics` must accept the page without
+// warnings. If promtool, which scripts/install-deps.sh installs, is missing, prints a warning instead of this check.
 std::string CheckedMetrics(const ControlPlane& control_plane, int port);
 
 }  // namespace driverupgrade::e2e

@@ -1,6 +1,6 @@
-// gpu_operator next to other clients that change the cluster: an autoscaler, an administrator, kubelets that stop
-// reporting, a scheduler without room. One client removes its state label, as NVIDIA's operators do while `autoUpgrade`
-// is false for them.
+// Tests gpu_operator alongside other clients that change the cluster: an autoscaler, an administrator, kubelets that
+// stop reporting, and a scheduler without room. One client removes gpu_operator's state label, as NVIDIA's operators do
+// while their own `autoUpgrade` is false.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -45,7 +45,7 @@ constexpr std::string_view kWaitForJobs = R"(
       waitForCompletion: {podSelector: app=job, timeoutSeconds: 5}
 )";
 
-// The operator, and a neighbour that removes the state label from each node as soon as it sees it.
+// The operator, and a neighbor that removes the state label from each node as soon as it sees the label.
 class Neighbourhood {
  public:
   explicit Neighbourhood(const World& world, std::string_view rest_of_policy = kWaitForJobs)
@@ -56,7 +56,7 @@ class Neighbourhood {
                   {"--cluster-policy", "--ledger", "--namespace", world.driver_ns(), "--driver-labels", "app=driver",
                    "--validation-selector", ""}) {}
 
-  // Returns whether `condition` became true while the neighbour removed labels.
+  // Returns whether `condition` became true while the neighbor removed labels.
   bool EraseUntil(std::chrono::seconds limit, const std::function<bool()>& condition) {
     return Eventually(limit, [&] {
       for (const auto& [name, node] : world_.Nodes()) {
@@ -107,7 +107,7 @@ TEST_CASE("W1: three idle nodes whose labels are removed cost at most ten writes
   World world(ControlPlane::Shared(), "idle-neighbour", 3);
   world.DeployDriver();
   Neighbourhood neighbourhood(world);
-  // The operator must be running if its labels have been removed three times.
+  // Once its labels have been removed three times, the operator must be running.
   REQUIRE(neighbourhood.EraseUntil(kStartLimit, [&] { return neighbourhood.erased() >= 3; }));
   const std::size_t before = neighbourhood.Writes().size();
   neighbourhood.EraseFor(std::chrono::seconds(60));
@@ -117,7 +117,8 @@ TEST_CASE("W1: three idle nodes whose labels are removed cost at most ten writes
   CHECK(writes.size() <= 10);
 }
 
-TEST_CASE("W1: a driver that never becomes Ready stops at one node, although the labels are removed", "[neighbours]") {
+TEST_CASE("W1: the rollout of a driver that never becomes Ready stops at one node, although the labels are removed",
+          "[neighbours]") {
   World world(ControlPlane::Shared(), "broken-neighbour", 3);
   world.DeployDriver();
   Neighbourhood neighbourhood(world);
@@ -223,7 +224,7 @@ TEST_CASE("W6: a node that becomes NotReady in the middle of its upgrade keeps t
   CHECK(AwaitDone(world, world.nodes()));
 }
 
-TEST_CASE("W8: no further node starts while a canary is not Ready in its soak", "[neighbours]") {
+TEST_CASE("W8: no further node starts while a canary is not Ready during its soak", "[neighbours]") {
   World world(ControlPlane::Shared(), "sick-neighbour", 3);
   world.DeployDriver();
   Neighbourhood neighbourhood(world, kCanaryFirst);
@@ -238,7 +239,8 @@ TEST_CASE("W8: no further node starts while a canary is not Ready in its soak", 
   CHECK(AwaitDone(world, world.nodes()));
 }
 
-TEST_CASE("W5: a driver pod that does not fit on its node is named, and does not delay other nodes", "[neighbours]") {
+TEST_CASE("W5: the gate names a driver pod that does not fit on its node, and the pod does not delay other nodes",
+          "[neighbours]") {
   World world(ControlPlane::Shared(), "full-neighbour", 3);
   world.DeployDriver();
   const Kubectl& admin = world.control_plane().admin();

@@ -33,7 +33,7 @@ std::uint64_t LatestVersion(const std::map<std::string, NodeVersion>& nodes);
 // Returns whether a node in this state is being upgraded and takes a slot.
 bool IsInProgress(std::string_view state);
 
-// A range of versions during which an operator was running whose starts are not judged.
+// A range of versions during which another operator ran, whose starts are not judged.
 struct Turn {
   std::uint64_t after = 0;
   std::uint64_t until = 0;

@@ -12,8 +12,8 @@ namespace driverupgrade::e2e {
 
 inline constexpr char kOfedState[] = "nvidia.com/ofed-driver-upgrade-state";
 
-// Lives in the namespace of the world's workloads, for which ofed_operator gets its permissions. The destructor deletes
-// all policies.
+// The driver is in the namespace of the world's workloads, where ofed_operator gets its permissions. The destructor
+// deletes all policies.
 class OfedDriver {
  public:
   // Creates a NicClusterPolicy, and a DaemonSet `mofed` on every node. Throws std::runtime_error if it does not become

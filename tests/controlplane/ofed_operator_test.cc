@@ -1,4 +1,4 @@
-// ofed_operator, alone and alongside gpu_operator on the same nodes.
+// Tests ofed_operator, alone and alongside gpu_operator on the same nodes.
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -127,7 +127,7 @@ TEST_CASE("An invalid NicClusterPolicy gets a condition, and the last valid one 
   CHECK(program.IsRunning());
 }
 
-TEST_CASE("A NicClusterPolicy with another name gets a condition: it is not in effect", "[operators]") {
+TEST_CASE("A NicClusterPolicy with another name gets a condition because it is not in effect", "[operators]") {
   World world(ControlPlane::Shared(), "ofed-name", 1);
   const OfedDriver ofed(world);
   const Kubectl& admin = world.control_plane().admin();
@@ -156,7 +156,7 @@ TEST_CASE("The Deployments of both operators pass the validation of the API serv
   }
 }
 
-TEST_CASE("Each NicNodePolicy has its nodes, its DaemonSet and its policy", "[operators]") {
+TEST_CASE("Each NicNodePolicy has its own nodes, DaemonSet and policy", "[operators]") {
   constexpr int kNodes = 4;
   World world(ControlPlane::Shared(), "nnp", kNodes);
   const Kubectl& admin = world.control_plane().admin();
@@ -214,8 +214,9 @@ void LetRequest(const OfedDriver& ofed) {
   ofed.world().control_plane().admin().Create(rights);
 }
 
-TEST_CASE("A NicNodePolicy deleted in the middle releases nodes and NodeMaintenances, even if another name is long",
-          "[operators]") {
+TEST_CASE(
+    "Deleting a NicNodePolicy releases nodes in progress and NodeMaintenances, even if another policy's name is long",
+    "[operators]") {
   ControlPlane::Shared().InstallNodeMaintenances();
   constexpr int kNodes = 2;
   World world(ControlPlane::Shared(), "nnp-gone", kNodes);
@@ -261,7 +262,7 @@ spec:
     upgradePolicy: {autoUpgrade: true, maxParallelUpgrades: 1, drain: {enable: true, timeoutSeconds: 60}}
 )";
 
-TEST_CASE("A new ofedDriver.version rolls a DaemonSet that ofed_operator creates once it has permission",
+TEST_CASE("A new ofedDriver.version rolls out a DaemonSet that ofed_operator creates once it has permission",
           "[operators]") {
   constexpr int kNodes = 2;
   World world(ControlPlane::Shared(), "ofed-made", kNodes);

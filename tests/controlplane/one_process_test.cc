@@ -1,5 +1,5 @@
-// Both drivers on the same nodes at the same time, upgraded by two engines of one process that share a cache and a
-// connection.
+// Tests two engines in one process that upgrade both drivers on the same nodes at the same time. They share a cache and
+// a connection.
 #include <algorithm>
 #include <chrono>
 #include <memory>

@@ -43,7 +43,7 @@ Outcome Preflight(const ControlPlane& control_plane, const std::vector<std::stri
   return outcome;
 }
 
-// Returns the ids of findings above a note.
+// Returns the IDs of findings that are more severe than `info`.
 std::set<std::string> Ids(const Outcome& outcome) {
   std::set<std::string> ids;
   const rapidjson::Document report = ParseJson(outcome.out, "the report");
@@ -90,7 +90,7 @@ void Patch(const ControlPlane& control_plane, std::vector<std::string> what, con
 const std::vector<std::string> kRegistry = {"configs.imageregistry.operator.openshift.io", "cluster"};
 const std::vector<std::string> kVersion = {"clusterversions.config.openshift.io", "version"};
 
-// The first of the two tests, which leaves the kinds to the other.
+// Must run first, because the other test installs OpenShift's kinds.
 TEST_CASE("A cluster that is not OpenShift is reported as such", "[openshift]") {
   ControlPlane& control_plane = ControlPlane::Shared();
   InstallRights(control_plane);
@@ -148,7 +148,7 @@ secrets: [{name: builder-dockercfg-rnt7v}]
 )");
   CHECK(Look(control_plane, 0).empty());
 
-  // A node whose RHCOS the image stream does not know, and a driver pod whose log is not available.
+  // A node whose RHCOS version is missing in the image stream, and a driver pod whose log is not available.
   const std::string& node = world.nodes().front();
   admin.Must(
       {"patch", "node", node, "--subresource=status", "--type=merge", "--patch",

@@ -1,5 +1,5 @@
-// An outage of the API server in the middle of an upgrade, and a cluster that is restored from a backup while the
-// operator runs.
+// Tests an outage of the API server in the middle of an upgrade, and the restoration of a cluster from a backup while
+// the operator runs.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -87,7 +87,7 @@ TEST_CASE("The API server is unavailable for half a minute in the middle of an u
   Eventually(std::chrono::seconds(30), [] { return false; });
   CHECK(process->IsRunning());
   control_plane.StartApiServerAgain();
-  // The earlier watch has ended with the API server; this one sees the rest.
+  // The earlier watch has ended with the API server. This watch sees the rest.
   Rollout rest = RestOf(world);
   ExpectEnd(gpu_operator, *process);
 

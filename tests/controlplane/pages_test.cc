@@ -1,4 +1,4 @@
-// Runs the commands of docs/operations.md, docs/upgrade-notes.md, the runbooks and the examples' pages as they are
+// Runs the commands of docs/operations.md, docs/upgrade-notes.md, the runbooks and the examples' pages exactly as
 // printed.
 #include <filesystem>
 #include <memory>
@@ -96,7 +96,7 @@ TEST_CASE("operations.md: the progress of a rollout, a predicted pass, and the h
   CHECK(world.Nodes().at(node).state == "upgrade-done");
 }
 
-TEST_CASE("operations.md: a node that a disruption budget has failed is found, and retried", "[procedures]") {
+TEST_CASE("operations.md: a node that failed because of a disruption budget is found and retried", "[procedures]") {
   World world(ControlPlane::Shared(), "budget", 1);
   const Manual manual(world, "operations.md");
   world.DeployDriver();

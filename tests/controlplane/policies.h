@@ -1,5 +1,4 @@
-// Policies of gpu_operator that are custom resources: creates them, runs the operator with them, and waits for its
-// nodes.
+// Creates policies of gpu_operator as custom resources, runs the operator with them, and waits for its nodes.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_POLICIES_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_POLICIES_H_
 

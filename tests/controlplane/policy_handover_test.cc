@@ -1,4 +1,4 @@
-// gpu_operator when a policy is deleted, or another policy or version takes over, in the middle of an upgrade.
+// Tests gpu_operator when, in the middle of an upgrade, a policy is deleted, or another policy or version takes over.
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>
@@ -19,8 +19,9 @@
 namespace driverupgrade::e2e {
 namespace {
 
-TEST_CASE("If a ClusterPolicy is deleted in the middle, Freeze leaves its nodes as they are and Release returns them",
-          "[operators]") {
+TEST_CASE(
+    "If a ClusterPolicy is deleted during an upgrade, Freeze leaves its nodes unchanged and Release releases them",
+    "[operators]") {
   World world(ControlPlane::Shared(), "deleted", 2);
   world.DeployDriver();
   const Policies policies(world.control_plane(), kClusterPolicy);
@@ -78,8 +79,7 @@ void SelectFirst(const World& world, int count, const std::string& label) {
   }
 }
 
-// Expects that the node stayed cordoned from its restart until it was done, so no part of the upgrade was released in
-// the meantime.
+// Expects that the node stayed cordoned from its restart until it was done, so it was not released in the meantime.
 void ExpectNeverGivenBack(Rollout& rollout, const std::string& node) {
   bool under_way = false;
   for (const NodeVersion& version : rollout.watch.Read().VersionsOf(node)) {
@@ -97,7 +97,8 @@ metadata: {name: cluster-policy}
 spec: {driver: {upgradePolicy: {autoUpgrade: true, maxParallelUpgrades: 0, maxUnavailable: 100%}}}
 )";
 
-TEST_CASE("An NVIDIADriver deleted in the middle releases its nodes, and another one's nodes continue", "[operators]") {
+TEST_CASE("If an NVIDIADriver is deleted during an upgrade, its nodes are released, and those of another one continue",
+          "[operators]") {
   World world(ControlPlane::Shared(), "driver-gone", 3);
   world.DeployDriver();
   SelectFirst(world, 2, "pool=a");
@@ -123,7 +124,7 @@ TEST_CASE("An NVIDIADriver deleted in the middle releases its nodes, and another
   ExpectNeverGivenBack(rollout, kept);
   CHECK_FALSE(world.Nodes().at(kept).unschedulable);
 
-  // Deletes the last policy. No engine is left afterwards, but the node must still be given back.
+  // Deletes the last policy. No engine is left afterwards, but the node must still be released.
   world.ChangeDriverAndHold("driver:3");
   REQUIRE(Eventually(kRolloutLimit, [&] { return CountHeld(world) == 1; }));
   admin.Must({"delete", "nvidiadrivers", "--all"});
@@ -131,7 +132,7 @@ TEST_CASE("An NVIDIADriver deleted in the middle releases its nodes, and another
   CHECK(program.IsRunning());
 }
 
-TEST_CASE("NVIDIADrivers that replace a ClusterPolicy in the middle finish its upgrades on their nodes",
+TEST_CASE("NVIDIADrivers that replace a ClusterPolicy during an upgrade finish the upgrade on their nodes",
           "[operators]") {
   World world(ControlPlane::Shared(), "to-drivers", 3);
   world.DeployDriver();
@@ -160,7 +161,7 @@ TEST_CASE("NVIDIADrivers that replace a ClusterPolicy in the middle finish its u
   CHECK(program.IsRunning());
 }
 
-TEST_CASE("A ClusterPolicy that replaces NVIDIADrivers in the middle finishes their upgrades", "[operators]") {
+TEST_CASE("A ClusterPolicy that replaces NVIDIADrivers during an upgrade finishes their upgrades", "[operators]") {
   World world(ControlPlane::Shared(), "to-policy", 3);
   world.DeployDriver();
   SelectFirst(world, 2, "pool=a");
@@ -183,7 +184,7 @@ TEST_CASE("A ClusterPolicy that replaces NVIDIADrivers in the middle finishes th
   CHECK(program.IsRunning());
 }
 
-TEST_CASE("The NodeMaintenances of a ClusterPolicy that is deleted in the middle are deleted", "[operators]") {
+TEST_CASE("If a ClusterPolicy is deleted during an upgrade, its NodeMaintenances are deleted", "[operators]") {
   ControlPlane::Shared().InstallNodeMaintenances();
   World world(ControlPlane::Shared(), "claims", 2);
   world.DeployDriver();
@@ -204,8 +205,8 @@ TEST_CASE("The NodeMaintenances of a ClusterPolicy that is deleted in the middle
   CHECK(program.IsRunning());
 }
 
-// Not in a group of ctest, because it needs a build of the other version: scripts/versions.sh.
-TEST_CASE("Operators of two versions take an upgrade over from each other in the middle", "[versions]") {
+// Not in a ctest group, because it needs a build of the other version (scripts/versions.sh).
+TEST_CASE("Operators of two versions take over an upgrade from each other", "[versions]") {
   const char* other = std::getenv("DRIVERUPGRADE_OTHER_GPU_OPERATOR");
   if (other == nullptr) FAIL("DRIVERUPGRADE_OTHER_GPU_OPERATOR does not name a gpu_operator of another version");
   const bool other_first = GENERATE(true, false);

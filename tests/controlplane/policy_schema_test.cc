@@ -1,4 +1,4 @@
-// deploy/crds at the API server, which must refuse the policies that the parser would refuse.
+// Checks that the API server, with deploy/crds, refuses the policies that the parser would refuse.
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
@@ -11,7 +11,7 @@
 namespace driverupgrade::e2e {
 namespace {
 
-// Returns the policies of tests/deploy/wrong_policies.txt, without the word that names the part that refuses them.
+// Returns the policies of tests/deploy/wrong_policies.txt, without the first word of each line.
 std::vector<std::string> WrongPolicies() {
   std::ifstream file(std::filesystem::path(DRIVERUPGRADE_DOCS_DIR).parent_path() / "tests/deploy/wrong_policies.txt");
   std::vector<std::string> policies;

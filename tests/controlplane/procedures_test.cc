@@ -1,5 +1,5 @@
-// docs/manual-procedures.md: each marked command runs as it is printed, and must have the described effect. The test
-// plays the part of an operator that gpu_operator leaves out: it reads the version and the policy from a resource.
+// Tests docs/manual-procedures.md: each marked command runs exactly as printed, and must have the described effect. The
+// test does what gpu_operator leaves to another operator: it reads the version and the policy from a resource.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -177,7 +177,7 @@ void ReleaseHeldPods(const World& world) {
   }
 }
 
-TEST_CASE("A mark without a block is an error, and so are two marks with one name", "[procedures]") {
+TEST_CASE("A mark without a block is an error, and so are two marks with the same name", "[procedures]") {
   CHECK(MarkedBlocks("<!-- run: one -->\n```sh\na\nb\n```\ntext\n```sh\nc\n```\n") ==
         std::map<std::string, std::string>{{"one", "a\nb\n"}});
   CHECK_THROWS(MarkedBlocks("<!-- run: one -->\ntext\n```sh\na\n```\n"));
@@ -230,8 +230,7 @@ TEST_CASE("Nodes that were upgraded by hand one at a time are not touched again"
   for (const std::string& node : world.nodes()) CHECK(StateOf(world, node) == "upgrade-done");
 }
 
-// This driver takes the place of the OFED driver. The test sets the label that the network operator would set on the
-// nodes.
+// The test uses this driver as the OFED driver, and sets the label that the network operator would set on the nodes.
 TEST_CASE("All nodes are upgraded by hand at the same time, and each is uncordoned when its driver is ready",
           "[procedures]") {
   constexpr char kWait[] = "network.nvidia.com/operator.mofed.wait=";
@@ -280,7 +279,7 @@ void FailNode(const World& world, const Policies& policies) {
   world.control_plane().admin().Must({"delete", "pod", "bare", "--namespace=" + world.workload_ns()});
 }
 
-TEST_CASE("A failed node that is relabelled starts again", "[procedures]") {
+TEST_CASE("A failed node that is relabeled starts again", "[procedures]") {
   World world(ControlPlane::Shared(), "retry", 1);
   const Policies policies(world);
   FailNode(world, policies);
@@ -308,7 +307,7 @@ TEST_CASE("A failed node that is drained by hand, and whose driver pod is delete
   ExpectUpgraded(world, node);
 }
 
-TEST_CASE("dep-F17: the crashing driver pod of a relabelled node restarts once, and the previous version repairs it",
+TEST_CASE("dep-F17: the crashing driver pod of a relabeled node restarts once, and the previous version repairs it",
           "[procedures]") {
   World world(ControlPlane::Shared(), "crash", 1);
   const Policies policies(world);
@@ -396,8 +395,9 @@ TEST_CASE("A version is set and reverted, a node is skipped and triggered, and t
   for (const std::string& node : world.nodes()) ExpectUpgraded(world, node);
 }
 
-TEST_CASE("dep-F9: a paused upgrade stops and later resumes there, and a paused admission finishes started nodes",
-          "[procedures]") {
+TEST_CASE(
+    "dep-F9: a paused upgrade stops and later resumes from there, and while admission is paused, started nodes finish",
+    "[procedures]") {
   World world(ControlPlane::Shared(), "pause", 2);
   const Policies policies(world);
   const Manual& manual = policies.manual;

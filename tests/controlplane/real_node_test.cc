@@ -1,4 +1,4 @@
-// Our images and our manifests on a real node: behaviour that only a kubelet and a container runtime can show.
+// Tests our images and manifests on a real node: behavior that only a kubelet and a container runtime can show.
 #include "real_node.h"
 
 #include <chrono>
@@ -124,8 +124,7 @@ spec:
       volumes: [{name: node, hostPath: {path: $ROOT}}]
 )";
 
-// A pod whose data is lost with it, which pod deletion does not allow and the drain does; and a pod that does not use a
-// GPU.
+// A pod with emptyDir data, which the drain may evict but pod deletion may not, and a pod that does not use a GPU.
 constexpr std::string_view kNotebook = R"(
 apiVersion: apps/v1
 kind: Deployment
@@ -303,7 +302,7 @@ GpuNode& SharedNode() {
   return node;
 }
 
-TEST_CASE("The operator of our image and our manifests upgrades a driver whose init container is driver_manager",
+TEST_CASE("The operator from our image and manifests upgrades a driver whose init container is driver_manager",
           "[.][real_node]") {
   GpuNode& gpu = SharedNode();
   const bool is_up = gpu.AwaitUp();
@@ -351,7 +350,7 @@ TEST_CASE("The operator's process has only the privileges that its manifest gran
   }
 }
 
-TEST_CASE("An image that is missing fails the node in time, and the next image repairs it", "[.][real_node]") {
+TEST_CASE("A missing image fails the node in time, and the next image repairs it", "[.][real_node]") {
   GpuNode& gpu = SharedNode();
   REQUIRE(gpu.AwaitUp());
   gpu.PatchPolicy(R"({"deadlines": {"podRestartSeconds": 20}})");

@@ -1,4 +1,5 @@
-// gpu_operator when it cannot work at all: it prints one clear line, exits with the right code, and does no harm.
+// Tests gpu_operator when it cannot work at all: it prints one clear line, exits with the right code, and changes
+// nothing.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>

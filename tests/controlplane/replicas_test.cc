@@ -1,4 +1,4 @@
-// Two replicas of the operator. One of them is repeatedly killed in the middle of an upgrade, and restarted.
+// Tests two replicas of the operator. In the middle of an upgrade, one of them is repeatedly killed and restarted.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -43,7 +43,7 @@ drain: {enable: true, force: false, timeoutSeconds: 300, deleteEmptyDir: false}
 // deploy/rbac grants access to this Lease.
 constexpr char kLease[] = "nvidia-gpu-driver-upgrade";
 
-// A replica that runs as one process after another.
+// A replica that runs as a sequence of processes.
 class Replica {
  public:
   Replica(const World& world, std::string name, std::string_view policy = kPolicy)

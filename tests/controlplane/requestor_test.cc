@@ -1,4 +1,5 @@
-// Requestor mode: a maintenance operator evacuates the nodes, and gpu_operator replaces the driver and releases them.
+// Tests requestor mode: a maintenance operator evacuates the nodes, and gpu_operator replaces the driver and releases
+// them.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -75,7 +76,7 @@ void ExpectRequestedAndReleasedInTime(Rollout& rollout, const std::string& node)
   ExpectInOrder(deleted, FindEntry(rollout.audit, node, "upgrade-done"));
 }
 
-// The maintenance operator had finished with the node, so it uncordoned it before the end.
+// Expects that the maintenance operator uncordoned the node before the node was done.
 void ExpectSchedulableBeforeDone(Rollout& rollout, const std::string& node) {
   INFO(node);
   const std::vector<NodeVersion> versions = rollout.watch.Read().VersionsOf(node);

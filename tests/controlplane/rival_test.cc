@@ -1,5 +1,5 @@
-// gpu_operator alongside an operator of another driver that behaves like the Go library. The other operator has no key
-// for the owner of a cordon, and lifts every cordon that it considers its own (dep-F8).
+// Tests gpu_operator alongside an operator of another driver that behaves like the Go library. The other operator has
+// no key for the owner of a cordon, and lifts every cordon that it considers its own (dep-F8).
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -99,7 +99,7 @@ TEST_CASE("dep-F8: alongside a rival that behaves like the Go library, both driv
     return MeetingsSeen(rollout) > 0;
   }));
 
-  // From here on they work side by side, and ours gets a newer driver in the middle.
+  // From here on they work side by side, and in the middle our operator gets a newer driver.
   world.ChangeDriver("driver:4", "500ms");
   const bool done = Eventually(kRolloutLimit, [&] {
     rival.Pass();

@@ -1,5 +1,5 @@
-// The ClusterRoles of tools/upgradectl/rbac.yaml: with them each verb works, and without any one of their rules a verb
-// fails.
+// Tests the ClusterRoles of tools/upgradectl/rbac.yaml: with them every verb works, and without any one of their rules
+// some verb fails.
 #include <rapidjson/document.h>
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
@@ -78,7 +78,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: driver-u
 subjects: [{kind: ServiceAccount, name: actor, namespace: $NS}]
 )";
 
-// A rollout that waits for an approval, and users with permissions.
+// A rollout that waits for an approval, and users with different permissions.
 class Office {
  public:
   Office() : world_(ControlPlane::Shared(), "roles", 5) {

@@ -20,8 +20,7 @@ std::set<std::string> CordonedNodes(const std::map<std::string, NodeVersion>& no
   return names;
 }
 
-// The annotation that keeps driver managers away from the node stays as long as there is a policy, so it does not
-// count.
+// The annotation that keeps driver managers away from the node stays as long as a policy exists, so it does not count.
 bool IsOurKey(const std::string& key) {
   if (key == "nvidia.com/gpu-driver-upgrade-enabled") return false;
   return key.rfind("nvidia.com/gpu-driver-upgrade", 0) == 0 || key.rfind("driverupgrade/", 0) == 0;

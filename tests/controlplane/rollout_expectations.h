@@ -33,8 +33,9 @@ enum class EndedBy { kUs, kGoLibraryToo };
 // is left on it. It must be schedulable unless an administrator had cordoned it.
 void ExpectEveryNodeUpgraded(Rollout& rollout, EndedBy by = EndedBy::kUs);
 
-// Returns the largest number of nodes that were in progress (without an administrator's) and that were unschedulable
-// (with these) at the same time. Uses both witnesses: every version of every node in the audit log or in the watch.
+// Returns the largest numbers of nodes that were in progress and that were unschedulable at the same time. Only the
+// second number includes nodes that an administrator cordoned. Uses both witnesses: every version of every node in the
+// audit log or in the watch.
 Peaks MeasurePeaks(Rollout& rollout, bool (*holds_slot)(std::string_view) = IsInProgress);
 
 // Expects that neither number ever exceeded its limit. Starts by another operator, during a turn of `unjudged`, are
@@ -57,8 +58,8 @@ void ExpectNothingElseWritten(Rollout& rollout);
 // the objects that replicas share: Lease and ledger. Every workload pod from before the rollout must have been evicted.
 void ExpectPodsMovedByEvictionOnly(Rollout& rollout);
 
-// Expects a rollout in which no node was stuck: no node has shown its gate, and the operator sent at most `per_node` requests for each node
-// and `at_start` more. Evictions, watches, Leases and Events do not count.
+// Expects a rollout in which no node was stuck: no node has shown its gate, and the operator sent at most `per_node`
+// requests for each node and `at_start` more. Evictions, watches, Leases and Events do not count.
 void ExpectUsualRequests(Rollout& rollout, int per_node, int at_start);
 
 // Returns how many of the operator's patches changed the annotation that shows the gate of the node.

@@ -1,4 +1,4 @@
-// A rollout of some size, for the figures: its cost compared with the minimum that this cluster allows.
+// Measures the cost of a larger rollout, and compares it with the minimum that this cluster allows.
 #include <algorithm>
 #include <iomanip>
 #include <iostream>
@@ -15,8 +15,8 @@ namespace {
 
 constexpr int kNodes = 50;
 constexpr int kInProgressMax = 10;
-// Four patches of the node, a list of its pods and the deletion of its driver pod. At the start: the lists before the
-// first watches.
+// Per node: four patches of the node, a list of its pods, and the deletion of its driver pod. At the start: the lists
+// before the first watches.
 constexpr int kRequestsPerNode = 6;
 constexpr int kRequestsAtStart = 14;
 
@@ -28,8 +28,8 @@ podDeletion: {force: false, timeoutSeconds: 60, deleteEmptyDir: false}
 drain: {enable: true, force: false, timeoutSeconds: 60, deleteEmptyDir: false}
 )";
 
-// Prints two other results, measured once in the same world on such a machine (2 cores): a program that makes the
-// fewest possible calls and ignores the policy, and the Go library in a loop.
+// Prints two other results, which were measured once in the same world on a machine with 2 cores. One is of a program
+// that makes the fewest possible calls and ignores the policy, the other of the Go library in a loop.
 void PrintComparison(double seconds, const std::vector<AuditedRequest>& requests) {
   const double per_node = static_cast<double>(requests.size()) / kNodes;
   std::cout << std::fixed << std::setprecision(1) << "50 nodes, 10 at a time    time      requests per node\n"
@@ -63,7 +63,8 @@ bool AllDone(const World& world) {
   return std::all_of(nodes.begin(), nodes.end(), [](const auto& node) { return node.second.state == "upgrade-done"; });
 }
 
-TEST_CASE("With nothing to do on fifty nodes, a minute sees only watches and Lease renewals", "[rollout]") {
+TEST_CASE("While nothing needs to be done on fifty nodes, the operator sends only watches and Lease renewals",
+          "[rollout]") {
   World world(ControlPlane::Shared(), "idle", kNodes);
   world.DeployDriver();
   Rollout rollout(world);
@@ -76,7 +77,7 @@ TEST_CASE("With nothing to do on fifty nodes, a minute sees only watches and Lea
   Eventually(std::chrono::seconds(60), [] { return false; });
   CHECK(service->IsRunning());
   const std::vector<AuditedRequest>& requests = rollout.audit.Read();
-  CHECK(requests.size() > before + 10);  // it renews every two seconds, so it is alive
+  CHECK(requests.size() > before + 10);  // the operator renews its Lease every two seconds, so it is alive
   for (std::size_t i = before; i < requests.size(); ++i) {
     INFO(requests[i].verb << " " << requests[i].resource);
     CHECK((requests[i].verb == "watch" || requests[i].resource == "leases"));

@@ -1,5 +1,5 @@
-// safe_load_init as a process, with the permissions of its rbac.yaml: alone, through an outage, and with gpu_operator
-// as its counterpart.
+// Tests safe_load_init as a process with the permissions of its rbac.yaml: alone, during an outage, and together with
+// gpu_operator.
 #include <sys/types.h>
 
 #include <chrono>
@@ -115,7 +115,8 @@ TEST_CASE("If safe loading is off, the init container exits immediately", "[safe
   CHECK(Annotation(world, world.nodes().front()).empty());
 }
 
-TEST_CASE("A driver that must not be loaded: wrong configuration, no permission, no node, stopped", "[safe_load]") {
+TEST_CASE("A driver is not loaded with a wrong configuration, without permission or node, or after a stop",
+          "[safe_load]") {
   World world(ControlPlane::Shared(), "unsafe", 1);
   const ControlPlane& control_plane = world.control_plane();
   Install(control_plane, "7");

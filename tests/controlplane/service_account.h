@@ -20,7 +20,7 @@ std::vector<std::string> ExampleCommand(const std::string& program);
 // Applies the file, whose namespaces must exist.
 void ApplyRights(const ControlPlane& control_plane, const std::filesystem::path& rbac);
 
-// Returns a kubeconfig with a token of `service_account`, as a pod has one.
+// Returns a kubeconfig with a token of `service_account`, like the token that a pod gets.
 std::filesystem::path KubeconfigOf(const ControlPlane& control_plane, const std::string& ns,
                                    const std::string& service_account);
 

@@ -1,4 +1,4 @@
-// A policy with `rollout` on a real control plane: stages, a window, and groups.
+// Tests a policy with `rollout` on a real control plane: stages, a window, and groups.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -87,7 +87,7 @@ bool AwaitWord(const GpuOperator& gpu_operator, std::string_view word) {
   });
 }
 
-// The two canaries are upgraded in sequence. A sick one halts the rollout although the other is healthy, and the
+// The two canaries are upgraded in sequence. A sick canary halts the rollout although the other is healthy, and an
 // approval afterwards lets all nodes continue.
 TEST_CASE("Two canaries soak, a sick canary halts the rollout, and an approval resumes it", "[staged]") {
   World world(ControlPlane::Shared(), "canary", 5);
@@ -129,8 +129,8 @@ TEST_CASE("After a window closes in the middle, no further node starts, and node
   Rollout rollout(world);
   world.ChangeDriver("driver:2", "4s");
 
-  // The window opened at a full minute in the past, and stays open for a few seconds: enough for two nodes of six, or
-  // three.
+  // The window opened at a full minute in the past, and stays open for a few seconds: enough for two or three of the
+  // six nodes.
   const std::time_t now = system_clock::to_time_t(system_clock::now());
   const std::time_t start = (now / 60 - 2) * 60;
   const std::time_t end = now + 16;
@@ -164,7 +164,7 @@ TEST_CASE("After a window closes in the middle, no further node starts, and node
   ExpectWitnessesSawTheEnd(rollout);
 }
 
-TEST_CASE("Twenty nodes in groups of four start group by group, each whole", "[staged]") {
+TEST_CASE("Twenty nodes in groups of four start group by group, each group as a whole", "[staged]") {
   constexpr std::size_t kSize = 4;
   World world(ControlPlane::Shared(), "groups", 20);
   std::map<std::string, std::size_t> group;

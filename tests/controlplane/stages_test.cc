@@ -1,5 +1,5 @@
-// Conditions that an upgrade waits for on a node, one stage at a time: jobs, validation pods, and a driver that waits
-// to be loaded.
+// Tests the conditions that an upgrade waits for on a node, one at a time: jobs, validation pods, and a driver that
+// waits to be loaded.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -209,7 +209,7 @@ void ExpectUnblockedWhenEvacuated(Rollout& rollout, const std::string& node, con
   }
 }
 
-// One node was restarted and gets the new driver immediately; the other one gets it by the upgrade.
+// One node was restarted and gets the new driver immediately. The other node gets it through the upgrade.
 TEST_CASE("A driver that waits to be loaded is released when its node is cordoned and evacuated", "[stages]") {
   World world(ControlPlane::Shared(), "safeload", 2);
   world.DeployDriver();

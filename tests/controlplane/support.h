@@ -1,4 +1,4 @@
-// Files, text and waiting, as needed by all end-to-end tests.
+// Helpers of all end-to-end tests: files, text and waiting.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_SUPPORT_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_SUPPORT_H_
 

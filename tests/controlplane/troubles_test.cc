@@ -1,5 +1,5 @@
-// `upgradectl` on rollouts in trouble: the output of each verb is as in troubles/*.txt, and `explain` names the true
-// cause. DRIVERUPGRADE_REWRITE=1 rewrites these files.
+// Tests `upgradectl` on rollouts in trouble: the output of each verb must match troubles/*.txt, and `explain` must name
+// the true cause. DRIVERUPGRADE_REWRITE=1 rewrites these files.
 #include <algorithm>
 #include <filesystem>
 #include <functional>
@@ -73,7 +73,7 @@ spec: {holderIdentity: operator, leaseDurationSeconds: 3600, renewTime: "$NOW"}
 
 constexpr char kMicroTime[] = "%Y-%m-%dT%H:%M:%E6SZ";
 
-// A ClusterPolicy with that section, deleted by the destructor.
+// A ClusterPolicy with the section `policy`, deleted by the destructor.
 class PolicyObject {
  public:
   PolicyObject(ControlPlane& control_plane, std::string_view policy) : admin_(control_plane.admin()) {

@@ -22,8 +22,8 @@
 namespace driverupgrade::e2e {
 namespace {
 
-// Number of parallel calls of the operator. It starts calls in the order of the plan, so at most the others can finish
-// after a later one.
+// Number of parallel calls of the operator. It starts calls in the order of the plan, so a later call can overtake at
+// most the other calls in flight.
 constexpr std::ptrdiff_t kCallsInFlight = 8;
 // Start time in both rollouts. It is long compared with the roughly three seconds that a control plane on two
 // processors needs for twenty-five nodes at a time, a delay that a simulation does not have.
@@ -116,8 +116,8 @@ Story Rolled(const World& world, const std::string& policy, const std::string& d
   return story;
 }
 
-// Returns how many nodes a node overtook: nodes that should have started before it but started after it. This is the
-// maximum over all nodes.
+// Returns the largest number of nodes that one node overtook: nodes that should have started before it but started
+// after it.
 std::ptrdiff_t OvertakenAtMost(const std::vector<std::string>& told, const std::vector<std::string>& happened) {
   std::map<std::string, std::ptrdiff_t> places;
   for (const std::string& node : happened) places.emplace(node, static_cast<std::ptrdiff_t>(places.size()));

@@ -1,4 +1,5 @@
-// A complete upgrade: gpu_operator against a real API server, judged by the records of the API server.
+// Tests complete upgrades by gpu_operator against a real API server, and checks them with the records of the API
+// server.
 #include <chrono>
 #include <iomanip>
 #include <iostream>
@@ -80,8 +81,9 @@ TEST_CASE("The newest revision has the template that the API server returns for 
 TEST_CASE("An operator that is killed ten times in the middle of an upgrade reaches the same result", "[upgrade]") {
   constexpr int kKills = 10;
   World world(ControlPlane::Shared(), "killed", kNodes);
-  // The API server books an eviction before it deletes the pod. If the sender dies in between, the eviction keeps its
-  // share of the disruption budget for two minutes although the pod stays. The budget must bear some of these.
+  // The API server counts an eviction against the disruption budget before it deletes the pod. If the sender dies in
+  // between, the eviction keeps its share of the budget for two minutes although the pod stays. The budget must allow
+  // for several of these.
   DeployAll(world, kNodes);
   Rollout rollout(world);
   world.ChangeDriver("driver:2", "1500ms");
@@ -89,8 +91,8 @@ TEST_CASE("An operator that is killed ten times in the middle of an upgrade reac
   GpuOperator gpu_operator(world, kPolicy);
   gpu_operator.set_timeout(std::chrono::seconds(240));  // in case the budget did not allow them
   for (int kill = 0; kill < kKills; ++kill) {
-    // Each process gets up to three writes further than the one before, so that the kills happen at various moments.
-    // Each makes progress, or ten processes would be no different from one.
+    // Each process makes one to three more writes before it is killed, so that the kills happen at various moments.
+    // Each must make progress; otherwise ten processes would be no different from one.
     const int writes_wanted = rollout.audit.CountWrites() + 1 + kill % 3;
     const std::unique_ptr<Process> process = gpu_operator.Start();
     const bool killed_in_progress = Eventually(std::chrono::seconds(60), [&] {

@@ -43,7 +43,7 @@ std::string WithoutChance(const World& world, std::string text) {
       {R"(\b(\d+(\.\d+)?(ms|s|m|h))+\b)", "AGE"},
       {R"(operator \S+_\S+)", "operator HOLDER"},
       {R"(\(\d+ times\))", "(N times)"},
-      // Events have whole seconds: the first pod counts as well if the restart is in the second of its start.
+      // Event times are in whole seconds, so the first pod also counts if the restart is in the second of its start.
       {R"(\n +pod number \d+ since TIME \(AGE ago\): the others were deleted or evicted)", ""},
       // The widths of a table's columns depend on these words.
       {R"(([^ \n])  +)", "$1  "},
@@ -68,7 +68,7 @@ std::string WithoutChance(const World& world, std::string text) {
 std::vector<std::string> UpgradectlOptions(const World& world, const std::string& kubeconfig) {
   std::vector<std::string> options = {"--kubeconfig",    kubeconfig,   "--namespace", world.driver_ns(),
                                       "--driver-labels", "app=driver"};
-  // The operators of these tests read their policy from a file, and then do not validate unless an option says so.
+  // The operators of these tests read their policy from a file, and then validate only if an option requires it.
   options.insert(options.end(), {"--validation-selector", ""});
   return options;
 }

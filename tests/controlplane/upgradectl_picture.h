@@ -1,4 +1,4 @@
-// The output of upgradectl about a rollout, as a text that is the same in each run.
+// Normalizes the output of upgradectl about a rollout to a text that is the same in each run.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_UPGRADECTL_PICTURE_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_UPGRADECTL_PICTURE_H_
 

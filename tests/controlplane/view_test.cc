@@ -20,13 +20,13 @@ constexpr char kCrashLoop[] = R"({"status": {"containerStatuses": [{
   "name": "driver", "image": "driver:2", "imageID": "", "ready": false, "restartCount": 5,
   "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 2m40s restarting failed container"}}}]}})";
 
-TEST_CASE("An operator that is not installed, one that alice must not query, and one that is dead", "[view]") {
+TEST_CASE("Status shows an operator that is not installed, that alice may not query, or that is dead", "[view]") {
   const std::unique_ptr<Viewed> viewed = Viewed::Make("view");
   if (viewed == nullptr) return;
   viewed->CheckPictures("not-installed");
 
-  // Without the role, upgradectl shows alice a pass of its own, and the reason. Without a token, the page refuses even
-  // the administrator.
+  // Without the role, upgradectl shows alice its own pass, and the reason. Without a token, the page refuses even the
+  // administrator.
   viewed->StartOperator();
   CHECK(viewed->Tells({"status"}, std::string(kOwnView) + "create serviceaccounts/token " + viewed->ns() +
                                       "/nvidia-gpu-driver-upgrade-viewer: 403: "));
@@ -112,7 +112,7 @@ TEST_CASE("A driver that crashes is named", "[view]") {
   viewed->CheckPictures("crash-loop");
 }
 
-TEST_CASE("explain warns about a node that is about to fail, and names the budget in its way", "[view]") {
+TEST_CASE("explain warns about a node that is about to fail, and names the budget that blocks it", "[view]") {
   const std::unique_ptr<Viewed> viewed = Viewed::Make("view-deadline");
   if (viewed == nullptr) return;
   Workload workload;

@@ -23,7 +23,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// No scheduler handles this pod, so that its address is the machine's.
+// No scheduler handles this pod, so the test can give it the address of the machine.
 constexpr std::string_view kPod = R"(
 apiVersion: v1
 kind: Pod
@@ -51,7 +51,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: driver-u
 subjects: [{kind: ServiceAccount, name: alice, namespace: $NS}]
 )";
 
-// A webhook of a change freeze whose server is down: it only refuses requests of the operator.
+// A webhook of a change freeze whose server is down. It refuses only requests of the operator.
 constexpr std::string_view kWebhook = R"(
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration

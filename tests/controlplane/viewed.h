@@ -44,7 +44,7 @@ podDeletion: {timeoutSeconds: 300}
   void LetAliceRead() const;
   // Starts the operator with all permissions, and waits for a first pass over the nodes.
   void Begin();
-  // Installs a webhook of a change freeze whose server is down: it only refuses requests of the operator.
+  // Installs a webhook of a change freeze whose server is down. It refuses only requests of the operator.
   void Freeze(const std::string& operation, const std::string& resource) const;
 
   // Returns the output of alice's upgradectl.

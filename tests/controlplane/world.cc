@@ -159,7 +159,7 @@ World::~World() {
   DeleteAll("/apis/apps/v1/namespaces/" + workload_ns_ + "/deployments?propagationPolicy=Orphan");
   DeleteAll("/apis/batch/v1/namespaces/" + workload_ns_ + "/jobs?propagationPolicy=Orphan");
   DeleteAll("/apis/apps/v1/namespaces/" + workload_ns_ + "/replicasets?propagationPolicy=Orphan");
-  // The namespace takes a while to end. Until then its Lease would report a driver that upgradectl finds, too.
+  // The namespace takes a while to disappear. Until then, upgradectl would also find the driver that its Lease reports.
   DeleteAll("/apis/coordination.k8s.io/v1/namespaces/" + driver_ns_ + "/leases");
   for (const std::string& ns : {driver_ns_, workload_ns_}) {
     DeleteAll("/api/v1/namespaces/" + ns + "/pods?gracePeriodSeconds=0");

@@ -1,4 +1,4 @@
-// Nodes, a driver and workloads of one test, which no other test sees, and which are deleted when it ends.
+// Nodes, a driver and workloads of one test. No other test sees them, and they are deleted when the test ends.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_WORLD_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_WORLD_H_
 
@@ -46,8 +46,8 @@ struct NodeEvent {
 class World {
  public:
   // Creates two namespaces and `nodes` nodes that are Ready. Only one world may exist at a time, because an upgrade
-  // includes every node with its labels.
-  // `gpus`: whether the nodes offer GPUs by a device plugin. Otherwise a test publishes devices itself.
+  // includes every node with its labels. `gpus`: whether the nodes offer GPUs through a device plugin. Otherwise the
+  // test publishes devices itself.
   enum class Gpus { kByPlugin, kByClaims };
   World(ControlPlane& control_plane, const std::string& name, int nodes, Gpus gpus = Gpus::kByPlugin);
   ~World();

@@ -17,7 +17,7 @@ namespace {
 using testing::ClearWire;
 using testing::FakeCluster;
 
-// Takes the place of the bytes between the two facades.
+// Replaces the bytes between the two facades.
 class Bytes final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;
@@ -58,7 +58,7 @@ TEST_CASE("I17: a read that arrives as it was sent is accepted") {
   CHECK(scene.wrong.empty());
 }
 
-TEST_CASE("I17: an object that was altered is found, unless the bytes were damaged on purpose") {
+TEST_CASE("I17: an altered object is detected, unless the bytes were damaged on purpose") {
   Scene scene;
   bool breaks = false;
   scene.bytes->nodes = [&](absl::StatusOr<std::vector<Node>> nodes) {
@@ -85,7 +85,7 @@ TEST_CASE("I17: invalid UTF-8 may be altered, because JSON cannot contain it") {
   CHECK(scene.wrong.empty());
 }
 
-TEST_CASE("I17: a status that was altered is found, and all statuses with an unknown outcome count as equal") {
+TEST_CASE("I17: an altered status is detected, and all statuses with an unknown outcome count as equal") {
   Scene scene;
   const DeletePodParams pod{.pod = {"a", "p", "u"}};
   scene.bytes->deletion = [](const absl::Status&) { return absl::UnavailableError("503"); };
@@ -98,7 +98,7 @@ TEST_CASE("I17: a status that was altered is found, and all statuses with an unk
   CHECK(scene.wrong.empty());
 }
 
-TEST_CASE("I17: a list that lost its snapshot is read from the start") {
+TEST_CASE("I17: a list whose snapshot has expired must start again from the first page") {
   Scene scene;
   scene.bytes->nodes = [&](const absl::StatusOr<std::vector<Node>>&) {
     scene.wire.NoteBreak();
@@ -108,7 +108,7 @@ TEST_CASE("I17: a list that lost its snapshot is read from the start") {
   CHECK(scene.wrong == "list nodes: 410 Expired");
 }
 
-TEST_CASE("I17: a request that was altered is found") {
+TEST_CASE("I17: an altered request is detected") {
   Scene scene;
   scene.bytes->lease = [](Lease lease) {
     lease.duration = absl::Milliseconds(15);

@@ -1,4 +1,4 @@
-// Coverage of many simulations: how often each fault happened, which transitions were made, and which gates nodes
+// Coverage of many simulations: how often each fault happened, which transitions nodes made, and which gates they
 // waited for.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_COVERAGE_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_COVERAGE_H_

@@ -1,4 +1,5 @@
-/// The seam through which a simulation uses hosts of the C interface as replicas, in place of engine and controller.
+/// The seam through which a simulation uses hosts of the C interface as replicas, instead of an engine and a
+/// controller.
 ///
 /// Defines HostSeam, HostedEngine and HostFactory.
 ///
@@ -27,8 +28,8 @@ namespace driverupgrade::testing {
 class HostedEngine {
  public:
   virtual ~HostedEngine() = default;
-  /// Runs a pass, with everything that follows from it, if one is due and the replica leads. Returns the time by
-  /// which Step must be called again.
+  /// If a pass is due and the replica leads, runs it and sends its requests. Returns the time by which Step must be
+  /// called again.
   virtual absl::Time Step(const UpgradePolicy& policy, absl::Time now) = 0;
   /// Returns whether anything was left to release.
   virtual absl::StatusOr<bool> Release(absl::Time now) = 0;
@@ -39,7 +40,7 @@ class HostedEngine {
 struct HostSeam {
   WireSeam wire;
   DriverIdentity identity;
-  /// Callbacks, selectors, requestor and observer, as the native engine has them.
+  /// Callbacks, selectors, requestor and observer, as for the native engine.
   EngineOptions options;
   /// Leader election of the host, because the C interface does not have one. Null: the host is the only replica.
   std::shared_ptr<LeaderElection> election = nullptr;

@@ -1,4 +1,4 @@
-// Runs many simulations, or one of them again.
+// Runs many simulations, or repeats a single one.
 //
 //     simulate --first-seed 1 --seeds 20000 --jobs 2 [--nodes 100]
 //     simulate --seed 4711 --trace
@@ -77,7 +77,7 @@ void PrintRollout(const SimulationResult& result) {
       100 * (absl::FDivDuration(result.makespan, result.ideal) - 1), usage.ru_maxrss / 1024);
 }
 
-// Without the client there are no bytes that a defect could change.
+// Returns whether the defect changes bytes. Such a defect needs the client library.
 bool IsOfBytes(const std::string& mutant) { return mutant.starts_with("bytes:"); }
 
 // Returns the exit code: 0 if each planted defect is found within the seeds.

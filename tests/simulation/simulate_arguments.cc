@@ -19,7 +19,7 @@ using testing::SimulationOptions;
 
 constexpr std::size_t kWholeTrace = 1'000'000;
 
-// `F3,F17`.
+// Parses a list of faults such as `F3,F17`.
 std::set<Fault> ParseFaults(const std::string& text) {
   std::set<Fault> faults;
   for (absl::string_view name : absl::StrSplit(text, ',')) {
@@ -34,7 +34,8 @@ std::set<Fault> ParseFaults(const std::string& text) {
   return faults;
 }
 
-// `release,two-drivers`: every seed has these modes. `none`: no seed has any. The remaining modes are drawn as usual.
+// Parses a list of modes such as `release,two-drivers`. Every seed has these modes, and the others are drawn as usual.
+// With `none`, no seed has any mode.
 void ForceModes(const std::string& text, SimulationOptions& options) {
   if (text == "none") return options.mode_per_mille.fill(0);
   for (absl::string_view name : absl::StrSplit(text, ',')) {

@@ -23,8 +23,8 @@ constexpr int kNestedMax = 3;
 // dep-F4: a timer on a node that is further ahead than this is ignored.
 constexpr absl::Duration kTimerIsNobodys = absl::Minutes(1);
 constexpr absl::Duration kSettle = absl::Minutes(3);
-// Time during which the last fault may still have an effect: a broken watch restarts half a minute later by a slow
-// clock, the next time that its replica runs.
+// Time during which the last fault may still have an effect. A broken watch restarts half a minute later, by a clock
+// that may be slow, and only when its replica runs.
 constexpr absl::Duration kAftermath = absl::Minutes(1);
 // Kubelets report their nodes at this interval even if nothing has changed (`nodeStatusReportFrequency`).
 constexpr absl::Duration kNodeStatusReport = absl::Minutes(5);
@@ -137,7 +137,7 @@ class Simulation {
     }
   }
 
-  // Runs all events in order of time: the cluster, late requests, actors and replicas.
+  // Runs the events of the cluster, late requests, actors and replicas in chronological order.
   void RunFor(absl::Duration duration) {
     const absl::Time until = world_.Now() + duration;
     if (nested_ >= kNestedMax) {
@@ -205,7 +205,7 @@ class Simulation {
     if (++steps_ > kStepsPerSecondMax) world_.checker->Fail("I13", "a replica does not come to rest");
   }
 
-  // Runs from the new template until every node is done, with the faults that are enabled.
+  // Runs with the enabled faults from the new template until every node is done.
   void Rollout() {
     const int nodes = world_.setup.nodes;
     const int rounds = (nodes + *world_.policy.max_parallel - 1) / *world_.policy.max_parallel;
@@ -268,9 +268,10 @@ class Simulation {
     if (!world_.Broken()) Rest();
   }
 
-  // An unused grant is dropped with the next version of its node. Otherwise a node that already has the driver would
-  // hold a slot, and all other nodes would wait for it. Real kubelets also update the other nodes. The simulation does
-  // not, because each update would wake an engine that may have failed to schedule its next pass.
+  // Changes every node that has a grant, as its kubelet would. An unused grant is dropped with the next version of its
+  // node. Otherwise a node that already has the driver would hold a slot, and all other nodes would wait for it. Real
+  // kubelets also update the other nodes. The simulation does not, because each update would wake the engine and so
+  // hide that it failed to schedule its next pass.
   void ReportNodeStatus() {
     const std::optional<ConfigMap> ledger = world_.cluster->config_map(kDriverNs, "driver-upgrades");
     if (!ledger) return;
@@ -296,7 +297,7 @@ class Simulation {
     return text;
   }
 
-  // I12, L2.
+  // Checks that no replica writes any longer (I12), and that no cordon or claim is left (L2).
   void Rest() {
     RunFor(kSettle);
     const std::int64_t writes = world_.writes;
@@ -331,7 +332,7 @@ class Simulation {
                        [&](const Finding& finding) { return finding.code == code; });
   }
 
-  // L6, for the reports of leading replicas.
+  // Checks L6 for the reports of leading replicas.
   void CheckTotals() {
     for (const auto& replica : replicas_) {
       if (replica->controller() == nullptr) continue;
@@ -350,7 +351,7 @@ class Simulation {
     if (world_.setup.Has(Mode::kRollouts) || world_.setup.Has(Mode::kGangs)) return;
     // The node's pods do not use the devices.
     if (world_.setup.Has(Mode::kDevices)) return;
-    // Besides its slot it takes a grant, and there are only few grants then.
+    // The bad node takes a grant in addition to its slot, but this seed allows only a few grants.
     if (world_.setup.grants_max < kGrantsMax) return;
     const std::optional<BadNode> bad = BadNode::Draw(world_);
     if (!bad) return;

@@ -6,10 +6,10 @@
 ///     if (result.violation) std::cerr << result.Describe();  // what broke, and how to see it again
 ///
 /// The engine, the controller, the cache, the election and the ledger are the real ones; the cluster is a FakeCluster.
-/// A seed draws the cluster, the policy, the number of replicas and their parts, and which faults happen how often. The
-/// run has two phases. In the chaos phase faults happen, an administrator and another driver's operator act, and nodes
-/// and pods fail. Then all damage is repaired: in the calm phase every node must be upgraded (L1-L3), and afterwards no
-/// replica may write (I12).
+/// A seed draws the cluster, the policy, the number of replicas and their components, and the frequency of each fault.
+/// The run has two phases. In the chaos phase faults happen, an administrator and another driver's operator act, and
+/// nodes and pods fail. Then all damage is repaired. In the calm phase every node must be upgraded (L1-L3), and
+/// afterwards no replica may write (I12).
 ///
 /// Deterministic: the same seed and options produce the same run, event by event, on every platform. A simulation uses
 /// one thread; several simulations may run in parallel.
@@ -83,7 +83,7 @@ enum class Mode : std::uint8_t {
   kClockSetBack,  ///< The replicas' clocks are ahead by days, and are set back in the calm phase, twice.
   kGangs,         ///< Training jobs run on the nodes, and the policy interrupts each of them once.
   kDevices,       ///< The policy isolates devices instead of nodes, and pods claim these devices.
-  // Neighbours, from here on: they act while faults happen.
+  // Neighbors, from here on: other clients that act while faults happen.
   kLabelRemover,    ///< A client removes the state label from every node, immediately or occasionally.
   kForeignCordons,  ///< A client cordons nodes for its own reasons, and lifts only its own cordons.
   kNotReady,        ///< Nodes become NotReady before, during and after their upgrade.
@@ -94,7 +94,7 @@ enum class Mode : std::uint8_t {
 };
 inline constexpr int kModeCount = 19;
 inline constexpr int kFirstNeighbour = static_cast<int>(Mode::kLabelRemover);
-/// `release`, `two-drivers`, ...
+/// Returns the name of the mode, such as `release` or `two-drivers`.
 std::string_view ToString(Mode mode);
 
 struct SimulationOptions {
@@ -113,7 +113,8 @@ struct SimulationOptions {
   /// One rollout of a large cluster: a tenth of the nodes at a time, four minutes a node, and only a few faults of
   /// calls and watches.
   bool light = false;
-  /// Creates the wire of `wire_percent` of the seeds, which then go through bytes. Null: no seed does.
+  /// Creates the wire for `wire_percent` percent of the seeds, whose requests are then sent as bytes. Null: no seed
+  /// uses bytes.
   WireFactory wire = nullptr;
   int wire_percent = 10;
   /// Creates the replicas, which are then hosts of the C interface. Null: native engines.
@@ -129,7 +130,7 @@ struct SimulationOptions {
   /// long as dozens of others.
   std::array<int, kModeCount> mode_per_mille = {30, 30, 50, 40, 30, 20, 0,  160, 100, 60,
                                                 60, 60, 50, 50, 50, 50, 50, 50,  50};
-  /// Number of the defect to plant, to see whether it is found: a position in MutantNames, starting at 1. 0: none.
+  /// Position in MutantNames, starting at 1, of the defect to plant. Zero: none.
   int mutant = 0;
 };
 
@@ -167,12 +168,12 @@ struct SimulationResult {
   std::int64_t calls = 0;
   std::int64_t commits = 0;
   absl::Duration virtual_time = absl::ZeroDuration();
-  /// With `light`: time from the new template until all nodes are done, and the time that this takes if the rollout
-  /// only ever waits for pods.
+  /// With `light`: time from the new template until all nodes are done, and the ideal time of a rollout that waits only
+  /// for pods.
   absl::Duration makespan = absl::ZeroDuration();
   absl::Duration ideal = absl::ZeroDuration();
 
-  /// `seed 17: I3: node n1: ...`, then setup, and the trace if there is one.
+  /// Returns the violation (`seed 17: I3: node n1: ...`), the setup, and the trace if it was requested.
   std::string Describe() const;
 };
 

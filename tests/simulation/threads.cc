@@ -1,11 +1,11 @@
-// Rollouts by engines with their own threads: several calls in flight, running watches, light faults, and engines that
-// are destroyed with calls in flight.
+// Runs rollouts by engines with their own threads: several calls in flight, running watches, light faults, and engines
+// that are destroyed with calls in flight.
 //
 //     simulate_threads --first-seed 1 --seeds 200
 //
-// A seed decides the parameters, but not the scheduling of the threads: a run cannot be repeated exactly. The program
-// is for ThreadSanitizer, and for bugs that one thread cannot show. Every commit is checked (crash/witness.h), and so
-// is the end.
+// A seed decides the parameters, but not the scheduling of the threads, so a run cannot be repeated exactly. The
+// program is for ThreadSanitizer, and for bugs that need several threads. It checks every commit (crash/witness.h) and
+// the final state.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -38,8 +38,8 @@ using testing::internal::Random;
 constexpr absl::Duration kTick = absl::Milliseconds(200);
 constexpr absl::Duration kFaultsEnd = absl::Minutes(1);
 constexpr absl::Duration kLimit = absl::Hours(1);
-// Real time within which every thread gets a processor, even on a busy machine: the hour of virtual time above may
-// pass in a moment.
+// Real time within which every thread gets a processor, even on a busy machine. The hour of virtual time above is not
+// enough, because it may pass in a moment.
 constexpr std::chrono::minutes kPatience(1);
 
 struct Draw {
@@ -53,7 +53,7 @@ struct Draw {
   const bool every_state = random.Percent(30);
   const bool events = random.Percent(50);
   const int faults_per_mille = random.Pick({0, 10, 50});
-  // A ledger is required, because without one the budgets are only guaranteed for an engine that does not crash.
+  // Several lives require a ledger: without it, the budgets are guaranteed only for an engine that does not crash.
   const int lives = ledger ? random.Between(1, 4) : 1;
 };
 

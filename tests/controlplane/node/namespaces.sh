@@ -23,7 +23,7 @@ flock 9
 rm -rf --one-file-system "$node/run"
 mkdir "$node/run"
 
-# shellcheck disable=SC2016  # it is the inner shell that knows them
+# shellcheck disable=SC2016  # the inner shell expands them
 DRIVERUPGRADE_REAL_NODE=$(readlink -f "$node") exec "${unshare[@]}" bash -euc '
   mount --make-rshared /
   mount -t tmpfs tmpfs /run

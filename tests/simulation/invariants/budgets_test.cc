@@ -1,5 +1,5 @@
-// Slots, unavailable nodes and driver restarts: I1 and I2, each broken on purpose by a request that our engine would
-// never make.
+// Tests I1 (slots and unavailable nodes) and I2 (driver restarts). Each is broken on purpose by a request that our
+// engine would never send.
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,12 +43,12 @@ TEST_CASE("I1: a node that makes too many nodes unavailable") {
   CHECK(world.Broken() == "I1");
 }
 
-TEST_CASE("I1: a slot that only a new policy sees counts for a replica that has read the node") {
+TEST_CASE("I1: a slot that only the new policy counts binds a replica only after it has read the node") {
   for (const bool read : {false, true}) {
     UpgradePolicy policy{.auto_upgrade = true, .max_parallel = 1, .drain = DrainPolicy{}};
     World world(policy);
     REQUIRE(world.guarded->ListNodes({}, {}).ok());
-    // A node that an administrator cordoned takes no slot as long as the policy says Proceed.
+    // A node that an administrator cordoned takes no slot while cordonedNodes is Proceed.
     world.Put(1, "drain-required", [](Node& node) {
       node.unschedulable = true;
       node.annotations[Gpu().InitiallyUnschedulableAnnotation()] = "true";
@@ -86,7 +86,7 @@ TEST_CASE("I1: once the ledger is lost, a slot counts only for a replica that ha
   }
 }
 
-TEST_CASE("I1: a slot of an engine no longer belongs to it once a policy has not seen the slot") {
+TEST_CASE("I1: an engine loses its own slot under a policy that does not count the slot") {
   UpgradePolicy policy{.auto_upgrade = true, .max_parallel = 1, .drain = DrainPolicy{}};
   World world(policy);
   world.Start(1);
@@ -104,7 +104,7 @@ TEST_CASE("I1: a slot of an engine no longer belongs to it once a policy has not
   CHECK(world.Broken() == "");
 }
 
-TEST_CASE("I1: a slot is held since the new policy sees it, not since the previous one did") {
+TEST_CASE("I1: a slot is held since the new policy counts it, not since the previous policy counted it") {
   for (const bool read : {false, true}) {
     UpgradePolicy policy{.auto_upgrade = true,
                          .max_parallel = 1,
@@ -179,7 +179,7 @@ TEST_CASE("I1: the start of a cordoned node needs no capacity and does not make 
   }
 }
 
-TEST_CASE("I1: a percentage is of the nodes that have the driver, rounded up") {
+TEST_CASE("I1: a percentage refers to the nodes that have the driver, and is rounded up") {
   for (const int percent : {25, 26}) {
     World world({.auto_upgrade = true,
                  .max_parallel = std::nullopt,
@@ -239,7 +239,7 @@ TEST_CASE("I2: a node records that a restart is enough, and the operator's predi
   }
 }
 
-TEST_CASE("I2: a pod that existed when the node was cordoned is known, read or not") {
+TEST_CASE("I2: a pod that existed when the node was cordoned counts as known, even if it was never read") {
   for (const bool before : {false, true}) {
     DrainPolicy drain{.pod_selector = LabelSelector::FromMatchLabels({{"app", "new"}})};
     World world({.auto_upgrade = true, .max_parallel = 1, .drain = std::move(drain)});
@@ -254,7 +254,7 @@ TEST_CASE("I2: a pod that existed when the node was cordoned is known, read or n
   }
 }
 
-TEST_CASE("I2: with old labels a drain may take over and leave pods that only pod deletion would wait for") {
+TEST_CASE("I2: if an engine has read old labels, it may drain and leave pods that only pod deletion would wait for") {
   for (const bool relabelled : {false, true}) {
     INFO(relabelled);
     World world(
@@ -280,7 +280,7 @@ TEST_CASE("I2: with old labels a drain may take over and leave pods that only po
   }
 }
 
-TEST_CASE("I2: a pod is lost a second after its grace, unless clocks differ") {
+TEST_CASE("I2: a pod is lost one second after its grace period, unless clocks differ") {
   for (const auto& [overdue, clocks_differ, broken] :
        std::vector<std::tuple<int, bool, std::string>>{{0, false, "I2"}, {1, false, ""}, {0, true, ""}}) {
     World world;
@@ -300,7 +300,7 @@ TEST_CASE("I2: a pod is lost a second after its grace, unless clocks differ") {
   }
 }
 
-TEST_CASE("I2: whether a pod is lost is decided by the sender's clock and the node that the sender has read") {
+TEST_CASE("I2: the sender's clock and the node as last read decide whether a pod is lost") {
   enum class Why { kNothing, kClockIsBehind, kReadyAgain, kReadyAsRead };
   for (const auto& [why, broken] : std::vector<std::pair<Why, std::string>>{
            {Why::kNothing, ""}, {Why::kClockIsBehind, "I2"}, {Why::kReadyAgain, ""}, {Why::kReadyAsRead, "I2"}}) {
@@ -344,7 +344,7 @@ TEST_CASE("I2: whether a pod is lost is decided by the sender's clock and the no
   }
 }
 
-TEST_CASE("I1, I6: a node starts with a grant of its version, and only if the operator selects it") {
+TEST_CASE("I1, I6: a node starts with a grant for its version, and only if the operator selects it") {
   World world;
   const auto judge = [&](InvariantOptions options) {
     options.identity = Gpu();

@@ -1,4 +1,4 @@
-// Ownership of cordons, and permission to lift them: I3, broken on purpose.
+// Tests I3, the ownership of cordons and the permission to lift them. Breaks it on purpose.
 #include "driverupgrade/testing/invariants.h"
 
 #include <optional>
@@ -30,7 +30,7 @@ void PutCordoned(World& world, std::size_t i, const std::string& names) {
   });
 }
 
-TEST_CASE("I3: a cordon is lifted on which another driver relies, whatever client wrote our marks") {
+TEST_CASE("I3: a cordon that another driver relies on is lifted, whichever client wrote our marks") {
   const std::string ofed = "nvidia.com/ofed-driver-upgrade-state";
   for (const auto& [names, label, state, broken] :
        std::vector<std::tuple<std::string, std::string, std::string, std::string>>{
@@ -104,7 +104,7 @@ TEST_CASE("I3: dep-F7: a failed node that starts and ends in one patch leaves an
   }
 }
 
-TEST_CASE("I3: an upgrade that starts leaves the cordon to the driver without a name that made it") {
+TEST_CASE("I3: an upgrade that starts leaves the cordon to the driver that set it without a name") {
   const std::string ofed = "nvidia.com/ofed-driver-upgrade";
   for (const auto& [found, lifts, broken] : std::vector<std::tuple<bool, bool, std::string>>{
            {false, false, ""}, {false, true, "I3"}, {true, false, "I3"}, {true, true, ""}}) {
@@ -126,7 +126,7 @@ TEST_CASE("I3: an upgrade that starts leaves the cordon to the driver without a 
   }
 }
 
-TEST_CASE("I3: a cordon on a node with the mark of another upgrade may belong to anybody") {
+TEST_CASE("I3: a cordon on a node with the mark of another upgrade may belong to any client") {
   for (const bool live : {false, true}) {
     World world;
     const auto set_ofed = [&](const char* state) {
@@ -146,7 +146,7 @@ TEST_CASE("I3: a cordon on a node with the mark of another upgrade may belong to
   }
 }
 
-// The only trace of its cordon on the node is what the requesting driver wrote there.
+// Only the label and the annotation of the requesting driver show which driver requested the cordon.
 TEST_CASE(
     "I3: a cordon of the maintenance operator on a node about to be cordoned belongs to the driver that requested it") {
   for (const bool asked : {false, true}) {
@@ -238,7 +238,7 @@ TEST_CASE("I3: an upgrade finishes, and its cordon stays") {
   CHECK(world.Broken() == "I3");
 }
 
-TEST_CASE("I3: in requestor mode a note from another client decides, even after another client has erased the state") {
+TEST_CASE("I3: in requestor mode another client's note of an initial cordon counts, even after the state was erased") {
   for (const bool noted : {false, true}) {
     World world;
     REQUIRE(world.cluster->EditNode(world.NodeName(0), [&](Node& node) {

@@ -1,4 +1,4 @@
-// Progress of every node, and the reported reasons of waiting nodes: L1 to L6, each broken on purpose.
+// Tests L1 to L6, the progress of every node and the reported reasons of waiting nodes. Each is broken on purpose.
 #include "driverupgrade/testing/invariants.h"
 
 #include <string>
@@ -13,14 +13,14 @@
 namespace driverupgrade::tests {
 namespace {
 
-TEST_CASE("L1: the limit is ninety minutes, plus ten for each round and two more") {
+TEST_CASE("L1: the limit is 90 minutes, plus 10 minutes for each round and for two more") {
   testing::internal::World world(1, {.nodes = 8});
   world.policy.max_parallel = 2;
   world.policy.max_unavailable.reset();
   CHECK(testing::internal::TimeToConverge(world, world.policy) == absl::Minutes(90 + 60));
 }
 
-TEST_CASE("L1: a host of the C interface may need a look for each state of a node, by a slow clock") {
+TEST_CASE("L1: a host of the C interface may need one poll for each state of a node, by a slow clock") {
   testing::internal::Setup setup{.poll_interval = absl::Minutes(1)};
   CHECK(testing::internal::TimeOfRound(setup) == absl::Minutes(10));
   setup.hosted = true;
@@ -44,7 +44,7 @@ Plan Waiting(const std::string& node, std::vector<GateReason> reasons) {
   return plan;
 }
 
-TEST_CASE("L5: no reason, two reasons, and one that is not true") {
+TEST_CASE("L5: a node has no reason, two reasons, or a false reason") {
   World none;
   none.Start(0);
   none.checker->CheckGates(*none.guarded, {});
@@ -90,7 +90,7 @@ TEST_CASE("L5: a reason is compared with the cluster") {
   }
 }
 
-TEST_CASE("L5: reasons that are true") {
+TEST_CASE("L5: true reasons are accepted") {
   World world;
   world.Start(0);
   world.cluster->SetPodReady(world.fleet.ns, world.DriverPodOn(0).ref.name, false);
@@ -102,7 +102,7 @@ TEST_CASE("L5: reasons that are true") {
   CHECK(world.checker->Report() == "");
 }
 
-TEST_CASE("L5: a late answer to an eviction reaches no engine") {
+TEST_CASE("L5: a late response to an eviction reaches no engine") {
   for (const bool late : {false, true}) {
     INFO(late);
     World world;
@@ -163,7 +163,7 @@ TEST_CASE("L5: a revision is unknown only because of the driver's own DaemonSet"
   }
 }
 
-TEST_CASE("L5: another driver holds the cordon only while it relies on it, and keeps no name on it") {
+TEST_CASE("L5: another driver is the reason only while it relies on the cordon and has no name on it") {
   const std::string ofed = "nvidia.com/ofed-driver-upgrade-state";
   for (const auto& [state, names, true_one] : std::vector<std::tuple<std::string, std::string, bool>>{
            {"drain-required", "", true},
@@ -183,7 +183,7 @@ TEST_CASE("L5: another driver holds the cordon only while it relies on it, and k
   }
 }
 
-TEST_CASE("L5: neither our own cordon nor the maintenance operator's is one that an administrator has to lift") {
+TEST_CASE("L5: an administrator need not lift our own cordon or the maintenance operator's cordon") {
   enum class Whose { kOurs, kMaintenanceOperators, kAdministrators };
   for (const Whose whose : {Whose::kOurs, Whose::kMaintenanceOperators, Whose::kAdministrators}) {
     INFO(static_cast<int>(whose));
@@ -205,7 +205,7 @@ TEST_CASE("L5: neither our own cordon nor the maintenance operator's is one that
   }
 }
 
-TEST_CASE("L6: totals that do not match the cluster") {
+TEST_CASE("L6: the totals do not match the cluster") {
   World world;
   world.Start(0);
   world.checker->CheckTotals({.total = 4, .in_progress = 1});

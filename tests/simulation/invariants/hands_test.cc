@@ -17,7 +17,7 @@ namespace {
 
 const std::string kNames(kCordonedByAnnotation);
 
-// Starts the node, which has our name from here on.
+// Starts the node, and puts our name on its cordon.
 void StartMarked(World& world, std::size_t i) {
   world.Move(i, UpgradeState::kUnknown,
              {UpgradeState::kUpgradeRequired, UpgradeState::kCordonRequired, UpgradeState::kWaitForJobsRequired,
@@ -45,7 +45,8 @@ TEST_CASE("I1: a node with our mark keeps its slot when another client has remov
   CHECK(world.Broken() == "I1");
 }
 
-TEST_CASE("I19: a driver that never becomes Ready stops at maxParallelUpgrades, though its node is labelled done") {
+TEST_CASE(
+    "I19: a driver that never becomes Ready reaches at most maxParallelUpgrades nodes, even if they are labeled done") {
   for (const bool becomes_ready : {false, true}) {
     World world(OneNode());
     if (!becomes_ready) world.cluster->AddCrashRule(world.fleet.ns, world.fleet.daemon_set, "");

@@ -1,4 +1,4 @@
-// Requests that go too far, come too often, or contain a wrong value: I4 to I13, each broken on purpose.
+// Tests I4 to I13 with requests that are not allowed, are repeated too often, or contain a wrong value.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,7 +15,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-TEST_CASE("I4: a pod is evicted that the policy spares") {
+TEST_CASE("I4: a pod that the policy spares is evicted") {
   World world({.auto_upgrade = true});
   world.Start(0);
   REQUIRE(world.guarded->EvictPod({}, {.pod = world.WebPodOn(0)}).ok());
@@ -38,7 +38,7 @@ void PutDraining(World& world, std::size_t i, absl::Time began) {
   REQUIRE(world.guarded->ListNodes({}, {}).ok());
 }
 
-TEST_CASE("I4: a pod is evicted from a node that was not read as cordoned, nor returned as cordoned") {
+TEST_CASE("I4: a pod is evicted from a node that no list and no response showed as cordoned") {
   for (const bool read : {false, true}) {
     World world;
     REQUIRE(world.guarded->ListNodes({}, {}).ok());
@@ -53,7 +53,7 @@ TEST_CASE("I4: a pod is evicted from a node that was not read as cordoned, nor r
   CHECK(answered.Broken() == "");
 }
 
-TEST_CASE("I4: a replica that has lost the answer to its patch is judged by its earlier knowledge") {
+TEST_CASE("I4: a replica that has lost the response to its patch is judged by its earlier knowledge") {
   for (const bool lost : {false, true}) {
     World world;
     PutDraining(world, 0, world.clock->Now());
@@ -232,7 +232,7 @@ TEST_CASE("I7: an illegal path") {
   CHECK(unannounced.Broken() == "I7");
 }
 
-TEST_CASE("I7: with EveryState one of the plans for a version must be for one state") {
+TEST_CASE("I7: with EveryState, a patch needs a plan for its version that moves the node by one state") {
   for (const bool explained : {false, true}) {
     World world({.auto_upgrade = true, .max_parallel = 1, .drain = DrainPolicy{}, .pacing = Pacing::kEveryState});
     world.cluster->EditNode(world.NodeName(0), [](Node& node) {
@@ -259,7 +259,7 @@ TEST_CASE("I7: only Release removes the label of a node") {
   }
 }
 
-TEST_CASE("I8: skipped, paused and frozen nodes are started, and some beyond the limit of failures") {
+TEST_CASE("I8: nodes are started although they are skipped, paused or frozen, or beyond the failure limit") {
   World skipped;
   skipped.cluster->EditNode(skipped.NodeName(0), [](Node& node) { node.labels[Gpu().SkipUpgradeLabel()] = "true"; });
   skipped.Start(0);
@@ -327,7 +327,7 @@ TEST_CASE("I11: a log line that spans two lines, or moves the cursor") {
   }
 }
 
-TEST_CASE("I12: writes although nothing is left to do") {
+TEST_CASE("I12: a replica writes although nothing is left to do") {
   World world;
   world.checker->CheckRest(7, 7);
   CHECK(world.Broken() == "");
@@ -335,7 +335,7 @@ TEST_CASE("I12: writes although nothing is left to do") {
   CHECK(world.Broken() == "I12");
 }
 
-TEST_CASE("I13: an upgrade that needs too many writes, three times as many with faults") {
+TEST_CASE("I13: an upgrade needs too many writes; faults triple the limit") {
   enum class Faults { kNone, kAllTheTime, kOne, kOneLongAgo, kClocksApart };
   for (const Faults faults :
        {Faults::kNone, Faults::kAllTheTime, Faults::kOne, Faults::kOneLongAgo, Faults::kClocksApart}) {
@@ -375,7 +375,7 @@ TEST_CASE("I13: a failed node that an administrator resets starts another attemp
   CHECK(world.Broken() == "I13");
 }
 
-TEST_CASE("I13: a pod that terminates, and an eviction that is refused, are free") {
+TEST_CASE("I13: refused evictions of a pod do not count") {
   World world;
   world.Start(0);
   const PodRef pod = world.WebPodOn(0);
@@ -387,7 +387,7 @@ TEST_CASE("I13: a pod that terminates, and an eviction that is refused, are free
   CHECK(world.Broken() == "");
 }
 
-TEST_CASE("I13: each pod that a drain must delete is one more request, once") {
+TEST_CASE("I13: each pod that a drain must delete allows one more request") {
   World world({.auto_upgrade = true, .drain = DrainPolicy{.force = true, .on_timeout = OnTimeout::kDelete}});
   PutDraining(world, 0, absl::UnixEpoch());
   const auto add_and_delete = [&](int i) {
@@ -403,7 +403,7 @@ TEST_CASE("I13: each pod that a drain must delete is one more request, once") {
   CHECK(world.Broken() == "I13");
 }
 
-TEST_CASE("I9: a Lease is not taken over before its time") {
+TEST_CASE("I9: a Lease is taken over before it expires") {
   for (const absl::Duration waited : {absl::Seconds(5), absl::Seconds(20)}) {
     World world;
     Lease lease{.ns = world.fleet.ns, .name = "driver-upgrade", .holder = "a", .duration = absl::Seconds(15)};

@@ -1,4 +1,4 @@
-// The checker checks rollouts (I14, I20 to I22): each rule is broken on purpose.
+// Tests the checker's rules about rollouts (I14, I20 to I22). Each is broken on purpose.
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,7 +26,7 @@ struct RecordedWorld : World {
     const ConfigMap ledger{.ns = fleet.ns, .name = "ledger", .data = {{kKey, Text(stage, more, durations)}}};
     REQUIRE(cluster->CreateConfigMap({}, ledger).ok());
   }
-  /// Updates the record: one node is recorded to have taken `took`.
+  /// Adds one node that took `took` to the durations of the record.
   void RecordOne(absl::Duration took) {
     internal::DurationSketch sketch;
     sketch.Add(took);
@@ -71,7 +71,7 @@ struct RackWorld : RecordedWorld {
     }
     // The record comes from an earlier upgrade, so the checker does not judge how it was written.
     Record("rest");
-    // By then every sender knows the racks of the nodes.
+    // After this time, every sender must know the racks of the nodes.
     clock->Advance(absl::Minutes(6));
   }
   static RolloutStage Canary(std::optional<int> max_parallel = std::nullopt) {
@@ -81,7 +81,7 @@ struct RackWorld : RecordedWorld {
     Ask(i);
     Move(i, UpgradeState::kUpgradeRequired, {UpgradeState::kCordonRequired});
   }
-  /// Starts these nodes one after another, and returns the invariant that broke.
+  /// Starts these nodes in sequence, and returns the invariant that broke.
   std::string After(const std::vector<std::size_t>& nodes) {
     for (const std::size_t i : nodes) Begin(i);
     return Broken();
@@ -108,7 +108,7 @@ TEST_CASE("I22: the record contains a duration that no node took") {
   }
 }
 
-TEST_CASE("I14: a record without a revision is stored by an engine") {
+TEST_CASE("I14: an engine stores a record without a revision") {
   for (const bool by_engine : {true, false}) {
     RecordedWorld world({});
     const ConfigMap ledger{.ns = world.fleet.ns,
@@ -202,7 +202,7 @@ TEST_CASE("I20: a start is checked at the time of its request, not at the time o
     world.Start(0);
     return world.Broken();
   };
-  // The window was open when the patch without an answer was sent.
+  // The window was open when the patch was sent, and the response was lost.
   CHECK(start_after_asking_for("cordon-required") == "");
   CHECK(start_after_asking_for("upgrade-done") == "I20");
 }
@@ -244,8 +244,8 @@ TEST_CASE("I20: a node starts that will not finish in time") {
   const ClosedDays tomorrow{.first = absl::CivilDay(2026, 1, 2), .last = absl::CivilDay(2026, 1, 2)};
   CHECK(StartAtTwo(finish_by(absl::Hours(21), {}, {tomorrow})) == "");
   CHECK(StartAtTwo(finish_by(absl::Hours(23), {}, {tomorrow})) == "I20");
-  // Measured durations replace the expected one once there are enough of them: more than an hour, and less than ten
-  // minutes.
+  // Once there are enough of them, measured durations replace the expected duration. Here they are longer than an hour,
+  // or shorter than ten minutes.
   CHECK(StartAtTwo(finish_by(absl::Minutes(1), {window}, {}), R"("45":5)") == "I20");
   CHECK(StartAtTwo(finish_by(absl::Minutes(1), {window}, {}), R"("45":4)") == "");
   CHECK(StartAtTwo(finish_by(absl::Hours(2), {window}, {}), R"("20":5)") == "");
@@ -283,7 +283,7 @@ TEST_CASE("I20: a node starts although the budget of a failure class is exhauste
   CHECK(asked.checker->Report() == "");
 }
 
-TEST_CASE("I14: a stage is passed that has not finished, has not soaked or was not approved") {
+TEST_CASE("I14: the record passes a stage that has not finished, has not soaked or was not approved") {
   const auto pass = [](RolloutStage canary, const std::string& state, const std::string& more,
                        const std::string& approval = "") {
     RolloutWorld world(std::move(canary));
@@ -336,11 +336,11 @@ TEST_CASE("I14: the first record of a pass is judged by the policy with which th
   }
 }
 
-TEST_CASE("I21: more nodes of a stage in progress than it allows") {
+TEST_CASE("I21: more nodes of a stage are in progress than it allows") {
   CHECK(RackWorld(std::nullopt, 1).After({0, 2, 3}) == "");
   CHECK(RackWorld(std::nullopt, 1).After({0, 1}) == "I21");
   CHECK(RackWorld(std::nullopt, 2).After({0, 1}) == "");
-  // A group that starts together counts as one.
+  // A group that starts together counts as one node.
   CHECK(RackWorld(NodeGroups{.by = "rack", .mode = GroupMode::kTogether}, 1).After({0, 1}) == "");
 }
 
@@ -356,7 +356,7 @@ TEST_CASE("I21: for a while, a sender may not know that a node has moved to anot
   }
 }
 
-TEST_CASE("I21: more nodes of a group in progress than allowed") {
+TEST_CASE("I21: more nodes of a group are in progress than allowed") {
   const auto spread = [](CountOrPercent max) {
     return NodeGroups{.by = "rack", .mode = GroupMode::kSpread, .max_per_group = max};
   };
@@ -364,7 +364,7 @@ TEST_CASE("I21: more nodes of a group in progress than allowed") {
   CHECK(RackWorld(spread(Count{1})).After({0, 2, 1}) == "I21");
   CHECK(RackWorld(spread(Percent{50})).After({0, 1}) == "I21");
   CHECK(RackWorld(spread(Percent{51})).After({0, 1}) == "");
-  // A node without the label forms a group of its own.
+  // A node without the label forms its own group.
   RackWorld alone(spread(Count{1}));
   for (const std::size_t i : {0, 1}) {
     REQUIRE(alone.cluster->EditNode(alone.NodeName(i), [](Node& node) { node.labels.erase("rack"); }));
@@ -405,7 +405,7 @@ TEST_CASE("I21: a second group starts before the first is done") {
 }
 
 TEST_CASE(
-    "I20, I21: a node that keeps its NodeMaintenance waits for no stage and no group, until it has been released") {
+    "I20, I21: a node with a NodeMaintenance of ours waits for no stage and no group until the object is released") {
   enum class Claim { kNone, kKept, kAnothers, kGivenBackJustNow, kGivenBackLongAgo };
   for (const auto& [claim, waits] : std::vector<std::pair<Claim, bool>>{{Claim::kNone, true},
                                                                         {Claim::kKept, false},
@@ -445,9 +445,9 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("I21: only a part of a group that starts together is started") {
+TEST_CASE("I21: only some nodes of a group that must start together are started") {
   const NodeGroups together{.by = "rack", .mode = GroupMode::kTogether};
-  // Returns the invariant that is broken once there was time to start all nodes.
+  // Waits until there was time to start all nodes, and returns the invariant that broke.
   const auto later = [](RackWorld& world) {
     world.cluster->Advance(absl::Minutes(6));
     // Any later change makes the checker run.
@@ -499,7 +499,7 @@ TEST_CASE("I21: only a part of a group that starts together is started") {
   CHECK(later(faulty) == "");
 }
 
-TEST_CASE("L5: the queue is in the order of the rollout") {
+TEST_CASE("L5: the queue follows the order of the rollout") {
   // Nodes 0 and 1 are in rack a, the others in rack b.
   const auto queue = [](std::vector<RolloutOrder> order, const std::vector<std::size_t>& nodes) {
     RackWorld world(std::nullopt, 1);

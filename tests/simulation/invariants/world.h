@@ -1,4 +1,4 @@
-// The world of the checker's tests: a fleet, a checker, and requests that our engine would never make.
+// The world of the checker's tests: a fleet, a checker, and requests that our engine would never send.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_INVARIANTS_WORLD_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_INVARIANTS_WORLD_H_
 
@@ -42,11 +42,11 @@ struct World {
     guarded = checker->Guard("engine");
     observer = checker->MakeObserver();
   }
-  /// From here on, the guarded cluster belongs to a requestor.
+  /// Replaces the checker with one that treats the guarded cluster as this requestor.
   void JudgeRequestor(const std::string& id, const UpgradePolicy& policy) {
     JudgeBy(policy, [&](InvariantOptions& options) { options.requestor_id = id; });
   }
-  /// From here on, another checker judges.
+  /// Replaces the checker, and edits the options of the new one.
   void JudgeBy(const UpgradePolicy& policy, const std::function<void(InvariantOptions&)>& edit) {
     checker.reset();  // only one checker may observe the cluster
     const LabelSelector labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}});
@@ -104,7 +104,8 @@ struct World {
               UpgradeState::kDrainRequired});
     Patch(i, {.labels = {{Gpu().StateLabel(), "drain-required"}}, .unschedulable = true});
   }
-  /// Reads the nodes, and notes that the engine sends a patch that starts this node, or that sets another state.
+  /// Reads the nodes, and notes that the engine sends a patch that sets this state; by default, one that starts the
+  /// node.
   void Ask(std::size_t i, const std::string& state = "cordon-required") {
     REQUIRE(guarded->ListNodes({}, {}).ok());
     const Node node = NodeAt(i);

@@ -21,9 +21,9 @@ HttpResponse Success(std::string body, int code = 200);
 std::string WithOtherOwners(std::string objects);
 // Returns a Status object that reports success.
 HttpResponse Done(int code = 200);
-// Converts an error of the cluster into the response that the server would send. The text `503 ...` becomes that
-// status; any other code becomes the HTTP status with its meaning. A connection error remains an error. `draw` chooses
-// the form of the body.
+// Converts an error of the cluster into the response that the server would send. A text such as `503 ...` sets the HTTP
+// status; otherwise the code of the error determines it. A connection error remains an error. `draw` chooses the form
+// of the body.
 absl::StatusOr<HttpResponse> AnswerOf(const absl::Status& status, const Draw& draw);
 // Same for an eviction (E3-E19).
 HttpResponse AnswerOf(const EvictionAnswer& answer, const Draw& draw);

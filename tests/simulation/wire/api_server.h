@@ -1,5 +1,4 @@
-// An API server in memory: it serves a facade as the bytes that a real server would send. It is the other end of
-// RestCluster.
+// An API server in memory, the peer of RestCluster. It serves a facade as the bytes that a real server would send.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WIRE_API_SERVER_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WIRE_API_SERVER_H_
 

@@ -15,7 +15,8 @@
 
 namespace driverupgrade::testing {
 
-// For one replica. Concurrent calls would appear to be nested. The object must outlive both facades.
+// Serves one replica, because concurrent calls of several replicas would appear to be nested. The object must outlive
+// both facades.
 class ClearWire {
  public:
   // `fail` receives the differences.
@@ -50,7 +51,7 @@ class ClearWire {
   const std::function<void(const std::string&)> fail_;
   // Request of the next call.
   std::any asked_;
-  // Calls in progress: while one waits, others may be made.
+  // Calls in progress. While one call waits, others may start.
   std::vector<Call> calls_;
   // The call that has just ended.
   Call ended_;

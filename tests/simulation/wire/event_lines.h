@@ -80,7 +80,7 @@ class EventLines final : public WatchSink<T> {
       case 1: return sink_.OnLine("<html><body>502 Bad Gateway</body></html>");
       case 2: return sink_.OnLine(ErrorLine(410, "Expired", "too old resource version"));
       case 3: return sink_.OnLine(ErrorLine(500, "InternalError", "etcdserver: leader changed"));
-      // An unknown event is not a reason to end a watch.
+      // A client must not end a watch because of an unknown event.
       case 4: lines_ = -1; return sink_.OnLine(R"({"type":"NOVELTY","object":{}})") && sink_.OnLine(line);
       default: broken_ = absl::UnavailableError("unexpected EOF"); return false;
     }

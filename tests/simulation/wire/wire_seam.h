@@ -33,7 +33,7 @@ struct WireSeam {
   std::function<void(const std::function<void()>&)> swallowed = {};
   /// Returns a number below the bound, from a random stream of the replica.
   std::function<int(int)> draw = {};
-  /// True if there are so many objects that a list in small pages would exceed the timeout of a call.
+  /// True if the cluster has so many objects that a list in small pages would exceed the timeout of a call.
   bool many_objects = false;
   /// Returns whether the bytes of this response must be damaged (fault-F27).
   std::function<bool()> breaks = {};

@@ -1,4 +1,4 @@
-// The actors of a simulation: all parties besides the replicas. Each has its own random stream.
+// The actors of a simulation: everything that acts besides the replicas. Each actor has its own random stream.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WORLD_ACTORS_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WORLD_ACTORS_H_
 
@@ -23,9 +23,9 @@ class Actor {
     Act();
     Rest();
   }
-  // Returns whether it also acts after the faults have ended.
+  // Returns whether the actor continues after the faults have ended.
   virtual bool acts_when_calm() const { return false; }
-  // Called for each change. The cluster is locked: it must not be used here.
+  // Called for each change while the cluster is locked, so it must not call the cluster.
   virtual void See(const Change&) {}
   // Undoes the actions of this actor that could keep nodes from ever being done.
   virtual void Mend() {}
@@ -41,38 +41,39 @@ class Actor {
   absl::Time due_ = absl::InfiniteFuture();
 };
 
-// F22, F25: cordons, labels, annotations, policies.
+// Changes cordons, labels, annotations and policies (F22, F25).
 std::unique_ptr<Actor> MakeAdministrator(World& world);
-// F18.
+// Adds, deletes and disturbs nodes (F18).
 std::unique_ptr<Actor> MakeNodeLifecycle(World& world);
-// F26, for two hours.
+// Stops the API server for two hours (F26).
 std::unique_ptr<Actor> MakeLongOutage(World& world);
-// F19, F20.
+// Disturbs pods (F19) and drivers (F20).
 std::unique_ptr<Actor> MakePodTroubles(World& world);
-// F21, and the template change that starts the rollout.
+// Changes the template: once to start the rollout, and again during it (F21).
 std::unique_ptr<Actor> MakeTemplates(World& world);
-// F23: another driver's operator, built with the Go library: two writes per step, and no mark on its cordon.
+// Another driver's operator, built with the Go library (F23). It needs two writes per step, and does not mark its
+// cordon.
 std::unique_ptr<Actor> MakeRival(World& world);
 
-// Templates of the second driver.
+// Changes the template of the second driver.
 std::unique_ptr<Actor> MakePeerTemplates(World& world);
 // Approves stages, makes nodes sick, and removes the rollout's record.
 std::unique_ptr<Actor> MakeRollouts(World& world);
-// Jobs whose pods only run together.
+// Jobs whose pods run only together.
 std::unique_ptr<Actor> MakeGangs(World& world);
 // Devices, the plugins that publish them, and pods that claim them.
 std::unique_ptr<Actor> MakeDevices(World& world);
-// Removes the operator, once or twice.
+// Removes the operator once or twice.
 std::unique_ptr<Actor> MakeRemovals(World& world);
 
-// Neighbours, each with its own Mode: see Mode::kLabelRemover and the modes after it.
+// Neighbors, each with its own Mode; see Mode::kLabelRemover and the modes after it.
 std::unique_ptr<Actor> MakeLabelRemover(World& world);
 std::unique_ptr<Actor> MakeForeignCordons(World& world);
 std::unique_ptr<Actor> MakeNotReady(World& world);
 std::unique_ptr<Actor> MakeAutoscaler(World& world);
 std::unique_ptr<Actor> MakeNoRoom(World& world);
 
-// F28: the maintenance operator, another requestor, and users who meddle with NodeMaintenances.
+// The maintenance operator, another requestor, and users who change NodeMaintenances (F28).
 std::unique_ptr<Actor> MakeMaintenances(World& world);
 
 }  // namespace driverupgrade::testing::internal

@@ -1,4 +1,4 @@
-// Administrators who change a cluster while an upgrade runs (F22), and their typing mistakes (F25).
+// Administrators who change a cluster while an upgrade runs (F22), and their typos (F25).
 #include <algorithm>
 #include <utility>
 
@@ -149,7 +149,7 @@ class Administrator final : public Actor {
     world_.SetPolicy(std::move(policy));
   }
 
-  // F25.
+  // Writes invalid labels or annotations (F25).
   bool Garble(const std::string& node) {
     if (node.empty()) return false;
     const DriverIdentity& identity = world_.identity;

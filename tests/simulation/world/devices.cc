@@ -15,7 +15,7 @@ namespace driverupgrade::testing::internal {
 namespace {
 
 constexpr int kDevicesPerNode = 8;
-// A request of the time when the node was cordoned may arrive that late (F7), by a clock that may be slow.
+// A request that was sent while the node was cordoned may arrive this much later (F7), by a clock that may be slow.
 constexpr absl::Duration kCordonIsRemembered = absl::Minutes(10);
 
 class DevicesActor final : public Actor {
@@ -30,7 +30,7 @@ class DevicesActor final : public Actor {
 
   bool acts_when_calm() const override { return true; }
 
-  // The cluster is locked, so that it must not be used here.
+  // Must not call the cluster, which is locked.
   void See(const Change& change) override {
     if (change.node.after != nullptr) NoteNode(*change.node.after);
     if (change.node.after == nullptr && change.node.before != nullptr) nodes_.erase(change.node.before->name);
@@ -51,7 +51,7 @@ class DevicesActor final : public Actor {
 
   absl::Duration Pause() override { return random_.Between(absl::Seconds(1), absl::Seconds(8)); }
 
-  // Lets the plugin of each node follow the driver: it needs a driver that is ready.
+  // Publishes the devices of nodes whose driver is ready, and withdraws those of other nodes.
   void Act() override {
     std::map<std::string, std::string> ready;
     for (const Pod& pod : world_.cluster->daemon_set_pods(kDriverNs, kDriver)) {
@@ -68,7 +68,7 @@ class DevicesActor final : public Actor {
     }
   }
 
-  // A plugin may publish some of the devices first.
+  // A plugin may publish only some of the devices at first.
   void Publish(const std::string& node, const std::string& version) {
     const int count = random_.Percent(5) ? kDevicesPerNode / 2 : kDevicesPerNode;
     ResourceSlice slice{.node_name = node, .driver = kDeviceDriver};
@@ -78,7 +78,7 @@ class DevicesActor final : public Actor {
     world_.cluster->PublishDevices(std::move(slice));
   }
 
-  // Together they want three quarters of the devices.
+  // Together, the workloads claim three quarters of the devices.
   void AddWorkloads() {
     const int nodes = world_.setup.nodes;
     for (const int devices : {1, 2, 4}) {
@@ -108,7 +108,7 @@ class DevicesActor final : public Actor {
     for (const AllocatedPool& pool : claim.allocated) nodes_[pool.pool].claims.erase(claim.ns + "/" + claim.name);
   }
 
-  //
+  // Checks the rules.
   void JudgeRemoval(const Pod& pod) {
     const auto found = nodes_.find(pod.node_name);
     if (found == nodes_.end() || !found->second.isolated || world_.Now() < found->second.cordoned_until) return;

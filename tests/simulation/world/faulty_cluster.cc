@@ -13,7 +13,7 @@ namespace {
 // Number of crashes and stalls per 100,000 calls.
 constexpr int kCrashes = 150;
 constexpr int kStalls = 60;
-// WatchCache::Health distrusts a watch that has failed for a minute, and a pass takes two at most.
+// WatchCache::Health distrusts a watch that has failed for a minute, and a pass takes at most two minutes.
 constexpr absl::Duration kWatchesMayFail = absl::Minutes(4);
 
 enum class CallKind : std::uint8_t { kRead, kWrite, kWatch };
@@ -119,7 +119,7 @@ FaultyCluster::Fate FaultyCluster::DrawCallFault(Operation operation) {
   return fate;
 }
 
-// One kind of request is forbidden for minutes while all others are allowed: a role lacks a rule.
+// For minutes, one kind of request is forbidden while all others are allowed, as if a role lacked a rule.
 bool FaultyCluster::IsForbiddenAlone(Operation operation) {
   if (world_.Now() >= alone_until_) {
     if (odd_.Below(20'000) >= 8) return false;
@@ -193,13 +193,13 @@ CallContext FaultyCluster::ToClusterTime(const CallContext& context) const {
   return {.deadline = world_.Now() + (context.deadline - clock_->Now()), .stop = context.stop};
 }
 
-// I9.
+// Checks that the replica may still write (I9).
 void FaultyCluster::JudgeLease(Operation operation) {
   if (!renew_deadline_ || !IsUpgradeWrite(operation)) return;
   checker_.CheckLease(name_, clock_->Now() - renewed_at_, *renew_deadline_);
 }
 
-// A replica that lists objects because its watch fails has read them, too.
+// A replica that lists objects because its watch fails has also read them.
 void FaultyCluster::NoteListed(Operation operation) {
   failing_since_.erase(WatchOf(operation));
   followed_.insert(WatchOf(operation));

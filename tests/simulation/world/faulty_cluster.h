@@ -49,7 +49,7 @@ class FaultyCluster final : public ForwardingFacade {
   bool TakeWatchTrouble() { return std::exchange(watch_trouble_, false); }
   // Number of calls that have failed or were delayed by a fault.
   std::int64_t troubles() const { return troubles_; }
-  // From here on all writes belong to a release. No other replica is left, so the lease is no longer checked.
+  // Attributes all further writes to a release. No other replica is left, so the lease is no longer checked.
   void BeginRelease() {
     releases_ = true;
     renew_deadline_ = std::nullopt;
@@ -148,7 +148,7 @@ class FaultyCluster final : public ForwardingFacade {
   Fate Draw(Operation operation);
   bool IsForbiddenAlone(Operation operation);
   Fate DrawCallFault(Operation operation);
-  // Lets the time pass that the call takes, or for which the process freezes.
+  // Advances the time by the duration of the call, or by the time for which the process freezes.
   void PassTime();
   // Advances the time until the response arrives. Other calls continue in the meantime.
   void AwaitAnswer(Operation operation);

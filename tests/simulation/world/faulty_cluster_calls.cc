@@ -137,7 +137,7 @@ absl::Status FaultyCluster::Watch(Operation operation, const CallContext& contex
       checker_.Fail("I13", fmt::format("{}: {} starts at a version that the server has reported as too old", name_,
                                        ToString(operation)));
     }
-    // A version that the server has discarded stays discarded.
+    // A version that the server has discarded does not return.
     const auto expired = expired_.find(operation);
     if (expired != expired_.end() && !params.resource_version.empty() &&
         VersionOf(params.resource_version) <= expired->second) {

@@ -1,4 +1,4 @@
-// Training jobs whose pods only run together (Mode::kGangs), and the invariant about them: a rollout interrupts each job once.
+// Training jobs whose pods run only together (Mode::kGangs), and their invariant: a rollout interrupts each job once.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -16,8 +16,8 @@ namespace driverupgrade::testing::internal {
 namespace {
 
 constexpr char kJobLabel[] = "jobset.sigs.k8s.io/jobset-name";
-// The evictions of a unit wait that long for the cordons of its nodes, and not longer (ADR 0022); less what clocks and
-// latencies take.
+// Maximum time that the evictions of a unit wait for the cordons of its nodes (ADR 0022), minus a margin for clocks and
+// latencies.
 constexpr absl::Duration kHold = absl::Seconds(110);
 
 class Gangs final : public Actor {
@@ -33,7 +33,7 @@ class Gangs final : public Actor {
 
   bool acts_when_calm() const override { return true; }
 
-  // The cluster is locked, so that it must not be used here.
+  // Must not call the cluster, which is locked.
   void See(const Change& change) override {
     if (change.node.after != nullptr) NoteNode(*change.node.after);
     if (change.node.after == nullptr && change.node.before != nullptr) seen_.erase(change.node.before->name);
@@ -46,7 +46,7 @@ class Gangs final : public Actor {
  private:
   struct Job {
     std::string name = {};
-    // The nodes on which it runs, or has run last.
+    // Nodes on which the job runs or last ran.
     std::set<std::string> nodes = {};
     bool runs = true;
     // Interruptions that have been judged.
@@ -80,7 +80,8 @@ class Gangs final : public Actor {
     jobs_.Add(job.name, std::move(pods), {.stop_delay = absl::Seconds(random_.Between(1, 20))});
   }
 
-  // A unit that has started before the new revision interrupts its job, and the nodes on which the job restarts are old again.
+  // A unit that started before the new revision still interrupts its job. The job may restart on nodes that the new
+  // revision makes outdated again.
   void StartRevision() {
     hash_ = world_.hash;
     for (Job& job : all_) {
@@ -99,14 +100,14 @@ class Gangs final : public Actor {
                                               interruptions - job.interruptions, hash_, job.allowed));
     }
     const std::set<std::string> nodes = jobs_.NodesOf(job.name);
-    // One step may notice that a job has stopped, and start it again.
+    // A job may stop and start again within one step.
     const bool was_interrupted = std::exchange(job.seen, interruptions) < interruptions;
     const bool restarts = (was_interrupted || !job.runs) && !nodes.empty();
     if (was_interrupted) world_.CameBy(Mode::kGangs);
     job.runs = !nodes.empty();
     if (!restarts) return;
-    // Only an upgraded node is safe. A node that the job was interrupted for is cordoned or upgraded, unless the hold has
-    // expired (JudgeEviction).
+    // Only an upgraded node is safe. The nodes for which the job was interrupted are cordoned or upgraded, unless the
+    // hold has expired (JudgeEviction).
     const bool is_exposed = std::any_of(
         nodes.begin(), nodes.end(), [&](const std::string& node) { return !job.nodes.contains(node) && IsOld(node); });
     if (is_exposed) Excuse(job);
@@ -157,7 +158,8 @@ class Gangs final : public Actor {
     }
   }
 
-  // The request that was to cordon the node may have been lost, and then the node does not show its unit either.
+  // Returns whether a node of the job is not cordoned. If the request that cordons a node was lost, the node does not
+  // show its unit either.
   bool HasOpenNode(const Job& job) {
     return std::any_of(job.nodes.begin(), job.nodes.end(),
                        [&](const std::string& node) { return !seen_[node].cordoned; });

@@ -13,7 +13,7 @@ namespace driverupgrade::testing::internal {
 namespace {
 
 constexpr absl::Duration kPatience = absl::Hours(1);
-// Number of polls per node: from upgrade-required on, a host may leave each state but upgrade-done only at its next
+// Number of polls per node. From upgrade-required on, a host may leave each state except upgrade-done only at its next
 // poll.
 constexpr int kLooksPerNode = 8;
 
@@ -43,7 +43,7 @@ UpgradePolicy CalmPolicy(UpgradePolicy policy, bool hooks) {
   if (policy.pod_deletion) Lengthen(policy.pod_deletion->timeout);
   if (policy.deadlines.pod_restart) Lengthen(*policy.deadlines.pod_restart);
   Lengthen(policy.deadlines.validation);
-  // The calm phase does not wait for closed days, nor for a window as long as the slowest nodes took during the faults.
+  // The calm phase must not wait for closed days, nor for a window as long as the slowest nodes took during the faults.
   if (policy.rollout) {
     policy.rollout->closed.clear();
     policy.rollout->finish_by = false;
@@ -51,7 +51,7 @@ UpgradePolicy CalmPolicy(UpgradePolicy policy, bool hooks) {
   return policy;
 }
 
-// Jobs (at most 20 minutes), evictions that budgets allow only one at a time, a slow driver, and the polls of a host.
+// Covers jobs, evictions that budgets allow only one at a time, a slow driver, and the polls of a host.
 absl::Duration TimeOfRound(const Setup& setup) {
   const absl::Duration looks = kLooksPerNode * setup.ByClocks(setup.poll_interval);
   return absl::Minutes(10) + (setup.hosted ? looks : absl::ZeroDuration());
@@ -63,7 +63,8 @@ absl::Duration TimeToConverge(const World& world, const UpgradePolicy& policy) {
     const int rounds = world.nodes_made / ParallelOf(policy, world.setup.nodes) + 2;
     return absl::Minutes(90) + rounds * round;
   }
-  // In the worst case the rollout takes one node at a time, in two thirds of the time, plus the soaks.
+  // In the worst case the rollout upgrades one node at a time, with windows open for two thirds of the time, plus the
+  // soaks.
   absl::Duration soaks = absl::ZeroDuration();
   for (const RolloutStage& stage : policy.rollout->stages) soaks += stage.soak;
   const absl::Duration open = absl::Minutes(90) + (world.nodes_made + 2) * round + soaks;
@@ -74,8 +75,8 @@ namespace {
 
 bool IsToBeUpgraded(const Node& node) { return node.labels.contains("zone") && !node.labels.contains("pool"); }
 
-// Returns an empty text if the node is done. A node that is done and has a request, or waits to load its driver, is
-// upgraded again.
+// Returns an empty text if the node is done. A node in upgrade-done that has an upgrade request, or whose driver waits
+// to be loaded, is not done, because it is upgraded again.
 std::string WhyNotDone(const Node& node, const DriverIdentity& identity) {
   const auto state = node.labels.find(identity.StateLabel());
   const auto requested = node.annotations.find(identity.UpgradeRequestedAnnotation());
@@ -102,7 +103,7 @@ std::optional<NotDone> FindNotDone(const World& world, const Driver& driver, con
     unserved.insert(node.name);
     if (std::string why = WhyNotDone(node, driver.identity); !why.empty()) return NotDone{node.name, std::move(why)};
   }
-  // Checked last, because this function is called often and this part takes longest.
+  // Checked last, because this function is called often and this check takes longest.
   for (const Pod& pod : world.cluster->daemon_set_pods(driver.ns, driver.daemon_set)) {
     if (RevisionHash(pod) == driver.hash && IsReady(pod)) unserved.erase(pod.node_name);
   }

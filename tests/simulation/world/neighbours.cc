@@ -1,4 +1,4 @@
-// Other clients of the cluster, as they are found next to an operator in real clusters.
+// Other clients that run alongside an operator in real clusters.
 #include <optional>
 #include <set>
 #include <string>
@@ -12,8 +12,8 @@ namespace {
 constexpr char kCordonClaim[] = "example.com/cordon-claim";
 constexpr char kMachineConfigState[] = "machineconfiguration.openshift.io/state";
 
-// NVIDIA's operators while they do not upgrade: each reconcile removes the state label from every node, and each change of
-// a node starts another one. In half of the seeds the client acts occasionally.
+// NVIDIA's operators while they do not upgrade: each reconcile removes the state label from every node, and each change
+// of a node starts another reconcile. In half of the seeds the client acts only occasionally.
 class LabelRemover final : public Actor {
  public:
   explicit LabelRemover(World& world) : Actor(world, "label remover"), immediate_(random_.Percent(50)) {}
@@ -36,8 +36,8 @@ class LabelRemover final : public Actor {
   const bool immediate_;
 };
 
-// A client that cordons schedulable nodes and marks them as its own. It lifts a cordon only if it made it and no
-// upgrade relies on it. Half of these clients are OpenShift's Machine Config Operator, which marks the nodes that it
+// A client that cordons schedulable nodes and marks them as its own. It lifts only its own cordons, and only while no
+// upgrade relies on them. Half of these clients are OpenShift's Machine Config Operator, which marks the nodes that it
 // works on.
 class ForeignCordons final : public Actor {
  public:
@@ -74,7 +74,7 @@ class ForeignCordons final : public Actor {
   }
 };
 
-// Nodes that become NotReady, and Ready again, while they wait, in the middle of their upgrade, and after it.
+// Nodes that become NotReady and then Ready again while they wait, during their upgrade, and after it.
 class NotReady final : public Actor {
  public:
   explicit NotReady(World& world) : Actor(world, "not ready") {}
@@ -117,8 +117,7 @@ class NotReady final : public Actor {
   std::set<std::string> away_;
 };
 
-// A node autoscaler: it taints a node, and deletes it a while later, or changes its mind. Other nodes replace the
-// deleted ones.
+// A node autoscaler: it taints a node, and later deletes it or removes the taint. New nodes replace the deleted nodes.
 class Autoscaler final : public Actor {
  public:
   explicit Autoscaler(World& world) : Actor(world, "autoscaler") {}
@@ -161,7 +160,7 @@ class Autoscaler final : public Actor {
   std::set<std::string> leaving_;
 };
 
-// Pods that take the place of a driver pod while it is replaced.
+// Pods that take the room of a driver pod while it is replaced.
 class NoRoom final : public Actor {
  public:
   explicit NoRoom(World& world) : Actor(world, "no room") {}

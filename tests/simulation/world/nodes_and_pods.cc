@@ -185,7 +185,7 @@ class PodTroubles final : public Actor {
            (policy.pod_deletion && by_tier(policy.pod_deletion->pod_selector));
   }
 
-  // Returns a node that is in progress, because problems of the driver matter there.
+  // Returns a node that is in progress, because problems of the driver matter only there.
   std::optional<std::string> NodeInProgress() {
     std::vector<std::string> found;
     for (const Node& node : world_.cluster->nodes()) {
@@ -205,7 +205,7 @@ class PodTroubles final : public Actor {
     PodBuilder pod(kWorkloadNs, name);
     pod.OnNode(node);
     switch (kind) {
-      // A DaemonSet that is not Kubernetes' own kind: its pods are evicted.
+      // A DaemonSet of another API group, whose pods are evicted.
       case 0: {
         Pod of_other_group = pod.WithLabel("uses", "driver").OwnedByJob("j").Build();
         of_other_group.owners.front().api_version = "apps.kruise.io/v1alpha1";

@@ -14,17 +14,18 @@ namespace driverupgrade::testing::internal {
 namespace {
 
 constexpr absl::Duration kClockSetEvery = absl::Minutes(10);
-// For a clock at half or double rate: by then it is off by as much as a timer on a node may be (I10).
+// Interval at which a clock at half or double rate is corrected. By then it is off by as much as a timer on a node may
+// be (I10).
 constexpr absl::Duration kFastClockSetEvery = absl::Minutes(4);
 // A WatchCache waits for at most half a minute, by a clock that may be slow and may be set back during the wait.
 constexpr absl::Duration kWatchPatience = absl::Minutes(5);
 constexpr absl::Duration kTurnPauseMin = absl::Milliseconds(500);
-// An engine believes an eviction that a fault answered with 404, and repeats it after half a minute by a clock that may
-// be slow.
+// If a fault answers an eviction with 404, the engine believes it, and repeats the eviction after half a minute by a
+// clock that may be slow.
 constexpr absl::Duration kFaultsAreBelieved = absl::Minutes(1);
 constexpr absl::Duration kTurnPauseMax = absl::Seconds(20);
-// A clock at double rate measures half a minute sooner than that. Then the engine repeats requests whose effect it has
-// not seen (I13).
+// A clock at double rate measures half a minute within kTurnPauseMax. The engine would then repeat requests whose
+// effect it has not seen (I13).
 constexpr absl::Duration kFastTurnPauseMax = absl::Seconds(10);
 constexpr absl::Duration kReleaseTimeout = absl::Minutes(2);
 constexpr absl::Duration kReleasePause = absl::Seconds(1);
@@ -296,11 +297,11 @@ absl::Time Replica::Turn() {
   if (process.cache && turn_due_ <= world_.Now()) {
     turn_due_ = absl::InfiniteFuture();
     process.cache->Turn({});
-    // Each failed watch waits for a while before it restarts. Frequent turns miss none of these restarts.
+    // Each failed watch waits before it restarts. Frequent turns make sure that no restart is missed.
     if (process.cluster->TakeWatchTrouble()) trouble_until_ = world_.Now() + kWatchPatience;
     const absl::Duration pause_max = driver_.setup.Has(Mode::kClockRates) ? kFastTurnPauseMax : kTurnPauseMax;
     turn_pause_ = world_.Now() < trouble_until_ ? std::min(2 * turn_pause_, pause_max) : kTurnPauseMin;
-    // A clock that is set back makes them wait even longer.
+    // After a clock is set back, the watches wait even longer.
     if (driver_.setup.ClocksJump()) trouble_until_ = absl::InfiniteFuture();
     if (world_.Now() < trouble_until_) turn_due_ = std::min(turn_due_, world_.Now() + turn_pause_);
   }

@@ -64,15 +64,14 @@ class Replica {
   ~Replica();
 
   absl::Time due() const;
-  // Returns whether a step is in progress: time passes, and other parties act, including its own calls in flight.
+  // Returns whether a step is in progress. In the meantime other actors run, as do the replica's own calls in flight.
   bool busy() const { return busy_ && !AnyTask(); }
   void Step();
   // Called after the driver's policy has changed.
   void OnPolicy();
-  // Called after the cluster has changed: a cache will receive the event.
+  // Called after the cluster has changed, because a cache will receive the event.
   void OnChange();
-  // Makes the next step due now. The effects of earlier faults may last for a while, in which its reports are not
-  // checked.
+  // Makes the next step due now. While the effects of earlier faults last, the reports of the replica are not checked.
   void Wake();
   // Applies Mode::kClockSetBack.
   void SetClockBack();

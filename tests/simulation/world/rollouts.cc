@@ -1,5 +1,5 @@
-// Disturbs a rollout (Mode::kRollouts): approves stages, makes nodes sick, drivers fail and selected pods unready,
-// removes the record, and moves nodes to other racks.
+// Disturbs a rollout (Mode::kRollouts): approves stages, makes nodes sick, lets drivers fail, makes selected pods
+// unready, removes the record, and moves nodes to other racks.
 #include <memory>
 #include <set>
 #include <string>
@@ -92,7 +92,7 @@ class Rollouts final : public Actor {
     FailNewDriver();
   }
 
-  // Makes a node that waits for its new driver pod fail immediately: the pod has restarted often enough.
+  // Makes a node that waits for its new driver pod fail immediately, by giving the pod enough restarts.
   void FailNewDriver() {
     for (const Node& node : world_.cluster->nodes()) {
       const auto state = node.labels.find(world_.identity.StateLabel());

@@ -241,8 +241,8 @@ void DrawFailureClasses(std::uint64_t seed, UpgradePolicy& policy) {
   }
 }
 
-// Draws a limit into which each group fits alone, however many nodes come and go, from a separate stream. A group
-// counts as one for maxParallelUpgrades, which the invariants do not know.
+// Draws, from a separate stream, a limit that fits each single group, however many nodes come and go. For
+// maxParallelUpgrades a group counts as one node, which the invariants do not take into account.
 void FitGroups(std::uint64_t seed, Setup& setup) {
   Random random(seed, "groups that start together");
   setup.policy.max_parallel = std::nullopt;
@@ -314,7 +314,7 @@ void DrawModes(std::uint64_t seed, const SimulationOptions& options, Setup& setu
   for (std::size_t i = 0; i < static_cast<std::size_t>(testing::Mode::kGangs); ++i) {
     setup.modes[i] = random.PerMille(options.mode_per_mille[i]);
   }
-  // Claims on NodeMaintenances are objects that a removal may leave behind.
+  // In requestor mode, a removal may leave claims on NodeMaintenances behind.
   if (setup.Has(testing::Mode::kRelease) && options.requestor_percent > 0) setup.requestor |= random.Percent(35);
 }
 
@@ -356,7 +356,7 @@ void DrawGangs(std::uint64_t seed, const SimulationOptions& options, Setup& setu
   setup.ledger = true;
 }
 
-// Users and other clients do not change the policy, nor the nodes. In some clusters, devices cannot be tainted.
+// Users and other clients change neither the policy nor the nodes. In some clusters, devices cannot be tainted.
 void DrawDevices(std::uint64_t seed, const SimulationOptions& options, Setup& setup) {
   Random random(seed, "devices");
   const auto mode = static_cast<std::size_t>(Mode::kDevices);

@@ -83,7 +83,8 @@ struct Setup {
   std::string Describe() const;
 };
 
-// Time that a node needs in the light mode: its workload stops, the old driver stops, and the new one starts.
+// Time that a node needs in light mode until its workload has stopped, the old driver has stopped, and the new driver
+// has started.
 inline constexpr absl::Duration kLightWorkloadStop = absl::Seconds(40);
 inline constexpr absl::Duration kLightDriverStop = absl::Seconds(20);
 inline constexpr absl::Duration kLightDriverStart = absl::Seconds(180);

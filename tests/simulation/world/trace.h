@@ -20,7 +20,7 @@ class Trace {
   Trace(const FakeClock& clock, bool on, std::size_t lines_max) : clock_(clock), on_(on), lines_max_(lines_max) {}
 
   bool on() const { return on_; }
-  // `t=12.5s admin: cordon n1`. Check on() first if the arguments are expensive to compute.
+  // Adds a line such as `t=12.5s admin: cordon n1`. Check on() first if the arguments are expensive to compute.
   template <typename... Args>
   void Line(fmt::format_string<Args...> format, Args&&... args) {
     if (!on_) return;

@@ -116,7 +116,7 @@ std::string ImageOf(const std::string& hash) {
 
 std::string TemplateOf(const Setup& setup, const std::string& hash) {
   if (!setup.restart_only) return "";
-  // Every other template has the image of the one before, and one container more.
+  // Every other template has the image of the template before it, and one more container.
   int image = 0;
   if (!absl::SimpleAtoi(ImageOf(hash), &image)) image = 2 * std::accumulate(hash.begin(), hash.end(), 1000);
   return fmt::format(
@@ -212,7 +212,7 @@ void World::AddNode(const std::string& name) {
 }
 
 std::string World::AnyNode(Random& random) const {
-  // Draws a number instead of making a list; some of these nodes have been deleted.
+  // Draws numbers instead of listing the nodes. Nodes with these numbers may have been deleted.
   for (int tries = 0; tries < 8; ++tries) {
     std::string name = NodeName(random.Below(nodes_made));
     if (cluster->node(name)) return name;

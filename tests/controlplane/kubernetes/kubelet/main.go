@@ -1,4 +1,4 @@
-// Command kubelet is the released kubelet; see tests/controlplane/node.sh.
+// Command kubelet is the released kubelet; see scripts/node.sh.
 package main
 
 import (

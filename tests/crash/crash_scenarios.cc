@@ -87,7 +87,7 @@ Scenario Validation() {
           .options = {.validation_selector = Selector("app=validator")}};
 }
 
-// The driver pods request to be released before they load the driver, and become ready only then.
+// Each driver pod requests permission before it loads the driver, and becomes ready only after that.
 void LoadSafely(FakeCluster& cluster, absl::Duration) {
   for (const Node& node : cluster.nodes()) {
     for (const Pod& pod : cluster.daemon_set_pods("gpu", "driver")) {
@@ -125,7 +125,7 @@ Scenario Requestor() {
           .options = {.requestor = RequestorOptions{.id = "nvidia.gpu-operator", .ns = "maintenance"}}};
 }
 
-// The new driver crashes on n1 for two minutes. By then the node has failed, and is retried.
+// The new driver crashes on n1 for two minutes. By then the node has failed, and its upgrade is retried.
 Scenario Retry() {
   UpgradePolicy policy = Policy();
   policy.retry = {.max_attempts = 5, .backoff = absl::Minutes(2)};
@@ -144,7 +144,8 @@ Scenario Retry() {
           .policy = std::move(policy)};
 }
 
-// Nodes as the Go library leaves them when it is switched off in the middle: labels, cordons, and none of our marks.
+// Nodes as the Go library leaves them when it is switched off during an upgrade: with labels and cordons, but none of
+// our marks.
 Scenario HandOver() {
   UpgradePolicy policy = Policy();
   policy.max_parallel = 2;

@@ -15,7 +15,7 @@ std::string_view NameOf(Source source) { return source == Source::kLists ? "list
 // Maximum delay: the lease of a dead leader expires, and a failed pass is retried.
 constexpr absl::Duration kCrashMayCost = absl::Seconds(35);
 
-// Crashes once before each call, and once after the last.
+// Crashes once before each call, and once after the last call.
 void CrashEverywhere(const Scenario& scenario, Source source) {
   const Outcome undisturbed = Run(scenario, source, {});
   CAPTURE(scenario.name, NameOf(source));
@@ -38,15 +38,15 @@ void CrashEverywhere(const Scenario& scenario, Source source) {
                            absl::ToInt64Seconds(undisturbed.took), absl::ToInt64Seconds(longest));
 }
 
-TEST_CASE("L7: a crash before any API call changes nothing in the end, for an engine that lists") {
+TEST_CASE("L7: a crash before any API call does not change the end state, for an engine that lists") {
   for (const Scenario& scenario : Scenarios()) CrashEverywhere(scenario, Source::kLists);
 }
 
-TEST_CASE("L7: a crash before any API call changes nothing in the end, for an engine with a cache") {
+TEST_CASE("L7: a crash before any API call does not change the end state, for an engine with a cache") {
   for (const Scenario& scenario : Scenarios()) CrashEverywhere(scenario, Source::kCache);
 }
 
-// Reads fail in one way; a failed write may have been applied or not.
+// Reads fail in one way. A failed write may or may not have been applied.
 void CrashAndFault(const Scenario& scenario, Source source) {
   const Outcome undisturbed = Run(scenario, source, {});
   const std::set<std::int64_t> writes(undisturbed.writes.begin(), undisturbed.writes.end());
@@ -66,8 +66,8 @@ void CrashAndFault(const Scenario& scenario, Source source) {
   std::cout << fmt::format("{}, from {}: {} calls, {} runs\n", scenario.name, NameOf(source), undisturbed.calls, runs);
 }
 
-// Returns the small scenario, or the one in Scenarios() that an environment variable names, which takes minutes or
-// hours.
+// Returns the small scenario, or the scenario in Scenarios() that an environment variable names. The latter takes
+// minutes or hours.
 Scenario ScenarioForPairs() {
   const char* name = std::getenv("DRIVERUPGRADE_CRASH_PAIRS");
   for (Scenario& scenario : Scenarios()) {
@@ -76,12 +76,12 @@ Scenario ScenarioForPairs() {
   return SmallScenario();
 }
 
-TEST_CASE("L7: a crash and a fault at any two API calls change nothing in the end") {
+TEST_CASE("L7: a crash and a fault at any two API calls do not change the end state") {
   CrashAndFault(ScenarioForPairs(), Source::kLists);
   CrashAndFault(ScenarioForPairs(), Source::kCache);
 }
 
-TEST_CASE("L7: an engine that kept its marks in memory would be found out") {
+TEST_CASE("L7: an engine that keeps its marks only in memory is detected") {
   const Scenario scenario = Scenarios().front();
   const Outcome undisturbed = Run(scenario, Source::kLists, {});
   std::int64_t different = 0;

@@ -1,5 +1,5 @@
-// A cluster that is upgraded by engines that crash. Each scenario is run from the beginning, with a crash before one of
-// its API calls, and must reach the same end as without a crash.
+// A cluster that is upgraded by engines that crash. Each scenario runs from the start, with a crash before one of its
+// API calls, and must reach the same end state as without a crash.
 //
 // Defines Scenario, Trouble and Run.
 //
@@ -66,7 +66,7 @@ struct Trouble {
   std::int64_t crash_before = 0;
   std::int64_t fault_at = 0;
   Fault fault = Fault::kFails;
-  /// A planted mistake: the content of annotations is lost with the process, as if it had been in its memory.
+  /// A planted defect: the content of annotations is lost with the process, as if it had been stored only in memory.
   bool forgets_marks = false;
 };
 

@@ -21,7 +21,7 @@ bool IsDriver(const Pod& pod);
 class Witness {
  public:
   // `canary`: the only node of the first stage, which has the soak time `soak` and needs an approval; empty: there are
-  // no stages. `isolates_devices`: only pods that claim a device have to go, and all others stay.
+  // no stages. `isolates_devices`: only pods that claim a device must leave, and all others stay.
   explicit Witness(int max_parallel, std::string canary = {}, absl::Duration soak = absl::ZeroDuration(),
                    bool isolates_devices = false)
       : max_parallel_(max_parallel), canary_(std::move(canary)), soak_(soak), isolates_devices_(isolates_devices) {}
@@ -33,7 +33,7 @@ class Witness {
  private:
   void WatchNode(const testing::Change& change);
   void WatchPod(const testing::Change& change);
-  // Whether the driver must not be touched while the pod is on its node.
+  // Returns whether the driver must not be touched while the pod is on its node.
   bool MustGo(const Pod& pod) const;
 
   const int max_parallel_;

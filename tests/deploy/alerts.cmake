@@ -1,5 +1,6 @@
 # Checks deploy/prometheus and deploy/grafana against the pages that they rely on. Every metric, gate, state and finding
-# that they use is described, every alert has its texts and a runbook, and every runbook belongs to an alert.
+# that they use must be described, every alert must have its texts and a runbook, and every runbook must belong to an
+# alert.
 #
 #   cmake -DSOURCE_DIR=... -P alerts.cmake
 cmake_minimum_required(VERSION 3.23)
@@ -18,7 +19,7 @@ file(READ "${SOURCE_DIR}/${rules_file}" rules)
 file(READ "${SOURCE_DIR}/deploy/prometheus/rules_test.yaml" rules_test)
 file(READ "${SOURCE_DIR}/${dashboard_file}" dashboard)
 
-# Metrics. Queries use the parts of a histogram.
+# Metrics. Queries use the series of a histogram.
 foreach(file IN ITEMS ${rules_file} ${dashboard_file})
   file(READ "${SOURCE_DIR}/${file}" text)
   string(REGEX MATCHALL "(driverupgrade|gpu_operator)_[a-z_]+" names "${text}")
@@ -92,7 +93,7 @@ foreach(runbook IN LISTS written)
   endif()
 endforeach()
 
-# The dashboard can be imported into any Grafana.
+# The dashboard must be importable into any Grafana.
 string(JSON uid ERROR_VARIABLE broken TYPE "${dashboard}" uid)
 if(broken OR NOT uid STREQUAL "NULL")
   mistake("${dashboard_file}: is no JSON, or has a uid: ${broken}")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks that the schemas of deploy/crds and the parser agree: both must accept each policy of the pages, and refuse each
-policy of wrong_policies.txt. Only an API server runs the rules of the schemas: tests/controlplane tries all of them there.
+policy of wrong_policies.txt. Only an API server evaluates the rules of the schemas, so tests/controlplane tests all of them.
 
   crds.py UPGRADECTL
 """
@@ -36,7 +36,7 @@ def schema_of(name):
 
 
 def policies_of_pages():
-    """The examples of docs/policy.md, except for those with mistakes, which have a block of their mistakes below them."""
+    """Returns the examples of docs/policy.md, except those with mistakes: the block below such an example lists the mistakes."""
     right = []
     blocks = re.findall(r"^```(\w*)\n(.*?)^```$", (ROOT / "docs/policy.md").read_text(), re.M | re.S)
     for (language, text), following in zip(blocks, blocks[1:] + [("sh", "")]):

@@ -1,4 +1,4 @@
-// The Deployments of the operators: their programs accept the arguments, and each knows its own pod.
+// Tests the Deployments of the operators: their programs accept the arguments, and each program knows its own pod.
 #include <cstdlib>
 #include <filesystem>
 #include <set>

@@ -1,4 +1,4 @@
-// Compares the rbac.yaml of each tool and each init container with its requests, in both directions.
+// Checks that the rbac.yaml of each tool and each init container grants exactly the permissions that its requests need.
 #include <map>
 #include <memory>
 #include <string>
@@ -49,7 +49,7 @@ std::string List(const std::string& kind, const std::string& items) {
   return R"({"kind":")" + kind + R"(List","metadata":{"resourceVersion":"9"},"items":[)" + items + "]}";
 }
 
-// rbac_test compares the requests of a controller with a Lease and a ledger with deploy/rbac/base.
+// rbac_test checks deploy/rbac/base against the requests of a controller with a Lease and a ledger.
 TEST_CASE("examples/service/rbac.yaml grants the permissions of deploy/rbac/base except for claims") {
   Rights base;
   for (Right right : RightsOf(kRoot / "deploy/rbac/base", {"nvidia-gpu-driver-upgrade"})) {

@@ -52,19 +52,19 @@ std::string_view InWords(GateOpener opener) {
   return "";
 }
 
-TEST_CASE("The alert on progress leaves out wishes and nodes that are left out, and the alert on drains names pods") {
+TEST_CASE("The alert on progress excludes wishes and nodes that are left out, and the alert on drains names pods") {
   const auto lists = ReasonsInAlerts();
   REQUIRE(lists.size() == 2);
   CHECK(lists[0] == Names([](const GateTraits& gate) { return gate.is_wish || gate.left_out; }));
-  // Jobs and SafeLoad are left out, because no pod blocks a drain. With Jobs, the policy itself waits for the pods;
-  // with SafeLoad, the driver of a failed node waits to be loaded.
+  // Jobs and SafeLoad are excluded, because no pod blocks a drain. With Jobs, the policy itself waits for the pods.
+  // With SafeLoad, the driver of a failed node waits to be loaded.
   CHECK(lists[1] == Names([](const GateTraits& gate) {
           return gate.opener == GateOpener::kWorkloads && !gate.is_wish && gate.reason != GateReason::kJobs &&
                  gate.reason != GateReason::kSafeLoad;
         }));
 }
 
-TEST_CASE("The page for administrators on call names who opens each gate") {
+TEST_CASE("The page for administrators on call states who opens each gate") {
   std::map<std::string, std::string> openers;
   for (const absl::string_view line : absl::StrSplit(Read("docs/operations.md"), '\n')) {
     const std::vector<std::string> cells = absl::StrSplit(line, " | ");

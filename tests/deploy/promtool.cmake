@@ -1,5 +1,5 @@
-# Checks deploy/ with Prometheus' own tool: the alerts can be parsed and fire as rules_test.yaml requires, and the queries of the
-# dashboard can be parsed.
+# Checks deploy/ with Prometheus' own tool. The alerts must be valid and fire as rules_test.yaml requires, and the
+# queries of the dashboard must be valid.
 #
 #   cmake -DPROMTOOL=... -DSOURCE_DIR=... -DWORK_DIR=... -P promtool.cmake
 cmake_minimum_required(VERSION 3.23)

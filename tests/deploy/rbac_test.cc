@@ -46,7 +46,7 @@ void RunScenarios(const std::shared_ptr<Rights>& rights) {
   }
 }
 
-// Refuses the first deletions of pods in each namespace, because the operator then has more to report.
+// Refuses the first deletions of pods in each namespace, so that the operator has more to report.
 class RefusingFacade final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;
@@ -96,7 +96,7 @@ struct Operator {
 
   // Returns whether all nodes are done.
   bool Roll() {
-    // The pod is overdue immediately, and its deletion is the first one that is refused.
+    // The pod is overdue immediately, and its deletion is the first deletion to be refused.
     cluster->AddDisruptionBudget({.ns = "team-b",
                                   .name = "never",
                                   .selector = LabelSelector::FromMatchLabels({{"app", "pinned"}}),
@@ -179,7 +179,7 @@ void NoteReport(const std::shared_ptr<Rights>& rights, const ObjectKind& kind) {
   }).Report({}, {{.kind = kind, .object = {.name = "p", .uid = "u", .resource_version = "1", .json = "{}"}}});
 }
 
-TEST_CASE("deploy/rbac/cluster-policy grants the permissions to follow policies that base lacks") {
+TEST_CASE("deploy/rbac/cluster-policy grants the permissions for policies that deploy/rbac/base lacks") {
   const auto noted = std::make_shared<Rights>();
   gpu_operator::ClusterPolicyDirector director(
       NotingObjects(noted), std::make_shared<FakeCluster>(std::make_shared<FakeClock>()),
@@ -191,7 +191,7 @@ TEST_CASE("deploy/rbac/cluster-policy grants the permissions to follow policies 
   CheckBothWays(RightsOf(kRoot / "deploy/rbac/cluster-policy", {}), *noted);
 }
 
-// Reads a DaemonSet, creates it if it is missing, and patches it if it was created from something else.
+// Reads a DaemonSet, creates it if it is missing, and patches it if it was created from another source.
 Rights NoteMaker(const std::string& ns) {
   const auto noted = std::make_shared<Rights>();
   examples::DriverDaemonSet set{.ns = ns, .name = "driver", .labels = {{"app", "driver"}}};

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that the objects rendered from deploy/ belong together: an object must only refer to names of rendered objects.
+"""Checks that the objects rendered from deploy/ fit together: an object may refer only to names of rendered objects.
 
     rendered.py kustomize|helm BUILD_TOOLS
 
@@ -23,7 +23,7 @@ except ImportError:
     print("skipped: there is no PyYAML; scripts/install-deps.sh installs it")
     sys.exit(SKIPPED)
 
-# Folder of the kustomization, namespace and name of each operator.
+# Directory of the kustomization, namespace and name of each operator.
 Operator = collections.namedtuple("Operator", "folder namespace name")
 OPERATORS = (
     Operator("gpu", "gpu-operator", "driver-upgrade"),
@@ -124,7 +124,7 @@ def check_program(objects, operator, mistakes):
 
 
 def check_monitoring(objects, mistakes):
-    """Checks that alerts and dashboard are the files that promtool and alerts.cmake check."""
+    """Checks that the rendered alerts and dashboard are equal to the files that promtool and alerts.cmake check."""
     rules = yaml.safe_load((ROOT / "deploy/prometheus/rules.yaml").read_text(encoding="utf-8"))
     mistakes.unless(only(objects, "PrometheusRule")["spec"] == rules, "the alerts are not those of rules.yaml")
     dashboards = only(objects, "ConfigMap")
@@ -169,7 +169,7 @@ def charted(helm, operator, *values):
 
 def check_chart(kustomize, helm, operator, mistakes):
     """Checks that the chart renders the objects of the kustomization, except for the namespace: helm would delete the
-    driver with it. `helm install --create-namespace` creates one that stays."""
+    driver together with the namespace. `helm install --create-namespace` creates a namespace that stays."""
     whole, program = kustomized(kustomize, operator)
     del whole[key(only(whole, "Namespace"))]
     for wanted, values in ((program, ()), (whole, ("--set=monitoring.enabled=true",))):
@@ -182,7 +182,7 @@ def check_chart(kustomize, helm, operator, mistakes):
 
 
 def check_optional_rights(kustomize, helm, operator, mistakes):
-    """Checks that each value of `rights` adds the same objects as the kustomization of that folder."""
+    """Checks that each value of `rights` adds the same objects as the kustomization of that directory."""
     chart = ROOT / "deploy/helm" / operator.folder
     optional = yaml.safe_load((chart / "operator.yaml").read_text(encoding="utf-8"))["optionalRights"]
     values = yaml.safe_load((chart / "values.yaml").read_text(encoding="utf-8"))

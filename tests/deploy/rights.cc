@@ -14,7 +14,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-// Without `next`, lists are empty, so that watches start, and all other requests fail.
+// If `next` is null, lists are empty, so that watches start, and all other requests fail.
 class NotingTransport final : public HttpTransport {
  public:
   NotingTransport(std::shared_ptr<Rights> rights, std::shared_ptr<HttpTransport> next)

@@ -1,4 +1,4 @@
-// The samples of the custom resources, changed as NVIDIA's documents describe.
+// Tests the samples of the custom resources with the changes that NVIDIA's documentation describes.
 #include <rapidjson/pointer.h>
 
 #include <filesystem>

@@ -1,6 +1,6 @@
 // The library's decisions about several nodes as a table: which nodes the budgets admit, and how the grants change.
 //
-// Defines NodeShare, LedgerDecision and AdmissionTable. Admit and DecideGrants only use a few properties of a node, so
+// Defines NodeShare, LedgerDecision and AdmissionTable. Admit and DecideGrants use only a few properties of a node, so
 // each combination is decided once.
 #ifndef DRIVERUPGRADE_TESTS_EXHAUSTIVE_ADMISSION_TABLE_H_
 #define DRIVERUPGRADE_TESTS_EXHAUSTIVE_ADMISSION_TABLE_H_
@@ -45,7 +45,7 @@ class AdmissionTable {
  public:
   explicit AdmissionTable(const ModelOptions& options) : options_(options) {}
 
-  // Returns whether the budgets have room for the node, if it is the first by name.
+  // Returns whether the budgets have room for the node, assuming that it is the first by name.
   bool Admits(const NodeShares& shares, std::size_t node);
   const LedgerDecision& Decide(const NodeShares& shares, const std::optional<std::size_t>& wanted);
 

@@ -5,8 +5,8 @@
 //     CheckResult result = Check({.nodes = 3, .controllers = 1, .faults = 2, .ledger = true});
 //     CHECK(result.broken == "");
 //
-// The search is breadth first, so it finds a shortest path to a violation. Safety is checked in each state and at each
-// step. Liveness is checked from each state: once no more faults happen, all upgrades complete (L1), whichever
+// The search is breadth-first, so it finds a shortest path to a violation. Safety is checked in each state and at each
+// step. Liveness is checked from each state: once no more faults happen, all upgrades must complete (L1), whichever
 // controller takes its turn first.
 #ifndef DRIVERUPGRADE_TESTS_EXHAUSTIVE_CHECKER_H_
 #define DRIVERUPGRADE_TESTS_EXHAUSTIVE_CHECKER_H_
@@ -41,7 +41,7 @@ struct CheckResult {
 
 CheckResult Check(const ModelOptions& options, std::size_t states_max = 1'000'000'000);
 
-// Returns one line of figures, and the violation if there is one.
+// Returns one line of statistics, and the violation if there is one.
 std::string Describe(const ModelOptions& options, const CheckResult& result);
 
 }  // namespace driverupgrade::tests

@@ -67,7 +67,7 @@ void ClusterWorld::ExpandController(const ClusterState& state, int controller, c
   }
 }
 
-// AdmissionLedger::Settle, and the Read that follows if it fails.
+// Models AdmissionLedger::Settle, and the Read that follows if Settle fails.
 void ClusterWorld::ExpandLedger(const ClusterState& state, int controller, const std::optional<std::size_t>& wanted,
                                 const Visitor& visit) {
   const LedgerDecision& decision = admission_.Decide(Shares(state, controller), wanted);
@@ -180,7 +180,8 @@ NodeShares ClusterWorld::Shares(const ClusterState& state, int controller) const
   return shares;
 }
 
-// A node that an administrator cordoned needs nothing that a grant could give (dep-F14).
+// Returns whether the node needs a grant. A node that an administrator cordoned needs neither a slot nor headroom
+// (dep-F14).
 bool ClusterWorld::NeedsGrant(const ClusterState& state, int controller, std::size_t node) const {
   const auto& candidate = nodes_.judged(state.nodes[node], controller).candidate;
   return candidate && (candidate->needs_slot || candidate->needs_headroom);
@@ -217,8 +218,7 @@ std::optional<ClusterState> ClusterWorld::CalmNext(const ClusterState& state, in
   return next;
 }
 
-// Makes the first move without faults of any node. Moves are ordered by kind, and then by controller, starting at
-// `first`.
+// Makes the first fault-free move of any node. Moves are ordered by kind, and then by controller, starting at `first`.
 void ClusterWorld::CalmMove(const ClusterState& state, int first, const Visitor& visit) {
   const Move* earliest = nullptr;
   std::size_t node = 0;
@@ -255,7 +255,7 @@ std::string ClusterWorld::BrokenState(const ClusterState& state) const {
   return fmt::format("I1: {} upgrades under way, {} allowed", started, options_.budget);
 }
 
-// A grant that no controller knows, because its write arrived late, does no harm. The next write of the ledger gets a
+// A grant that no controller knows, because its write arrived late, is harmless. The next write of the ledger gets a
 // conflict, finds the grant, and drops it.
 bool ClusterWorld::IsFinished(const ClusterState& state) const {
   return std::all_of(state.nodes.begin(), state.nodes.begin() + options_.nodes, [&](NodeId id) {

@@ -2,8 +2,8 @@
 // happen.
 //
 // Defines ClusterState, Step and ClusterWorld. Equal nodes are interchangeable, and so are the controllers: of all
-// states that differ only in names, one is checked. The order of admission is by name, so every candidate is assumed to
-// be the first.
+// states that differ only in names, one is checked. Nodes are admitted by name, so every candidate is assumed to be the
+// first.
 #ifndef DRIVERUPGRADE_TESTS_EXHAUSTIVE_CLUSTER_WORLD_H_
 #define DRIVERUPGRADE_TESTS_EXHAUSTIVE_CLUSTER_WORLD_H_
 
@@ -23,9 +23,9 @@ struct ClusterState {
   // Sorted; 0 beyond the number of nodes.
   std::array<NodeId, kNodesMax> nodes = {};
   std::uint8_t faults = 0;
-  // One bit per controller: its copy of the ledger is the current version.
+  // One bit per controller: set if its copy of the ledger is the current version.
   std::uint8_t current = 0;
-  // A write of the ledger is in progress: the late_grant of the nodes.
+  // True if a write of the ledger is in progress, which stores the late_grant of the nodes.
   bool late_ledger = false;
   friend auto operator<=>(const ClusterState&, const ClusterState&) = default;
 };
@@ -51,7 +51,7 @@ class ClusterWorld {
   // Visits every state that may follow.
   void Expand(const ClusterState& state, const Visitor& visit);
   // Returns the next state in a world without faults, in which everything is delivered, and the controllers take turns
-  // starting with `first`. Returns nullopt if nothing ever happens again.
+  // starting with `first`. Returns nullopt if nothing more happens.
   std::optional<ClusterState> CalmNext(const ClusterState& state, int first);
 
   // Returns the violation of the state itself (I1), or an empty text.

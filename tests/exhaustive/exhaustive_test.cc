@@ -1,4 +1,4 @@
-// Every reachable state of small clusters preserves the invariants, and every planted mistake is found.
+// Tests that every reachable state of small clusters preserves the invariants, and that every planted defect is found.
 #include <algorithm>
 #include <iostream>
 #include <string>
@@ -10,7 +10,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-// Unoptimised builds, such as those with sanitizers, leave out checks that take seconds in an optimised build.
+// Builds without optimization, such as those with sanitizers, skip checks that take seconds in an optimized build.
 #ifdef NDEBUG
 constexpr bool kOptimised = true;
 #else
@@ -32,7 +32,7 @@ void CheckHolds(const ModelOptions& options) {
   CHECK(result.depth > 10);
 }
 
-// Expects that the check breaks `broken` with the mistake, and breaks nothing without it.
+// Expects that `broken` is violated with the defect, and nothing is violated without it.
 void CheckFinds(ModelOptions options, const std::string& broken) {
   CAPTURE(static_cast<int>(options.defect));
   CHECK(Check(options).broken == broken);
@@ -48,12 +48,12 @@ TEST_CASE("Exhaustive: one controller, with up to three nodes and two faults, ke
   }
 }
 
-TEST_CASE("Exhaustive: the same with a write for each state") {
+TEST_CASE("Exhaustive: one controller keeps the invariants and finishes with a write for each state") {
   CheckHolds({.nodes = 2, .faults = 2, .ledger = true, .pacing = Pacing::kEveryState});
   if (kOptimised) CheckHolds({.nodes = 3, .faults = 2, .ledger = true, .pacing = Pacing::kEveryState});
 }
 
-TEST_CASE("Exhaustive: the same with maxUnavailable, if no other client cordons nodes") {
+TEST_CASE("Exhaustive: one controller keeps maxUnavailable if no other client cordons nodes") {
   const ModelOptions two{
       .nodes = 2, .faults = 2, .kinds = FaultKinds::kNoAdministrator, .budget_of_unavailable = true, .ledger = true};
   CheckHolds(two);
@@ -68,7 +68,7 @@ TEST_CASE("Exhaustive: the same with maxUnavailable, if no other client cordons 
   if (kOptimised) CheckHolds(both);
 }
 
-TEST_CASE("Exhaustive: two controllers that both lead keep the budget with the ledger, through one fault") {
+TEST_CASE("Exhaustive: two controllers that both lead keep the budget with the ledger, even with one fault") {
   CheckHolds({.nodes = 1, .controllers = 2, .faults = 1, .ledger = true});
   CheckHolds({.nodes = 2, .controllers = 2, .faults = 0, .ledger = true, .sees_all_at_once = true});
   if (!kOptimised) return;
@@ -103,7 +103,7 @@ TEST_CASE("Exhaustive: the checker finds planted defects") {
   CheckFinds(with(alone, Defect::kPatchesAnyVersion), "I3: an administrator's cordon is lifted");
 }
 
-TEST_CASE("Exhaustive: a write of unknown outcome must count, otherwise two nodes start where one may") {
+TEST_CASE("Exhaustive: a write with an unknown outcome must count, otherwise two nodes start when only one may") {
   const ModelOptions forgets{
       .nodes = 2, .faults = 1, .kinds = FaultKinds::kLostAnswers, .defect = Defect::kForgetsUnclearPatches};
   CheckFinds(forgets, "I1: 2 upgrades under way, 1 allowed");

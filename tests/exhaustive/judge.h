@@ -1,8 +1,9 @@
-// StateMachine::Judge as a table: nodes and views are few, so each is judged once and then identified by its number.
+// Provides StateMachine::Judge as a table: nodes and views are few, so each is judged once and then identified by its
+// number.
 //
 // Defines Judge, View and Judged. The nodes are real ones, with the labels and annotations that the library writes.
-// They have no versions, names and UIDs, so that equal nodes have one number. Time stands still: pauses between two
-// attempts have always passed, and deadlines never expire.
+// They have no versions, names or UIDs, so that equal nodes have the same number. Time does not advance: pauses between
+// two attempts have always passed, and deadlines never expire.
 #ifndef DRIVERUPGRADE_TESTS_EXHAUSTIVE_JUDGE_H_
 #define DRIVERUPGRADE_TESTS_EXHAUSTIVE_JUDGE_H_
 
@@ -28,7 +29,7 @@ struct Content {
   Node node = {};
   UpgradeState state = UpgradeState::kUnknown;
   bool holds_slot = false;
-  // An administrator's cordon was noted when the upgrade began.
+  // An administrator's cordon was noted when the upgrade started.
   bool initially_cordoned = false;
   // Some of our labels or annotations exist in addition to the state label.
   bool marked = false;
@@ -106,7 +107,7 @@ class Judge {
   std::map<View, ViewId> view_ids_;
 };
 
-// `drain-required, cordoned, driver old`.
+// Returns a description such as `drain-required, cordoned, driver old`.
 std::string Describe(const Content& content);
 std::string_view ToString(Driver driver);
 

@@ -1,4 +1,4 @@
-// The parameters of an exhaustive check: sizes, faults and, to show that the checker can fail, one planted defect.
+// The parameters of an exhaustive check: sizes, faults, and one planted defect to show that the checker can fail.
 #ifndef DRIVERUPGRADE_TESTS_EXHAUSTIVE_MODEL_OPTIONS_H_
 #define DRIVERUPGRADE_TESTS_EXHAUSTIVE_MODEL_OPTIONS_H_
 
@@ -44,8 +44,8 @@ struct ModelOptions {
   bool budget_of_unavailable = false;
   // An admission ledger grants the starts (docs/adr/0005-admission-ledger.md).
   bool ledger = false;
-  // A controller sees a node and its pods together, and not each with its own delay. For sizes that would otherwise be
-  // too large.
+  // A controller sees a node and its pods together, and not each with its own delay. This makes checks possible that
+  // would otherwise be too large.
   bool sees_all_at_once = false;
   Pacing pacing = Pacing::kChained;
   Defect defect = Defect::kNone;

@@ -11,7 +11,7 @@ namespace {
 // A version that is newer than all others; IdOf makes it the next rank.
 constexpr std::uint8_t kNewest = 255;
 
-// Replaces the k-th oldest version by k. 0 stays, because it means no version.
+// Replaces the k-th oldest version with k. 0 stays, because it means no version.
 void RankVersions(NodeState& state) {
   const std::array versions = {&state.version,          &state.grant,          &state.late_grant,
                                &state.sides[0].version, &state.sides[0].grant, &state.sides[1].version,
@@ -263,7 +263,7 @@ void NodeWorld::Deliveries(const NodeState& state, int controller, std::vector<M
   }
   if (side.version != state.version && !options_.sees_all_at_once) {
     with(MoveKind::kSeesNode, Seen(state, side, side.missed_cordon), true);
-    // A list shows only the current state, and not what happened before: pods read earlier are forgotten.
+    // A list shows only the current state, and no earlier changes, so pods read earlier are forgotten.
     const bool trusts = options_.defect == Defect::kTrustsLists;
     if (view.pods != SeenPods::kUnread) with(MoveKind::kRelistsNodes, Seen(state, side, !trusts), true);
   }

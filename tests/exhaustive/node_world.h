@@ -1,12 +1,12 @@
 // One node of the abstract cluster: its true state at the API server, the writes in progress, and the view of each
 // controller.
 //
-// Defines NodeState, Move and NodeWorld, which numbers the states of a node and knows the possible moves in each. The
-// interaction of several nodes is in cluster_world.h: admission, the ledger, and crashes.
+// Defines NodeState, Move and NodeWorld, which numbers the states of a node and knows the possible moves in each state.
+// cluster_world.h models the interaction of several nodes: admission, the ledger, and crashes.
 //
 // - Versions are ranks: only the order of the versions of one node matters, so they are numbered again at each change.
-// - A controller sees nodes, driver pods and other pods, each with its own delay, and goes back only by a crash.
-// - The kubelet occasionally reports: this creates a new version of the node that is otherwise the same.
+// - A controller sees nodes, driver pods and other pods, each with its own delay. Only a crash makes it see older data.
+// - The kubelet occasionally reports the node's status, which creates a new version of the otherwise unchanged node.
 // - A write is applied and acknowledged, refused with 409, or left open: then it arrives later, or never. A crash may
 //   happen during a write, and at any other time.
 #ifndef DRIVERUPGRADE_TESTS_EXHAUSTIVE_NODE_WORLD_H_
@@ -30,7 +30,7 @@ enum class Workload : std::uint8_t { kNone, kEvictable, kBlocked };
 struct Side {
   ViewId view = 0;
   std::uint8_t version = 1;
-  // The cordon has changed since that version.
+  // True if the cordon has changed since that version.
   bool missed_cordon = false;
   // Version of the grant in its copy of the ledger; 0: none.
   std::uint8_t grant = 0;

@@ -29,7 +29,7 @@ using internal::RolloutRecord;
 constexpr std::size_t kNodes = 3;
 constexpr std::size_t kReplicas = 2;
 constexpr absl::Duration kSoak = absl::Minutes(1);
-// Ages are in soak times. There is no difference beyond two.
+// Maximum age in soak times. Greater ages have the same effect.
 constexpr std::uint8_t kAgeMax = 2;
 constexpr std::uint8_t kNever = 255;
 const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
@@ -115,7 +115,7 @@ class StageWorld {
   void ExpandNodes(const State& state, const Visitor& visit) const;
   void ExpandFaults(const State& state, const Visitor& visit) const;
   State Tick(const State& state);
-  // Decides, and writes the object if necessary.
+  // Lets the replica decide, and write the object if necessary.
   void Act(State& state, std::size_t r);
   void Start(State& state, std::size_t r, std::size_t node);
   void Note(std::string broken) {

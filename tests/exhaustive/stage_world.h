@@ -1,13 +1,13 @@
-// A rollout in two stages, small enough to check every state. It has three nodes, one or two replicas, and the record
-// and the grants in one object that is written by compare-and-set.
+// A rollout in two stages, small enough to check every state. It has three nodes, one or two replicas, and one object
+// with the record and the grants, which is written by compare-and-set.
 //
 // Defines StageOptions, StageResult and CheckStages.
 //
 //     StageResult result = CheckStages({.canaries = 2, .replicas = 2, .faults = 1});
 //     CHECK(result.broken == "");
 //
-// A replica reads the object and then the nodes. It decides by AdvanceRollout and AdmitNodes and writes the object, and
-// then starts nodes at the versions that it has read. Anything may happen between these four steps. Faults: a replica
+// A replica reads the object and then the nodes. It decides with AdvanceRollout and AdmitNodes, writes the object, and
+// then starts nodes at the versions that it has read. Any event may happen between these four steps. Faults: a replica
 // crashes, even between a write and its response; the record is lost; a node fails or becomes sick; an approval is
 // withdrawn. Time advances in steps of one soak time. Safety is checked at each start. From each state, the fleet must
 // be completed, with approvals but without further faults (L1).
@@ -53,7 +53,7 @@ struct StageResult {
 
 StageResult CheckStages(const StageOptions& options);
 
-// Returns one line of figures, and the violation if there is one.
+// Returns one line of statistics, and the violation if there is one.
 std::string Describe(const StageOptions& options, const StageResult& result);
 
 }  // namespace driverupgrade::tests

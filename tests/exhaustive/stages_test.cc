@@ -1,4 +1,4 @@
-// Every reachable state of a rollout in two stages, and every planted mistake in it.
+// Checks every reachable state of a rollout in two stages, and that every planted defect is found.
 #include <iostream>
 #include <string>
 
@@ -29,7 +29,7 @@ TEST_CASE("Exhaustive: in two stages no node starts early, without approval or a
   }
 }
 
-TEST_CASE("Exhaustive: the same with two replicas that both lead") {
+TEST_CASE("Exhaustive: two replicas that both lead keep the rules of two stages") {
   CheckHolds({.canaries = 1, .replicas = 2, .faults = 0});
   CheckHolds({.canaries = 2, .replicas = 2, .faults = 0});
   if (!kOptimised) return;
@@ -39,7 +39,7 @@ TEST_CASE("Exhaustive: the same with two replicas that both lead") {
   CheckHolds({.canaries = 2, .replicas = 2, .faults = 1, .approval = Approval::kAutomatic});
 }
 
-TEST_CASE("Exhaustive: defects planted in a rollout of two stages are found") {
+TEST_CASE("Exhaustive: planted defects in a rollout of two stages are found") {
   const auto broken = [](StageDefect defect, int replicas, int faults = 1) {
     const StageOptions options{.canaries = 2, .replicas = replicas, .faults = faults, .defect = defect};
     return CheckStages(options).broken;

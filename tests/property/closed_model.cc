@@ -11,7 +11,7 @@ namespace driverupgrade::tests {
 namespace {
 
 constexpr int kRoundsMax = 600;
-// Each quiet round lasts four times as long as the one before: ten of them are four days.
+// Each quiet round lasts four times as long as the previous round, so ten of them last four days.
 constexpr int kQuietRounds = 10;
 constexpr int kFaultyRounds = 25;
 constexpr absl::Duration kGracePeriod = absl::Seconds(30);

@@ -1,4 +1,4 @@
-/// A small world around the state machine in which time passes and requests have effects.
+/// A small world around the state machine, in which time passes and requests have effects.
 ///
 /// Defines ClosedModel.
 ///
@@ -8,7 +8,7 @@
 ///
 /// Each round does the same as UpgradeEngine::Reconcile: read, step, read the requested pods, step, apply. Evicted and
 /// deleted pods disappear unless their fate differs; deleted driver pods are replaced at the target revision; some
-/// writes fail. Administrators and other operators do nothing. The model starts like a new engine: without attempts.
+/// writes fail. Administrators and other operators do nothing. The model starts without attempts, like a new engine.
 #ifndef DRIVERUPGRADE_TESTS_PROPERTY_CLOSED_MODEL_H_
 #define DRIVERUPGRADE_TESTS_PROPERTY_CLOSED_MODEL_H_
 

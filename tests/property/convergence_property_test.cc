@@ -1,4 +1,4 @@
-// The end of rollouts: I12 (idempotence), L1, L2, L5, arch-A7.
+// Tests the end of rollouts: I12 (idempotence), L1, L2, L5, arch-A7.
 #include <algorithm>
 
 #include "property/closed_model.h"
@@ -18,7 +18,7 @@ RandomCluster WithPatches(RandomCluster cluster, const Plan& plan) {
       if (node.node != view->node.name || !ChangesNode(node)) continue;
       NodeView patched = *view;
       patched.node = After(*view, node);
-      // A version that is newer by either way of comparison.
+      // The prefix makes a decimal version newer. Any other version counts as newer because it differs.
       patched.node.resource_version = "1" + patched.node.resource_version;
       view = std::make_shared<const NodeView>(std::move(patched));
     }
@@ -28,7 +28,7 @@ RandomCluster WithPatches(RandomCluster cluster, const Plan& plan) {
 
 bool HasPatch(const Plan& plan) { return std::any_of(plan.nodes.begin(), plan.nodes.end(), ChangesNode); }
 
-TEST_CASE("I12: patches alone lead to a cluster that needs no patch, and soon") {
+TEST_CASE("I12: patches alone soon lead to a cluster that needs no patch") {
   // The longest path is from upgrade-failed to upgrade-done with EveryState: eleven states, and the wait for a slot.
   constexpr int kRoundsMax = 40;
   ForEachSeed([](const RandomCluster& cluster) -> std::string {
@@ -62,8 +62,8 @@ bool RetriesAreUsedUp(const RandomCluster& cluster, const NodeView& view) {
   return std::stoi(failures->second) > cluster.policy.retry.max_attempts;
 }
 
-// Returns whether the label of another driver shows an upgrade in progress. If another client has emptied the label, the
-// timer decides (W1).
+// Returns whether the label of another driver shows an upgrade in progress. If another client has emptied the label,
+// the driver's timer decides (W1).
 bool AnotherDriverIsAtWork(const NodeView& view, const DriverIdentity& identity) {
   constexpr std::string_view kState = "-state";
   return std::any_of(view.node.labels.begin(), view.node.labels.end(), [&](const auto& label) {
@@ -164,7 +164,7 @@ UpgradeState BeginsIn(const NodeView& view, const DriverIdentity& identity) {
   return ParseUpgradeState(value).value_or(UpgradeState::kCordonRequired);
 }
 
-// Returns whether no part of the node can make its upgrade fail permanently.
+// Returns whether nothing on the node can make its upgrade fail permanently.
 bool IsHealthy(const ClosedModel& model, const RandomCluster& start, const NodeView& view) {
   const Workloads& workloads = start.workloads.at(view.node.name);
   const auto harmless = [&](const Pod& pod) {
@@ -226,7 +226,7 @@ bool IsAdministratorsNode(const NodeView& view, const DriverIdentity& identity) 
          !view.node.annotations.contains(std::string(kCordonedByAnnotation));
 }
 
-TEST_CASE("I3, L2: no cordon of ours outlives an upgrade, and no administrator's is lifted") {
+TEST_CASE("I3, L2: no cordon of ours outlives an upgrade, and no administrator's cordon is lifted") {
   ForEachSeed([](const RandomCluster& cluster) -> std::string {
     const DriverIdentity& identity = cluster.machine.identity();
     ClosedModel model(cluster);

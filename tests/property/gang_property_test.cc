@@ -1,4 +1,4 @@
-// Rollouts of fleets with training jobs whose pods only run together.
+// Tests rollouts of fleets with training jobs whose pods run only together.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -21,7 +21,7 @@ namespace {
 using testing::FakeClock;
 using testing::FakeCluster;
 
-// A fleet with jobs that use a random part of it, on random nodes.
+// A fleet with jobs on random nodes.
 class GangWorld {
  public:
   explicit GangWorld(unsigned seed) : random_(seed), gangs_(cluster_, seed) {
@@ -144,7 +144,7 @@ class GangWorld {
   testing::GangController gangs_;
 };
 
-TEST_CASE("B-21: each job is interrupted once, also if the operator crashes and writes fail") {
+TEST_CASE("B-21: each job is interrupted once, even if the operator crashes and writes fail") {
   for (unsigned seed = 1; seed <= 200; ++seed) {
     GangWorld world(seed);
     if (seed % 3 == 0) world.FailPatches();

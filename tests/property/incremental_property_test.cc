@@ -20,7 +20,7 @@ using internal::PublishedPlan;
 
 constexpr int kOperations = 30;
 
-// Leaves a node as our own upgrade would if it can only wait: for pods, for a deadline or for a repair.
+// Leaves a node as our own upgrade would leave it if it can only wait for pods, a deadline or a repair.
 void LeaveWaiting(SeededRandom& random, const DriverIdentity& identity, NodeView& view) {
   Node& node = view.node;
   const std::string state = random.Pick({"drain-required", "pod-deletion-required", "pod-restart-required",
@@ -448,7 +448,7 @@ TEST_CASE("arch-A10: judging only the changes gives the result of Step, after an
   ForEachSeed([](const RandomCluster& cluster) { return Twin(cluster).Run(); });
 }
 
-TEST_CASE("arch-A10: a verdict with nothing to do stays as it is until its wake_at") {
+TEST_CASE("arch-A10: a verdict with nothing to do stays the same until its wake_at") {
   ForEachSeed([](const RandomCluster& cluster) -> std::string {
     SeededRandom random(cluster.seed);
     const StateMachine machine = RandomMachine(cluster, random);
@@ -476,7 +476,7 @@ TEST_CASE("arch-A10: a verdict with nothing to do stays as it is until its wake_
   });
 }
 
-// Step is not the only caller of the queue: it must return the same decisions as Admit for any candidates.
+// Step is not the only caller of the queue, so the queue must return the same decisions as Admit for any candidates.
 TEST_CASE("arch-A10: the queue admits and refuses like Admit, whatever nodes are added or removed") {
   ForEachSeed([](const RandomCluster& cluster) -> std::string {
     SeededRandom random(cluster.seed);

@@ -69,7 +69,7 @@ std::map<std::string, std::string> DriversOutsideSet(const Node& node, const Dri
   return drivers;
 }
 
-// dep-F8: returns whether another driver has made the cordon without its name on it.
+// dep-F8: returns whether another driver has made the cordon without writing its name on it.
 bool HasRival(const Node& node, const DriverIdentity& identity) {
   if (!node.unschedulable) return false;
   for (const auto& [name, state] : DriversOutsideSet(node, identity)) {
@@ -106,8 +106,8 @@ bool Leaves(const Node& node) {
          });
 }
 
-// W1: the state of a node without a label follows from its other marks. This count does not cover how the marks are
-// read, and how far an evacuation without a timer has progressed, so Judge may decide it.
+// W1: the state of a node without a label follows from its other marks. Reading the marks, and the progress of an
+// evacuation without a timer, are not part of this count, so Judge may decide them.
 std::string StateOf(const Node& node, const NodeView& view, const RandomCluster& cluster) {
   const DriverIdentity& identity = cluster.machine.identity();
   if (const std::string label = LabelOf(node, identity.StateLabel()); !label.empty()) return label;
@@ -136,7 +136,7 @@ struct Counter {
            !node.annotations.contains(identity.InitiallyUnschedulableAnnotation());
   }
 
-  // dep-F14, with dep-F2 and dep-F8.
+  // Follows dep-F14, with dep-F2 and dep-F8.
   bool HoldsSlot(const Node& node, const NodeView& view) const {
     const std::string state = StateOf(node, view, cluster);
     if (IsOneOf(state, {"", "upgrade-required", "upgrade-done"})) return false;
@@ -218,7 +218,7 @@ Tally Totals(const std::vector<Entry>& entries, const Counter& counter, const Ce
   return tally;
 }
 
-// Returns the node after the patch that admits it: T9, dep-F7.
+// Returns the node after the patch that admits it (T9, dep-F7).
 Node Admitted(Node node, const NodeView& view, const DriverIdentity& identity) {
   node.labels[identity.StateLabel()] = "cordon-required";
   node.annotations.erase(identity.InitiallyUnschedulableAnnotation());
@@ -308,8 +308,8 @@ std::optional<GateReason> Refusal(const Entry& entry, const Census& before, cons
   if (!policy.max_unavailable || entry.view->node.unschedulable) return std::nullopt;  // dep-F14
   const Percent* percent = std::get_if<Percent>(&*policy.max_unavailable);
   if (percent != nullptr && percent->value >= 100) return std::nullopt;
-  // A node that is not ready, or whose driver pod cannot be scheduled, takes no headroom, but it is disturbed
-  // nevertheless. Its own admission that may have been applied has taken the headroom already (arch-A6).
+  // A node that is not ready, or whose driver pod cannot be scheduled, takes no headroom, but the upgrade still
+  // disturbs it. If its own admission may have been applied, that admission has already taken the headroom (arch-A6).
   const bool lacks_pod = policy.on_unscheduled_pods == OnUnscheduledPods::kCountUnavailable &&
                          !entry.view->unscheduled_driver_pods.empty();
   // A request to repair the node does not wait for the node itself.

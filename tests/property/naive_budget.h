@@ -1,9 +1,9 @@
-/// A second implementation of the budgets: slow, and written from the rules instead of from src/.
+/// A second implementation of the budgets, which is slow, and is written from the rules instead of from src/.
 ///
 /// Defines NaiveAdmissions and AdmitNaively.
 ///
 /// Rules: upstream-behaviour.md §5.3 with dep-F2, dep-F7, dep-F8, dep-F14, dep-F18, dep-F19, arch-A6 and arch-A9. All
-/// nodes are counted again after each admission. Shares no code with src/decide/admission/ and src/model/cordon.cc.
+/// nodes are counted again after each admission. Shares no code with src/decide/admission/ or src/model/cordon.cc.
 #ifndef DRIVERUPGRADE_TESTS_PROPERTY_NAIVE_BUDGET_H_
 #define DRIVERUPGRADE_TESTS_PROPERTY_NAIVE_BUDGET_H_
 

@@ -18,7 +18,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-// Lets the rollout of the policy decide which nodes start. Without a rollout, same as AdmitAmong.
+// Lets the rollout of the policy decide which nodes start. Same as AdmitAmong if the policy has no rollout.
 template <typename Start>
 void AdmitByRollout(const ClusterSnapshot& snapshot, const internal::RolloutInput& input,
                     internal::RolloutMembers& members, const Sums& sums, std::size_t elsewhere, const Start& start,

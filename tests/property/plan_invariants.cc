@@ -41,7 +41,7 @@ std::string BrokenPath(const NodeView& view, const NodePlan& plan, const DriverI
   return If(label != ToLabelValue(plan.path.back()), "the label is not the end of the path");
 }
 
-// I6: keys that a patch may set, and those it may only remove.
+// I6: a patch may set only certain keys, and may only remove certain others.
 std::string BrokenKeys(const PatchNodeParams& patch, const DriverIdentity& identity) {
   const std::set<std::string> ours = {identity.StageAnnotation(),           identity.PodCompletionStartAnnotation(),
                                       identity.ValidationStartAnnotation(), identity.InitiallyUnschedulableAnnotation(),
@@ -101,7 +101,7 @@ const Pod* FindPod(const std::vector<Pod>& pods, const PodRef& ref) {
   return found == pods.end() ? nullptr : &*found;
 }
 
-// drain-D10 to drain-D16, dep-F19: pods that are never evicted, nor deleted instead of an eviction.
+// drain-D10 to drain-D16, dep-F19: returns whether the pod is never evicted, nor deleted instead of being evicted.
 bool Stays(const Pod& pod, const StateMachineOptions& options) {
   const bool own = options.own_pod && pod.ref.ns == options.own_pod->ns && pod.ref.name == options.own_pod->name;
   const auto daemon = std::find_if(pod.owners.begin(), pod.owners.end(), [](const OwnerReference& owner) {
@@ -111,7 +111,7 @@ bool Stays(const Pod& pod, const StateMachineOptions& options) {
   return own || pod.mirror || (daemon != pod.owners.end() && !finished);
 }
 
-// dep-F11: a pod whose end will not be reported.
+// dep-F11: returns whether the end of the pod will never be reported.
 bool IsLost(const Pod& pod, const NodeView& view, absl::Time now) {
   return !view.node.ready && pod.deletion_timestamp && *pod.deletion_timestamp < now;
 }
@@ -137,7 +137,8 @@ bool DeletesOverdue(const RandomCluster& cluster) {
          (policy.pod_deletion && policy.pod_deletion->on_timeout != OnTimeout::kFail);
 }
 
-// A deleted pod belongs to the driver, on an evacuated node (I2), or its time for an eviction has expired (I4).
+// A pod may be deleted only if it is a driver pod on an evacuated node (I2), or if its time for an eviction has expired
+// (I4).
 std::string BrokenDeletion(const RandomCluster& cluster, const NodeView& view, const NodePlan& plan,
                            const PodRef& ref) {
   if (FindPod(view.driver_pods, ref) == nullptr) {

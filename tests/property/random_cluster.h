@@ -52,7 +52,7 @@ inline const absl::Time kRandomNow = absl::FromUnixSeconds(1'000'000);
 inline constexpr const char* kDaemonSetUid = "ds";
 inline constexpr const char* kWantedRevision = "new";
 
-// Parts of a random cluster, for tests that need only one of them.
+// Components of a random cluster, for tests that need only one of them.
 UpgradePolicy RandomPolicy(SeededRandom& random);
 /// May have any number in any field, because Step must not crash on a policy that Validate refuses.
 UpgradePolicy RandomInvalidPolicy(SeededRandom& random);

@@ -1,4 +1,4 @@
-/// Requestor mode and restart-only upgrades on top of a random cluster.
+/// Adds requestor mode and restart-only upgrades to a random cluster.
 #ifndef DRIVERUPGRADE_TESTS_PROPERTY_RANDOM_REQUESTOR_H_
 #define DRIVERUPGRADE_TESTS_PROPERTY_RANDOM_REQUESTOR_H_
 

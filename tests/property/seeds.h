@@ -22,7 +22,7 @@ namespace driverupgrade::tests {
 
 inline constexpr std::optional<std::uint64_t> kOnlySeed = std::nullopt;
 inline constexpr std::uint64_t kSeeds = 2'000;
-/// Number of failures to print. This many show a pattern; more only take time.
+/// Number of failures to print. This many are enough to show a pattern.
 inline constexpr int kFailuresShown = 5;
 
 template <typename Property>

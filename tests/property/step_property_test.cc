@@ -1,4 +1,4 @@
-// The guarantees of Step for any input: arch-A1, arch-A5, arch-A7, arch-A10, and the invariants of its plans.
+// Tests the guarantees of Step for any input: arch-A1, arch-A5, arch-A7, arch-A10, and the invariants of its plans.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -111,7 +111,7 @@ TEST_CASE("dep-F9: a node that Release has released is not released again") {
 
 bool IsAdmissions(const Verdict& verdict) { return verdict.candidate.has_value(); }
 
-// arch-A5, arch-A10: Step and Judge agree about each node, except for nodes that request a slot.
+// arch-A5, arch-A10: Step and Judge must agree about each node, except for nodes that request a slot.
 std::string BrokenLocality(const RandomCluster& cluster, const NodeView& view, const ByNode& plan) {
   const auto judge = [&](bool admitted) {
     return cluster.machine.Judge(view, *cluster.snapshot.driver, cluster.policy, cluster.now,

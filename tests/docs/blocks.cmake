@@ -1,15 +1,16 @@
-# Checks the blocks of the pages: a test runs each block that a reader may run, or a list gives the reason why not.
+# Checks the blocks of the pages: a test must run each block that a reader may run, or a list must give the reason why
+# not.
 #
 #   cmake -DROOT=... -DPAGES=a.md,b.md -DTESTS=a.cc,b.cc -DLIST=... -DWORK_DIR=... -P blocks.cmake
 #
-# Each block of ```sh or ```ini has a mark above it: `<!-- run: NAME -->` or `<!-- not run: NAME -->`. The name of a
-# block that is run is unique, and one of TESTS contains it as "NAME". A block that is not run has a row
-# `| NAME | reason |` below the page's heading `Not run, because`. Without that heading the row is in LIST, as
+# Each block of ```sh or ```ini needs a mark above it: `<!-- run: NAME -->` or `<!-- not run: NAME -->`. The name of a
+# block that is run must be unique, and one of TESTS must contain it as "NAME". A block that is not run needs a row `|
+# NAME | reason |` below the page's heading `Not run, because`. If the page has no such heading, the row is in LIST, as
 # `| PAGE NAME | reason |` with PAGE relative to ROOT.
 #
-# A block that quotes a file of the examples or the tests, which is built and run there, has the mark
-# `<!-- from: PATH -->` above it. PATH is relative to ROOT. The file must contain the block word by word, except for an
-# indentation by two.
+# A block that quotes a file of the examples or the tests, where the code is built and run, has the mark `<!-- from:
+# PATH -->` above it. PATH is relative to ROOT. The file must contain the block literally, except for an indentation by
+# two.
 #
 # Other scripts and tests check the other languages: compile_blocks.cmake checks ```cpp, the test of the policy checks
 # ```yaml, and packaging_blocks.cmake checks the files of a consumer's project. This script parses ```json itself.

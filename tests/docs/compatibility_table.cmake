@@ -1,11 +1,11 @@
-# Checks tests/docs/compatibility.md: every rule, departure, contradiction, defect and hazard has one row, and each row names
-# tests that ctest would run, or the reason why the matter is not ours.
+# Checks tests/docs/compatibility.md: every rule, departure, contradiction, defect and hazard must have one row, and
+# each row must name tests that ctest would run, or the reason why it does not concern us.
 #
 #   cmake -DPAGE=... -DBUILD_DIR=... -DWORK_DIR=... -DCTEST=... -DCONFIG=... -DCOMPLETE=ON -P compatibility_table.cmake
 #
 # A row is `| T1 | about | ours | tests |`, with any cells between the first and the last two cells. Tests are
-# `scenario:NAME` or `PROGRAM: TEST CASE`, in backticks. With COMPLETE off, because a part of the library is not
-# built, a row may name a program of which ctest knows no test at all.
+# `scenario:NAME` or `PROGRAM: TEST CASE`, in backticks. With COMPLETE off, some components of the library are not
+# built, so a row may name a program that has no tests in ctest.
 cmake_minimum_required(VERSION 3.23)
 include(${CMAKE_CURRENT_LIST_DIR}/markdown.cmake)
 

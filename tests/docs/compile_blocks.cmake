@@ -1,4 +1,4 @@
-# Compiles every block of ```cpp in the pages.
+# Compiles every ```cpp block in the pages.
 #
 #   cmake -DPAGES=a.md,b.md -DWRAPS=... -DCOMPILER=... -DINCLUDES=a,b -DWORK_DIR=... -P compile_blocks.cmake
 #

@@ -3,7 +3,7 @@
 
 A row is `| G1 | statement | where | shown by |`. Tests are `scenario:NAME`, `field:NAME`, `FILE_test.cc: TEST CASE` or
 `FILE.py`, in backticks. The third cell of a deliberate difference starts with `otherwise: ` and links to
-docs/compatibility.md. The third cell of a statement that the product does not fulfil starts with `missing: `."""
+docs/compatibility.md. The third cell of a statement that the product does not fulfill starts with `missing: `."""
 import pathlib
 import re
 import sys
@@ -18,7 +18,7 @@ TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
 def tests(folders=SOURCES):
-    """Returns `FILE_test.cc: TEST CASE` for every test case, whose name may be written in several parts."""
+    """Returns `FILE_test.cc: TEST CASE` for every test case. Its name may consist of several string literals."""
     found = set()
     for folder in folders:
         for file in (ROOT / folder).rglob("*_test.cc"):

@@ -66,11 +66,11 @@ KindTexts TextsOf(const OneOf<Enum, kSize>& kind) {
   return {.schema = fmt::format("type: string, enum: [{}]", fmt::join(words, ", ")),
           .values = fmt::format("`{}`", fmt::join(words, "`, `"))};
 }
-// Kinds whose schema is written by hand, and sections.
+// For sections, and for kinds whose schema is written by hand.
 template <typename Kind>
 requires(!std::is_base_of_v<Seconds, Kind>) KindTexts TextsOf(const Kind&) { return {}; }
 
-// The value as FormatUpgradePolicy writes it.
+// Returns the value as FormatUpgradePolicy writes it.
 template <typename Kind, typename Value>
 std::string Json(const Kind& kind, const Value& value) {
   FieldWriter writer;
@@ -85,7 +85,7 @@ std::string Json(const Kind& kind, const Value& value) {
 template <typename Fields, typename Owner>
 std::vector<FieldEntry> EntriesOf(const Fields& fields, const std::array<Owner, 3>& owners);
 
-// The fields of a value of this kind, or of its items.
+// Returns the fields of a value of this kind, or of its items.
 template <typename Fields, typename Value>
 std::vector<FieldEntry> FieldsOf(const Section<Fields>& kind, const std::array<Value, 3>& values) {
   return EntriesOf(kind.fields, values);

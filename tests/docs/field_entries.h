@@ -1,4 +1,4 @@
-// The entries of the tables of policy fields, as texts for the page and the schemas that are generated from them.
+// The entries of the tables of policy fields, as texts from which the page and the schemas are generated.
 #ifndef DRIVERUPGRADE_TESTS_DOCS_FIELD_ENTRIES_H_
 #define DRIVERUPGRADE_TESTS_DOCS_FIELD_ENTRIES_H_
 

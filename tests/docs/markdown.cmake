@@ -1,5 +1,5 @@
-# Shared code of the checks of the documentation. CMake splits lists at `;`, `[`, `]` and `\`, so text is passed through
-# markdown_encode before it is split, and through markdown_decode before it is shown.
+# Functions shared by the checks of the documentation. CMake splits lists at `;`, `[`, `]` and `\`, so text is passed
+# through markdown_encode before it is split, and through markdown_decode before it is shown.
 string(ASCII 28 MARKDOWN_BACKSLASH)
 string(ASCII 29 MARKDOWN_OPEN)
 string(ASCII 30 MARKDOWN_SEMICOLON)

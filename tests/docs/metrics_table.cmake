@@ -1,5 +1,5 @@
-# Checks docs/monitoring.md: every metric of the collector has one row with its type, and every row describes a metric
-# that exists.
+# Checks docs/monitoring.md: every metric of the collector must have one row with its type, and every row must describe
+# an existing metric.
 #
 #   cmake -DPAGE=... -DSOURCE_DIR=... -P metrics_table.cmake
 cmake_minimum_required(VERSION 3.23)

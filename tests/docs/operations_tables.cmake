@@ -1,12 +1,12 @@
-# Checks docs/operations.md: it has one row for every gate and every finding that the library can report, and only for
-# those.
+# Checks docs/operations.md: it must have one row for every gate and every finding that the library can report, and no
+# other rows.
 #
 #   cmake -DPAGE=... -DSOURCE_DIR=... -P operations_tables.cmake
 cmake_minimum_required(VERSION 3.23)
 include(${CMAKE_CURRENT_LIST_DIR}/markdown.cmake)
 
-# check_table(TITLE FILE BEFORE): the table whose first heading is TITLE has one row for each string that follows BEFORE
-# in FILE.
+# check_table(TITLE FILE BEFORE): checks that the table whose first heading is TITLE has one row for each string that
+# follows BEFORE in FILE.
 function(check_table title file before)
   file(READ "${file}" source)
   string(REGEX MATCHALL "${before}\"[A-Za-z]+\"" wanted "${source}")

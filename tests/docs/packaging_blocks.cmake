@@ -1,4 +1,4 @@
-# Fails unless docs/packaging.md shows each file of FOLDER word by word.
+# Fails unless docs/packaging.md shows each file of FOLDER literally.
 #   -DPAGE=docs/packaging.md -DFOLDER=tests/package/consumers
 file(READ ${PAGE} page)
 file(GLOB_RECURSE shown ${FOLDER}/*)

@@ -96,7 +96,7 @@ std::string ReadPolicyOf(const std::string& scenario) {
   return "no policy in " + scenario;
 }
 
-TEST_CASE("Each policy to copy is the one of the scenario that shows it") {
+TEST_CASE("Each policy to copy equals the policy of the scenario that tests it") {
   const std::string section = ReadPage("## Policies to copy");
   const std::vector<Block> blocks = ReadBlocks(section);
   const std::vector<std::string> scenarios = ReadScenarioLinks(section);

@@ -1,4 +1,5 @@
-# Checks tests/docs/rules.md: every rule of its families that a source cites has one row, and each row is cited.
+# Checks tests/docs/rules.md: every rule of its families that a source cites must have one row, and each row must be
+# cited.
 #
 #   cmake -DPAGE=... -DSOURCE_DIR=... -P rules.cmake
 cmake_minimum_required(VERSION 3.23)

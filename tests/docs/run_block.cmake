@@ -1,9 +1,10 @@
-# Runs one block of commands of a page that needs no cluster, from the top of the repository as its reader does.
+# Runs one block of commands of a page that needs no cluster, from the top directory of the repository, as a reader
+# would.
 #
 #   cmake -DPAGE=... -DNAME=... -DROOT=... -DBIN=... -DWORK_DIR=... [-DDUMP=...] -P run_block.cmake
 #
-# BIN replaces build/release/bin. With DUMP there is a `kubectl` that prints this file, regardless of its arguments. If
-# the page has a block below `<!-- output: NAME -->`, the commands must print exactly this block.
+# BIN replaces build/release/bin. With DUMP, the command `kubectl` prints this file, regardless of its arguments. If the
+# page has a block below `<!-- output: NAME -->`, the commands must print exactly this block.
 cmake_minimum_required(VERSION 3.23)
 include(${CMAKE_CURRENT_LIST_DIR}/markdown.cmake)
 

@@ -1,7 +1,7 @@
 // One node of the abstract cluster: its true state at the API server, the writes in progress, and the view of each
 // controller.
 //
-// Defines NodeState, Move and NodeWorld, which numbers the states of a node and knows the possible moves in each state.
+// Defines NodeState, Move and NodeWorld. A NodeWorld numbers the states of a node and knows the moves in each state.
 // cluster_world.h models the interaction of several nodes: admission, the ledger, and crashes.
 //
 // - Versions are ranks: only the order of the versions of one node matters, so they are numbered again at each change.

@@ -1,4 +1,5 @@
-// Responses of a hostile server: status, headers and body must become an error of limited length on a single line.
+// Converts responses of a hostile server. Status, headers and body must become an error of limited length on a single
+// line.
 #include <algorithm>
 
 #include "driverupgrade/kubernetes/rest_cluster.h"

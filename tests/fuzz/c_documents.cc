@@ -1,4 +1,5 @@
-// Untrusted documents through the C interface: each must return a result or a message of one line, without a defect.
+// Passes untrusted documents through the C interface. Each call must return a result or a message of one line, without
+// undefined behavior.
 #include <cstring>
 #include <string>
 

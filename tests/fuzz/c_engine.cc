@@ -1,5 +1,6 @@
-// An untrusted host drives an engine with lists, lines, pods, policies, and responses in any order and of any content.
-// Each call must return a result or a message of one line, without a defect. In any case the engine must end cleanly.
+// An untrusted host drives an engine with lists, lines, pods, policies, and responses in any order and with any
+// content. Each call must return a result or a message of one line, without undefined behavior. In all cases the engine
+// must be destroyed cleanly.
 #include <cstdint>
 #include <cstring>
 #include <iterator>

@@ -1,4 +1,4 @@
-// Helpers that fuzz targets share: a check that ends the run, and a way to split an input.
+// Shared helpers of the fuzz targets: a check that ends the run, and a class that splits an input.
 #ifndef DRIVERUPGRADE_TESTS_FUZZ_FUZZ_H_
 #define DRIVERUPGRADE_TESTS_FUZZ_FUZZ_H_
 
@@ -11,14 +11,14 @@
 
 namespace driverupgrade::tests {
 
-// Checks in every build what a target guarantees besides not crashing.
+// Checks a guarantee of the target, in every build.
 inline void Require(bool holds, std::string_view what) {
   if (holds) return;
   std::fprintf(stderr, "broken: %.*s\n", static_cast<int>(what.size()), what.data());
   std::abort();
 }
 
-// Reads numbers and texts from the front of an input; after its end, returns zeros and empty texts.
+// Reads numbers and texts from the start of an input. After its end, returns zeros and empty texts.
 class Bytes {
  public:
   Bytes(const std::uint8_t* data, std::size_t size) : rest_(reinterpret_cast<const char*>(data), size) {}
@@ -48,7 +48,7 @@ class Bytes {
   std::string_view rest_;
 };
 
-// Returns `text` as a JSON string. Bytes that are not UTF-8 stay as they are.
+// Returns `text` as a JSON string. Bytes that are not UTF-8 stay unchanged.
 inline std::string Quoted(std::string_view text) {
   std::string quoted = "\"";
   for (const char c : text) {

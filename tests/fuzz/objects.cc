@@ -1,4 +1,5 @@
-// JSON of the API server: objects, lists, and dumps of kubectl. Accepted objects can be written and read again.
+// Parses JSON of the API server: objects, lists, and dumps of kubectl. Accepted objects must survive being written and
+// read again.
 #include "driverupgrade/wire/kubernetes_json.h"
 #include "fuzz/fuzz.h"
 #include "wire/kubernetes_json_read.h"

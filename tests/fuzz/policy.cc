@@ -1,4 +1,5 @@
-// An untrusted policy. An accepted policy makes sense, and is the same after it was written and read again.
+// Parses an untrusted policy. An accepted policy must be valid, and must stay the same when it is written and read
+// again.
 #include "driverupgrade/policy_codec.h"
 #include "fuzz/fuzz.h"
 

@@ -1,4 +1,4 @@
-// Values that are small languages: int-or-percent, durations, times, the lines of grants.
+// Parses values with their own syntax: int-or-percent, durations, times, the lines of grants.
 #include <limits>
 
 #include "decide/admission/grants.h"

@@ -1,4 +1,4 @@
-// Interprets the bytes as a schedule of faults: the fuzzer searches for one that breaks an invariant of a whole
+// Interprets the bytes as a schedule of faults. The fuzzer searches for a schedule that breaks an invariant of a whole
 // rollout.
 #include "fuzz/fuzz.h"
 #include "simulation/simulation.h"

@@ -1,4 +1,5 @@
-// A label selector. An accepted selector is the same after it was written and read again, and matches the same labels.
+// Parses a label selector. An accepted selector must stay the same when it is written and read again, and must match
+// the same labels.
 #include <map>
 
 #include "driverupgrade/label_selector.h"

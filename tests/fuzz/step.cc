@@ -1,5 +1,5 @@
-// Replaces labels and annotations of a random cluster by the input. The plan must keep its invariants, and must be the
-// same the second time.
+// Replaces labels and annotations of a random cluster with the input. The plan must keep its invariants, and must be
+// the same the second time.
 #include <array>
 #include <memory>
 

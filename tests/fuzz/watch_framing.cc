@@ -1,4 +1,5 @@
-// Bytes of a watch: however they arrive, they must be split into the same lines, and each line is read as an event.
+// Splits the bytes of a watch. However they arrive, they must be split into the same lines, and each line must be read
+// as an event.
 #include <vector>
 
 #include "driverupgrade/cluster_reads.h"

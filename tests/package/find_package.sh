@@ -15,7 +15,7 @@ fi
 test -f "$(find "$work/moved" -name LICENSE)"
 find "$work/moved" -name operations.md | grep -q .
 
-# The error for an unknown component lists the existing ones.
+# The error for an unknown component must list the existing components.
 mkdir "$work/unknown"
 printf '%s\n' 'cmake_minimum_required(VERSION 3.23)' 'project(unknown CXX)' \
   'find_package(driverupgrade CONFIG REQUIRED COMPONENTS core kubernets)' >"$work/unknown/CMakeLists.txt"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# hardening.sh PROGRAM: fails unless the program is built with the protections of DRIVERUPGRADE_HARDENING.
+# hardening.sh PROGRAM: fails unless the program was built with the protections of DRIVERUPGRADE_HARDENING.
 set -euo pipefail
 program=$1
 

@@ -1,4 +1,4 @@
-"""The planted defects as data, and sources with them. A list, `defects/*.txt`, has for each:
+"""Reads the planted defects, and inserts them into sources. Each list, `defects/*.txt`, contains for each defect:
 
   == name src/file.cc
   A sentence that describes the defect.

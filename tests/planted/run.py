@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the tests with planted defects: tests/planted/README.md.
+"""Runs the tests with planted defects; see tests/planted/README.md.
 
   run.py off      passes if the programs with the defects pass while no defect is switched on
   run.py check    passes if the quickest test that found a defect still finds it, for each defect, and if most of the seeds
@@ -22,8 +22,8 @@ from defects import read_all
 FOUND = pathlib.Path(__file__).resolve().parent / "found.json"
 SEEDS_OFF = 100
 TRIES = 3
-# Minimum share of the seeds that must still find their defect: of one invariant, and of all. A seed becomes a different
-# run as soon as the engine makes one more request, but a checker that has become blind finds nothing.
+# Minimum shares of the seeds that must still find their defects: for each invariant, and for all seeds. A seed gives a
+# different run as soon as the engine sends one more request, but a checker that no longer works finds nothing.
 STILL_FIND = 0.5
 STILL_FIND_IN_ALL = 0.8
 
@@ -70,7 +70,7 @@ def check_one(arguments, found, defect):
     # A test with threads may miss the defect once.
     if any(suites.find(arguments.bin, suite, defect.name, defect.source, "" if test == "?" else test).test for _ in range(TRIES)):
         return None
-    # A seed becomes a different run as soon as the engine makes one more request.
+    # A seed gives a different run as soon as the engine sends one more request.
     if suite == "simulation" and suites.find(arguments.bin, suite, defect.name, defect.source).test:
         return None
     return f"{defect.name}: no longer found by {suite}, {test}"

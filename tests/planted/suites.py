@@ -1,4 +1,4 @@
-"""Runs one suite of tests with one defect planted, until its first failure."""
+"""Runs one test suite with one planted defect, until its first failure."""
 import dataclasses
 import os
 import pathlib

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """headers.py SOURCE BUILD: fails if a source of driverupgrade::pure includes, directly or through our headers, a header
-that only a host with threads, clock, files or YAML has. Needs only Python's standard library."""
+that requires threads, a clock, files or YAML. Needs only Python's standard library."""
 import json
 import pathlib
 import re

@@ -1,5 +1,4 @@
-// A consumer of every component: an engine behind either HTTP library, a service on the fake cluster, a page of
-// metrics.
+// A consumer of every component: an engine with either HTTP library, a service on the fake cluster, and a metrics page.
 #include <cstdio>
 #include <memory>
 #include <optional>

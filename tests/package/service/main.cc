@@ -1,4 +1,4 @@
-// Creates a service but does not run it. It has a web server, and a cluster without any operations is sufficient.
+// Creates a service with a web server, but does not run it. A cluster without any operations is therefore sufficient.
 #include <memory>
 #include <optional>
 #include <vector>

@@ -1,5 +1,5 @@
-# Checks tests/docs/compatibility.md: every rule, departure, contradiction, defect and hazard must have one row, and
-# each row must name tests that ctest would run, or the reason why it does not concern us.
+# Checks tests/docs/compatibility.md. Every rule, departure, contradiction, defect and hazard must have one row. Each
+# row must name tests that ctest would run, or the reason why it does not concern us.
 #
 #   cmake -DPAGE=... -DBUILD_DIR=... -DWORK_DIR=... -DCTEST=... -DCONFIG=... -DCOMPLETE=ON -P compatibility_table.cmake
 #

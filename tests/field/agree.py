@@ -15,7 +15,7 @@ import sys
 
 CASES = pathlib.Path(__file__).resolve().parent
 VERBS = {"plan", "preflight", "simulate"}
-# Options that these three verbs share.
+# Options that all three verbs accept.
 SHARED = ["--cluster", "--policy", "--driver", "--domain", "--namespace", "--driver-labels", "--defaults", "--validation-selector",
           "--at", "--ledger-name"]
 

@@ -23,7 +23,7 @@ FOUND = pathlib.Path(__file__).resolve().parent / "found.json"
 SEEDS_OFF = 100
 TRIES = 3
 # Minimum shares of the seeds that must still find their defects: for each invariant, and for all seeds. A seed gives a
-# different run as soon as the engine sends one more request, but a checker that no longer works finds nothing.
+# different run as soon as the engine sends one more request, but a checker that is broken finds no defects.
 STILL_FIND = 0.5
 STILL_FIND_IN_ALL = 0.8
 

@@ -1,4 +1,4 @@
-/// Reads and rewrites files with the text that a test expects, and decides whether rewriting is allowed.
+/// Reads and rewrites files with expected text of tests, and decides whether rewriting is allowed.
 #ifndef DRIVERUPGRADE_TESTS_SCENARIOS_GOLDEN_FILE_H_
 #define DRIVERUPGRADE_TESTS_SCENARIOS_GOLDEN_FILE_H_
 
@@ -10,7 +10,7 @@ namespace driverupgrade::tests {
 enum class Rewriting {
   kOff,
   kOn,       ///< DRIVERUPGRADE_REWRITE is 1.
-  kRefused,  ///< It is 1, but CI is set too. People must review expectations, so nothing is rewritten there.
+  kRefused,  ///< It is 1, but CI is set, too. Expectations need a human review, so CI never rewrites them.
 };
 Rewriting RewritingWanted();
 

@@ -1,6 +1,6 @@
 // Runs scenarios and compares their output: `scenarios [--until-failure] FILE...`. Returns exit code 1 if the output of
-// one differs, or if it breaks an invariant. With DRIVERUPGRADE_REWRITE=1 it rewrites the files, except if CI is set.
-// Review the difference.
+// a scenario differs, or if a scenario breaks an invariant. With DRIVERUPGRADE_REWRITE=1 it rewrites the files unless
+// CI is set. Review the difference.
 #include <cstdio>
 #include <exception>
 #include <filesystem>

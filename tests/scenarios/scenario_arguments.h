@@ -19,19 +19,19 @@ class Arguments {
  public:
   explicit Arguments(std::string_view line);
 
-  /// The next word, which must exist and must not be `name=value`.
+  /// Returns the next word, which must exist and must not be `name=value`.
   std::string Word(std::string_view what);
-  /// All words up to the first one that is in `keywords` or is `name=value`.
+  /// Returns all words up to the first word that is in `keywords` or is `name=value`.
   std::vector<std::string> Words(const std::vector<std::string_view>& keywords);
   /// Returns true if the word is present.
   bool Flag(std::string_view word);
-  /// The value of `name=value`.
+  /// Returns the value of `name=value`.
   std::optional<std::string> Value(std::string_view name);
   std::optional<int> Number(std::string_view name);
-  /// `30s`, `5m`, `inf`.
+  /// Same for a duration such as `30s`, `5m` or `inf`.
   std::optional<absl::Duration> Duration(std::string_view name);
   std::optional<LabelSelector> Selector(std::string_view name);
-  /// The pairs of `<word> key=value`, for each occurrence of the word.
+  /// Returns the pairs of `<word> key=value`, for each occurrence of the word.
   std::vector<std::pair<std::string, std::string>> Pairs(std::string_view word);
   bool empty() const { return words_.empty(); }
   void Finish() const;
@@ -41,7 +41,7 @@ class Arguments {
 };
 
 absl::Duration ParseDuration(const std::string& text);
-/// `namespace/name`, without a UID.
+/// Parses `namespace/name`. The result has no UID.
 PodRef ParseName(const std::string& text);
 
 }  // namespace driverupgrade::tests

@@ -21,7 +21,7 @@ class Scenario {
         world_(std::make_unique<ScenarioWorld>(testing::FakeClusterOptions{}, over_, before_pass_)) {}
   /// Runs one command and returns its output. Throws ScenarioError.
   std::string Run(const std::string& line);
-  /// Checks the conditions that must hold in the end.
+  /// Checks the conditions that must hold at the end.
   void Finish() { world_->CheckLiveness(); }
 
  private:
@@ -43,7 +43,7 @@ class Scenario {
   std::string MaintenanceOperator(Arguments& arguments);
   std::string Maintenance(Arguments& arguments);
   std::string Fault(Arguments& arguments);
-  // Commands that make something happen; scenario_commands.cc.
+  // Commands that cause events; scenario_commands.cc.
   std::string Template(Arguments& arguments);
   std::string Approve(Arguments& arguments);
   std::string Rollout(Arguments& arguments);
@@ -62,9 +62,9 @@ class Scenario {
   std::string Events(Arguments& arguments);
   std::string ExpectStuck(Arguments& arguments);
 
-  /// The driver that `driver=` names (default: gpu).
+  /// Returns the driver that `driver=` names (default: gpu).
   ScenarioDriver& DriverOf(Arguments& arguments);
-  /// `.stage` and `-state` stand for the gpu driver's keys, `ofed:.stage` for another driver's keys.
+  /// Expands `.stage` and `-state` to keys of the gpu driver, and `ofed:.stage` to a key of another driver.
   std::string Key(const std::string& text);
   testing::FakeCluster& cluster() { return world_->cluster(); }
 

@@ -1,6 +1,6 @@
 /// A scenario: a text file with commands and their output.
 ///
-///     # Why the scenario exists.
+///     # The purpose of the scenario.
 ///
 ///     node n1
 ///     driver hash=old

@@ -25,7 +25,7 @@ const NodePlan* PlanOf(const PassRecord& pass, const std::string& node) {
 void CheckPath(const NodePlan& plan) {
   UpgradeState from = plan.from;
   for (const UpgradeState to : plan.path) {
-    if (to == UpgradeState::kUnknown) return;  // released, from whatever state
+    if (to == UpgradeState::kUnknown) return;  // released, which is possible in any state
     if (!IsLegalEdge(from, to))
       Broken(fmt::format("{} -> {} is no transition", ToString(from), ToString(to)), plan.node);
     from = to;
@@ -40,7 +40,7 @@ std::optional<UpgradeState> StateByMarks(const Node& node, const DriverIdentity&
   return is_maintained ? UpgradeState::kNodeMaintenanceRequired : state;
 }
 
-// Returns true if the node's label is written later, because another client removes it.
+// Returns true if the node's label will be written later, because another client keeps removing it.
 bool WaitsForLabel(const PassRecord& pass, const std::string& node) {
   return std::any_of(pass.plan.findings.begin(), pass.plan.findings.end(), [&](const Finding& finding) {
     return finding.code == FindingCode::kLabelTakenAway && finding.node == node;
@@ -83,7 +83,7 @@ void CheckKeys(const StringMap& before, const StringMap& after, const DriverIden
   }
 }
 
-// Annotations that our upgrade must not leave on a node when it has finished with it.
+// Returns the annotations that our upgrade must remove from a node when it finishes.
 std::vector<std::string> PassingAnnotations(const DriverIdentity& identity) {
   return {identity.StageAnnotation(),
           identity.FailedRevisionAnnotation(),
@@ -253,7 +253,7 @@ void CheckBudgets(const PassRecord& pass) {
   }
 }
 
-// dep-F18.
+// dep-F18: checks that the totals match the nodes' labels.
 void CheckTotals(const PassRecord& pass) {
   const Tally& totals = pass.plan.totals;
   Tally labels;

@@ -32,9 +32,9 @@ struct PassRecord {
   std::vector<NodeCommit> commits = {};
 };
 
-/// The state in the node's label, or nullopt if the label is not a state.
+/// Returns the state in the node's label, or nullopt if the label is not a state.
 std::optional<UpgradeState> StateOf(const Node& node, const DriverIdentity& identity);
-/// Names of the nodes that the upgrade concerns: nodes with a driver pod or with marks of an upgrade.
+/// Returns the names of the nodes that the upgrade concerns: nodes with a driver pod or with marks of an upgrade.
 std::vector<std::string> ManagedNodes(const PassRecord& pass);
 
 /// Throws ScenarioError with the first invariant that does not hold:
@@ -50,7 +50,7 @@ std::vector<std::string> ManagedNodes(const PassRecord& pass);
 void CheckInvariants(const PassRecord& pass);
 
 /// Checks the same for a release (dep-F9): it only patches our own keys, and leaves none of our marks on a node that it
-/// wrote. It lifts neither an administrator's cordon nor one that another driver's upgrade needs.
+/// wrote. It lifts neither an administrator's cordon nor a cordon that another driver's upgrade needs.
 void CheckReleased(const PassRecord& pass);
 
 }  // namespace driverupgrade::tests

@@ -104,7 +104,7 @@ std::string Scenario::Cluster(Arguments& arguments) {
   return {};
 }
 
-// The rest of the line is YAML, with an optional `driver=` before it.
+// Sets a policy. The rest of the line is YAML, with an optional `driver=` before it.
 std::string Scenario::Policy(std::string_view text) {
   std::string name = "gpu";
   if (text.starts_with("driver=")) {
@@ -123,7 +123,7 @@ std::string Scenario::Policy(std::string_view text) {
   return {};
 }
 
-// The previous policy stays in effect.
+// Returns the error of an invalid policy. The previous policy stays in effect.
 std::string Scenario::RefusedPolicy(std::string_view text) {
   const absl::Status refused = ParseUpgradePolicy(fmt::format("{{{}}}", text)).status();
   if (refused.ok()) throw ScenarioError("the policy is accepted");

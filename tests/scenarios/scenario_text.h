@@ -1,4 +1,4 @@
-/// The form of plans, nodes and pods in a scenario.
+/// Formats plans, nodes and pods for a scenario.
 #ifndef DRIVERUPGRADE_TESTS_SCENARIOS_SCENARIO_TEXT_H_
 #define DRIVERUPGRADE_TESTS_SCENARIOS_SCENARIO_TEXT_H_
 

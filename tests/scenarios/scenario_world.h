@@ -16,34 +16,34 @@
 
 namespace driverupgrade::tests {
 
-/// One driver with its operator's options and its engine.
 // The DRA driver of all devices.
 inline constexpr char kDeviceDriver[] = "gpu.nvidia.com";
 
+/// One driver with its operator's options and its engine.
 struct ScenarioDriver {
   DriverIdentity identity;
   /// Namespace of its DaemonSets, whose pods all have the label app=driver.
   std::string ns = {};
   StateMachineOptions options = {};
-  /// Selects the pods that use the driver, as the pod filter. nullopt: no filter.
+  /// The pod filter, which selects the pods that use the driver. nullopt: no filter.
   std::optional<LabelSelector> pod_filter = std::nullopt;
   /// Pods for which the filter fails.
   std::set<std::string> pod_filter_failures = {};
-  /// Whether there is a restart-only predicate, which is SameTemplate.
+  /// True if the operator has a restart-only predicate, which is SameTemplate.
   bool restart_only = false;
-  /// Whether this predicate fails.
+  /// True if this predicate fails.
   bool restart_only_fails = false;
   UpgradePolicy policy = {.auto_upgrade = true};
-  /// Set with the first policy that has a rollout: the ledger is the ConfigMap `ledger` in `ns`.
+  /// True from the first policy with a rollout on: the ledger is the ConfigMap `ledger` in `ns`.
   bool has_ledger = false;
   std::unique_ptr<UpgradeEngine> engine = nullptr;
-  /// The operator is being removed: its engine makes no further pass until it is started again.
+  /// True if the operator is being removed: its engine makes no further pass until it is started again.
   bool released = false;
   /// Plan of the last pass.
   Plan last_plan = {};
 };
 
-/// An error that calls on one object return `times` times.
+/// An error that is returned by the next `times` calls on one object.
 struct PlannedFault {
   Operation operation = Operation::kGetNode;
   std::string object = {};
@@ -60,22 +60,22 @@ using BeforePass = std::function<void(const ScenarioDriver& driver, const testin
 
 class ScenarioWorld {
  public:
-  /// `over`: null for the cluster itself. `before_pass`: null for no call.
+  /// Null `over`: engines use the cluster itself. Null `before_pass`: no call.
   explicit ScenarioWorld(const testing::FakeClusterOptions& options = {}, const FacadeOver& over = nullptr,
                          BeforePass before_pass = nullptr);
 
   const std::shared_ptr<testing::FakeClock>& clock() const { return clock_; }
   testing::FakeCluster& cluster() { return *cluster_; }
   std::map<std::string, ScenarioDriver>& drivers() { return drivers_; }
-  /// Creates the driver at its first use.
+  /// Returns the driver, which is created at its first use.
   ScenarioDriver& driver(const std::string& name);
 
   /// Makes one pass of the driver's engine, and checks all invariants. Throws ScenarioError for a broken one.
   absl::StatusOr<ReconcileResult> Pass(ScenarioDriver& driver);
   /// Releases all nodes (dep-F9). Throws ScenarioError for a broken invariant.
   absl::StatusOr<ReconcileResult> Release(ScenarioDriver& driver);
-  /// Must be called when a fault is planned. Step then no longer runs a second time, because its reads would use up the
-  /// fault.
+  /// Must be called when a fault is planned. After that, Step no longer runs a second time, because its reads would use
+  /// up the fault.
   void NoteFault() { faults_used_ = true; }
   /// Plans a fault for calls on one object: a node's name, `namespace/pod`, or for lists the node or the namespace.
   void PlanFault(PlannedFault fault);
@@ -84,7 +84,7 @@ class ScenarioWorld {
   /// Continues like an operator, with passes only when the cluster changes and at `wake_at`. In the end every node must
   /// be done, except for those that are expected to be stuck.
   void CheckLiveness();
-  /// Returns true if no node of any driver has any work or waits.
+  /// Returns true if no node of any driver waits or has work left.
   bool AllDone();
 
   /// Returns the text with shortened key domains, generated pod names and UIDs.

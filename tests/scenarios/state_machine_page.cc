@@ -16,8 +16,7 @@ namespace {
 using State = UpgradeState;
 using Edge = std::pair<State, State>;
 
-// The condition of an edge in the pictures, broken into lines that fit into little space. The table has the full
-// conditions.
+// The condition of an edge in the pictures, shortened and broken into short lines. The table has the full conditions.
 struct EdgeWords {
   State from;
   State to;
@@ -122,8 +121,8 @@ constexpr State kColumn[] = {State::kUnknown,
                              State::kUncordonRequired,
                              State::kDone};
 
-// An edge in a lane, where 1 is the nearest to the column. `dy` is the distance from the middle of the boxes to its
-// ends, and for the label the distance from the middle of the lane.
+// An edge in a lane, where lane 1 is the nearest to the column. `dy` is the distance from the middle of the boxes to
+// its ends, and for the label the distance from the middle of the lane.
 struct LaneEdge {
   State from;
   State to;
@@ -226,7 +225,7 @@ class Picture {
         "<polyline points=\"{}\" fill=\"none\" stroke=\"#7a828e\" stroke-width=\"1.4\" marker-end=\"url(#head)\"/>\n",
         points);
   }
-  // Writes the lines of the edge's label, centred around the height `y`.
+  // Writes the lines of the edge's label, centered around the height `y`.
   void Label(int x, int y, std::string_view anchor, const Edge& edge) {
     const std::vector<std::string> lines = LinesOf(edge);
     y -= kLineHeight * (static_cast<int>(lines.size()) - 1) / 2;

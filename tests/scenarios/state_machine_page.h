@@ -1,4 +1,4 @@
-/// Generates the parts of docs/state-machine.md and docs/state-machine.svg that show the transition table.
+/// Generates docs/state-machine.svg and the sections of docs/state-machine.md that show the transition table.
 #ifndef DRIVERUPGRADE_TESTS_SCENARIOS_STATE_MACHINE_PAGE_H_
 #define DRIVERUPGRADE_TESTS_SCENARIOS_STATE_MACHINE_PAGE_H_
 
@@ -9,10 +9,10 @@ namespace driverupgrade::tests {
 
 /// Returns one row for each entry of the table.
 std::string TransitionTableMarkdown();
-/// Returns a fenced Mermaid state diagram with one labelled arrow for each pair of states.
+/// Returns a fenced Mermaid state diagram with one labeled arrow for each pair of states.
 std::string MermaidDiagram();
-/// Returns the same as a picture with a fixed layout. Throws std::logic_error if the table has an edge without a place
-/// or words in the layout, or the other way round.
+/// Returns the diagram as a picture with a fixed layout. Throws std::logic_error if the layout lacks the position or
+/// the words of an edge in the table, or has an edge that is not in the table.
 std::string SvgDiagram();
 
 /// Returns `page` with `text` between `<!-- generated: NAME -->` and `<!-- end of generated: NAME -->`. Throws

@@ -271,8 +271,7 @@ TEST_CASE(
   CHECK(AwaitDone(world, 1));
 }
 
-TEST_CASE("The documented patch of the driver's version rolls out a DaemonSet that gpu_operator created",
-          "[operators]") {
+TEST_CASE("The documented patch of the driver's version rolls out the DaemonSet of gpu_operator", "[operators]") {
   constexpr int kNodes = 2;
   World world(ControlPlane::Shared(), "version", kNodes);
   const Kubectl& admin = world.control_plane().admin();

@@ -262,8 +262,7 @@ spec:
     upgradePolicy: {autoUpgrade: true, maxParallelUpgrades: 1, drain: {enable: true, timeoutSeconds: 60}}
 )";
 
-TEST_CASE("A new ofedDriver.version rolls out a DaemonSet that ofed_operator creates once it has permission",
-          "[operators]") {
+TEST_CASE("A new ofedDriver.version rolls out a DaemonSet that ofed_operator creates once permitted", "[operators]") {
   constexpr int kNodes = 2;
   World world(ControlPlane::Shared(), "ofed-made", kNodes);
   const Kubectl& admin = world.control_plane().admin();

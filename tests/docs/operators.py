@@ -4,7 +4,7 @@ the fourth column run on a control plane. The numbers have no gap.
 
     operators.py PAGE
 
-A row is `| 10.1 | behaviour | tests | tests with a control plane |`. A test is `FILE_test.cc: TEST CASE` or `ctest.name`, in
+A row is `| 10.1 | behavior | tests | tests with a control plane |`. A test is `FILE_test.cc: TEST CASE` or `ctest.name`, in
 backticks. A cell without a test is –."""
 import pathlib
 import re

@@ -97,8 +97,10 @@ metadata: {name: cluster-policy}
 spec: {driver: {upgradePolicy: {autoUpgrade: true, maxParallelUpgrades: 0, maxUnavailable: 100%}}}
 )";
 
-TEST_CASE("If an NVIDIADriver is deleted during an upgrade, its nodes are released, and those of another one continue",
-          "[operators]") {
+TEST_CASE(
+    "If an NVIDIADriver is deleted during an upgrade, its nodes are released, and nodes of another NVIDIADriver "
+    "continue",
+    "[operators]") {
   World world(ControlPlane::Shared(), "driver-gone", 3);
   world.DeployDriver();
   SelectFirst(world, 2, "pool=a");

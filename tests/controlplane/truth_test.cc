@@ -1,5 +1,5 @@
-// Compares `upgradectl simulate` with reality: the same cluster is rolled out for real, and simulated from a dump taken
-// before.
+// Compares `upgradectl simulate` with reality: a rollout runs on a cluster, and is simulated from a dump that was taken
+// before it.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Random nodes with any labels, annotations and attempts.
+// Creates random nodes with any labels, annotations and attempts.
 #include <utility>
 
 #include "driverupgrade/testing/builders.h"

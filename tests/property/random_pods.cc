@@ -1,4 +1,4 @@
-// Random DaemonSets, driver pods and workloads.
+// Creates random DaemonSets, driver pods and workloads.
 #include <algorithm>
 
 #include "driverupgrade/pod_manager.h"

@@ -1,4 +1,4 @@
-// Random policies and options.
+// Creates random policies and options.
 #include "property/random_cluster.h"
 
 namespace driverupgrade::tests {

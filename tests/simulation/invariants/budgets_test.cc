@@ -23,7 +23,7 @@ TEST_CASE("A start within all limits breaks nothing") {
   CHECK(world.checker->Report() == "");
 }
 
-TEST_CASE("I1: more nodes in progress than maxParallel") {
+TEST_CASE("I1: more nodes are in progress than maxParallel allows") {
   World world;
   world.Start(0);
   world.Start(1);

@@ -54,7 +54,7 @@ TEST_CASE("Each verb sends one patch, which fails if the object has changed") {
       R"(/api/v1/nodes/done-1 {"metadata":{"uid":"uid-done-1","resourceVersion":"1","annotations":{"nvidia.com/gpu-driver-upgrade-requested":"true"}}})");
 }
 
-TEST_CASE("`pause` patches the custom resource, and detects a schema that drops the field") {
+TEST_CASE("A pause patches the custom resource, and detects a schema that drops the field") {
   CHECK(
       Written({"pause"}) ==
       R"(/apis/nvidia.com/v1/clusterpolicies/cluster-policy {"metadata":{"uid":"uid-policy","resourceVersion":"77"},"spec":{"driver":{"upgradePolicy":{"paused":true}}}})");

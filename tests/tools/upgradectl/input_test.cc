@@ -71,7 +71,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("`pause` does not write to a custom resource if the policy is in a file (W36)") {
+TEST_CASE("A pause does not write to a custom resource if the policy is in a file (W36)") {
   const ScratchFile policy("autoUpgrade: true");
   const Answer answer = RunWith(
       {"pause", "--cluster", (kTestData / "trouble.json").string(), "--dry-run", "client", "--policy", policy.path()});

@@ -269,7 +269,7 @@ class Dashboard {
   std::jthread thread_;
 };
 
-TEST_CASE("`dashboard` serves the operator's page to the first browser that opens its address") {
+TEST_CASE("dashboard serves the operator's page to the first browser that opens its address") {
   const auto server = ServerWith(LeaseText("2026-01-02T12:04:58.000000Z"));
   Dashboard dashboard(server);
   const std::string address = dashboard.Address();
@@ -297,7 +297,7 @@ TEST_CASE("`dashboard` serves the operator's page to the first browser that open
   CHECK(dashboard.Stop() == kExitDone);
 }
 
-TEST_CASE("`dashboard` explains why it cannot show a page") {
+TEST_CASE("dashboard explains why it cannot show a page") {
   const auto server = ServerWith(LeaseText("2026-01-02T12:04:58.000000Z", "{}"));
   const Answer answer = RunIn({"dashboard", "--kubeconfig", "any"}, {.server = server});
   CHECK(answer.exit_code == kExitUsage);

@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
-# Builds the C interface to two WebAssembly modules, without imports, and translates them to plain Go: go/internal/wasm/driverupgrade.go
-# has the engines, and go/internal/forecast/driverupgrade.go has du_plan, du_simulate and du_preflight. Operators import only the first. The
-# same sources produce the same bytes in any directory. The digests of the sources, without comments, are committed with each file.
+# Compiles the C interface into two WebAssembly modules without imports, and translates the modules to plain Go.
+# go/internal/wasm/driverupgrade.go contains the engines, and go/internal/forecast/driverupgrade.go contains du_plan,
+# du_simulate and du_preflight. Operators import only the first package. The same sources produce the same bytes in any
+# directory. The digests of the sources, for C and C++ without comments, are committed with each file.
+#
 #   scripts/build-wasm.sh               overwrites the committed files
 #   scripts/build-wasm.sh --check       takes seconds: fails if a source has changed since, or a file is larger than allowed
 #   scripts/build-wasm.sh --reproduce   builds, and fails if a committed file differs
+#
 # BUILD=DIRECTORY: working directory (default: build/wasm). The first run needs PyPI, Debian's source packages and Go's module proxy.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -18,13 +21,13 @@ mkdir -p "$work"/{download,object,overlay/driverupgrade,overlay/__algorithm}
 committed() { echo "go/internal/$1/driverupgrade.go"; }
 digests() { echo "go/internal/$1/sources.sha256"; }
 
-# 77: what is needed cannot be had from here.
+# Exit code 77: a required download is not available on this machine.
 unreachable() {
   echo "build-wasm: $1 cannot be reached" >&2
   exit 77
 }
 
-# clang with libc++ and wasi-libc, of one version and one checksum.
+# Fetches clang with libc++ and wasi-libc. The version and the checksum are fixed.
 fetch_compiler() {
   [ ! -x "$work/zig/ziglang/zig" ] || return 0
   python3 -m venv "$work/venv"
@@ -32,7 +35,7 @@ fetch_compiler() {
     unreachable PyPI
 }
 
-# Debian's source packages, from the mirrors that this machine's apt has; only the upstream archives are used.
+# Fetches Debian's source packages from the mirrors that this machine's apt uses. Only the upstream archives are used.
 fetch_sources() {
   (cd "$work/download" && sha256sum --quiet --check "$root/scripts/wasm/sources.sha256") >/dev/null 2>&1 && return
   local apt=$work/apt
@@ -59,11 +62,11 @@ unpack_sources() {
   patch --quiet -d "$work/source/rapidjson" -p1 <scripts/wasm/patches/rapidjson.patch
   cp "$libcxx/include/__algorithm/sort.h" "$work/overlay/__algorithm/"
   patch --quiet -d "$work/overlay" -p1 <scripts/wasm/patches/libcxx.patch
-  # It would compare the abseil of a build with the abseil of a consumer, which has no abseil here.
+  # The original header would compare the abseil of the build with the abseil of the consumer, which has no abseil here.
   echo '#pragma once' >"$work/overlay/driverupgrade/abseil_abi.h"
 }
 
-# Lists what the modules are made of, one "KIND FOLDER FILE" a line. The linker leaves out unused functions.
+# Lists the sources of the modules, one "KIND FOLDER FILE" per line. The linker leaves out unused functions.
 sources() {
   local file
   for file in algorithm any atomic call_once charconv chrono condition_variable condition_variable_destructor \
@@ -111,8 +114,8 @@ own_sources() {
 
 pure_sources() { sed -n '/driverupgrade_add_objects(pure_/,/LIBRARIES/s/^ *\([a-z_/]*\.cc\)$/\1/p' src/CMakeLists.txt; }
 
-# digest MODULE LIST: prints the digests of what the module is made of: the files in the list, each source, and what builds them. Comments do
-# not count.
+# digest MODULE LIST: prints the digests of the files from which the module is built: the files in the list, each
+# source, and the build scripts. Comments in C and C++ do not count.
 digest() {
   local file
   {
@@ -128,7 +131,7 @@ digest() {
   done
 }
 
-# Compilers of Go take more than a minute for 5 MiB. Only programs that simulate have the second module.
+# A Go compiler takes more than a minute for 5 MiB. Only programs that simulate contain the second module.
 check_size() {
   local size size_max=5242880
   [[ $1 != forecast ]] || size_max=8388608
@@ -148,7 +151,7 @@ compile() {
     "-ffile-prefix-map=$work=." "-ffile-prefix-map=$root=.")
   local cxx=(-fexceptions -fcxx-exceptions -fignore-exceptions -nostdinc++ -DNDEBUG
     -D_WASI_EMULATED_MMAN -D_WASI_EMULATED_PROCESS_CLOCKS -D_WASI_EMULATED_SIGNAL
-    # libc++ as for threads, so that std::stop_token and std::mutex exist; wasi-libc's pthreads are those of one thread.
+    # libc++ as for threads, so that std::stop_token and std::mutex exist; wasi-libc's pthreads support a single thread.
     -D_LIBCPP_ABI_VERSION=1 -D_LIBCPP_ABI_NAMESPACE=__1 -D_LIBCPP_HAS_THREADS=1 -D_LIBCPP_HAS_THREAD_API_PTHREAD=1
     -D_LIBCPP_HAS_MUSL_LIBC=1 -D_LIBCPP_HAS_LOCALIZATION=1 -D_LIBCPP_HAS_WIDE_CHARACTERS=1 -D_LIBCPP_HAS_UNICODE=1
     -D_LIBCPP_HAS_MONOTONIC_CLOCK=1 -D_LIBCPP_HAS_FILESYSTEM=0 -D_LIBCPP_HAS_RANDOM_DEVICE=0 -D_LIBCPP_HAS_TERMINAL=0
@@ -170,7 +173,7 @@ compile() {
       ;;
     ours | prelude) options+=(-MMD -MF "$work/object/$1_${3//\//_}.d"
       "${cxx[@]}" -std=c++20 -Wno-unused-parameter "-I$root/include" "-I$root/src"
-      # The library groups no digits, and formats neither floating point nor integers of 128 bits: without locales.
+      # Without locales: the library groups no digits, and formats neither floating point nor 128-bit integers.
       -DFMT_HEADER_ONLY -DFMT_EXCEPTIONS=0 -DFMT_STATIC_THOUSANDS_SEPARATOR=44
       -DFMT_USE_FLOAT=0 -DFMT_USE_DOUBLE=0 -DFMT_USE_LONG_DOUBLE=0 -DFMT_USE_INT128=0
       "-isystem$work/source/absl" "-isystem$work/source/fmt/include" "-isystem$work/source/rapidjson/include") ;;

@@ -1,4 +1,4 @@
-// Command shrink makes the translation of a WebAssembly module shorter, and does not change what it does:
+// Command shrink shortens the translation of a WebAssembly module without changing its behavior:
 //
 //	shrink translated.go >shorter.go
 //
@@ -22,7 +22,8 @@ import (
 	"strings"
 )
 
-// The memory, by an address and the offset of an instruction, as the translator's own helpers reach it.
+// Helpers that access the memory by an address and the offset of an instruction, in the same way as the translator's
+// own helpers.
 const helpers = `
 //go:nosplit
 func (m *Module) lb(a int32, o uint64) int32 { return int32(m.memory[uint64(uint32(a))+o]) }
@@ -90,7 +91,7 @@ var (
 	temporary  = regexp.MustCompile(`^t\d+$`)
 	loads      = map[string]string{"int32 load16": "lh", "int32 load32": "l", "int64 load64": "ll"}
 	stores     = map[string]string{"store16 uint16": "sh", "store32 uint32": "s", "store64 uint64": "sl"}
-	values     = map[string]string{"sh": "int32", "s": "int32", "sl": "int64"} // that a store takes
+	values     = map[string]string{"sh": "int32", "s": "int32", "sl": "int64"} // types of the values that a store takes
 	// Helpers without an offset.
 	unshifted = map[string]string{"lb": "rb", "l": "r", "ll": "rl", "sb": "wb", "s": "w", "sl": "wl"}
 	longName  = regexp.MustCompile(`^fn\d+$`)
@@ -110,7 +111,7 @@ func main() {
 	}
 }
 
-// shrink leaves everything but the translated functions as it is.
+// shrink shortens the translated functions, and does not change anything else.
 func shrink(text []byte) ([]byte, error) {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, "", text, parser.ParseComments)
@@ -162,7 +163,7 @@ func withShortNames(text []byte) []byte {
 	return out.Bytes()
 }
 
-// resultsOf are the types of what functions give back, by their names.
+// resultsOf returns the result types of functions by their names.
 func resultsOf(file *ast.File) map[string]string {
 	results := map[string]string{"i32": "int32", "i64": "int64", "l": "int32", "lb": "int32", "lh": "int32", "ll": "int64", "g0": "int32"}
 	for _, declaration := range file.Decls {
@@ -206,7 +207,7 @@ func dropZeroOffsets(root ast.Node) {
 	})
 }
 
-// shortenLists goes through every list of statements, the inner ones first.
+// shortenLists shortens every list of statements, starting with the innermost lists.
 func shortenLists(root ast.Node, uses map[string]int) {
 	var lists []*[]ast.Stmt
 	ast.Inspect(root, func(node ast.Node) bool {
@@ -224,7 +225,7 @@ func shortenLists(root ast.Node, uses map[string]int) {
 	}
 }
 
-// substituteOnce turns `t1 := value; use(t1)` into `use(value)` where nothing can happen between them.
+// substituteOnce turns `t1 := value; use(t1)` into `use(value)` if nothing can happen between the two statements.
 func substituteOnce(list []ast.Stmt, uses map[string]int) []ast.Stmt {
 	for i := len(list) - 2; i >= 0; i-- {
 		assignment, ok := list[i].(*ast.AssignStmt)
@@ -236,7 +237,8 @@ func substituteOnce(list []ast.Stmt, uses map[string]int) []ast.Stmt {
 		if !temporary.MatchString(name) || uses[name] != 2 || untyped(value) {
 			continue
 		}
-		// A call comes before everything that the next statement does only if that is nothing but to keep its result.
+		// A call runs before everything in the next statement only if that statement does nothing except keep the
+		// result of the call.
 		if substitute(list[i+1], name, value, isPure(value)) || onlyLocals(value) && substituteLater(list[i+1:], name, value) {
 			list = append(list[:i], list[i+1:]...)
 		}
@@ -244,8 +246,8 @@ func substituteOnce(list []ast.Stmt, uses map[string]int) []ast.Stmt {
 	return list
 }
 
-// substituteLater puts a value that is computed from locals where a later statement has the name, unless one of the locals may have
-// changed by then.
+// substituteLater replaces the name in a later statement by a value that is computed from locals, unless one of the
+// locals may have changed by then.
 func substituteLater(list []ast.Stmt, name string, value ast.Expr) bool {
 	for _, statement := range list {
 		if _, ok := statement.(*ast.LabeledStmt); ok {
@@ -262,8 +264,8 @@ func substituteLater(list []ast.Stmt, name string, value ast.Expr) bool {
 	return false
 }
 
-// chooseInPlace makes `p1 := a; if condition { p1 = b }; v0 = p1` to `v0 = a; if condition { v0 = b }`, unless the condition or b needs
-// the earlier v0.
+// chooseInPlace turns `p1 := a; if condition { p1 = b }; v0 = p1` into `v0 = a; if condition { v0 = b }`, unless the
+// condition or b needs the earlier v0.
 func chooseInPlace(list []ast.Stmt, uses map[string]int) []ast.Stmt {
 	for i := len(list) - 3; i >= 0; i-- {
 		first, ok := list[i].(*ast.AssignStmt)
@@ -306,7 +308,7 @@ func mentions(root ast.Node, wanted string) bool {
 	return found
 }
 
-// changes reports whether the statement assigns to a local that the value is computed from.
+// changes reports whether the statement assigns to a local from which the value is computed.
 func changes(statement ast.Stmt, value ast.Expr) bool {
 	found := false
 	ast.Inspect(statement, func(node ast.Node) bool {
@@ -320,7 +322,7 @@ func changes(statement ast.Stmt, value ast.Expr) bool {
 	return found
 }
 
-// substitute puts the value where the statement, as far as it runs first, has the name.
+// substitute replaces the name by the value in the part of the statement that runs first.
 func substitute(statement ast.Stmt, name string, value ast.Expr, pure bool) bool {
 	var part *ast.Expr
 	switch s := statement.(type) {
@@ -352,7 +354,7 @@ func substitute(statement ast.Stmt, name string, value ast.Expr, pure bool) bool
 	return replaceName(reflect.ValueOf(part).Elem(), name, value) && bareResult(statement)
 }
 
-// bareResult removes a constant's wrapper if the statement only keeps it.
+// bareResult removes the wrapper of a constant if the statement only assigns the constant.
 func bareResult(statement ast.Stmt) bool {
 	if assignment, ok := statement.(*ast.AssignStmt); ok && assignment.Tok == token.ASSIGN {
 		assignment.Rhs[0] = bare(assignment.Rhs[0])
@@ -360,7 +362,7 @@ func bareResult(statement ast.Stmt) bool {
 	return true
 }
 
-// replaceName replaces the one use of the name by the value. The printer sets the brackets.
+// replaceName replaces the one use of the name by the value. The printer adds the parentheses.
 func replaceName(value reflect.Value, name string, by ast.Expr) bool {
 	switch value.Kind() {
 	case reflect.Interface:
@@ -393,7 +395,7 @@ func replaceName(value reflect.Value, name string, by ast.Expr) bool {
 	return false
 }
 
-// isPure: the value is computed from locals and the memory, and nothing is changed.
+// isPure reports whether the value is computed from locals and the memory without changing anything.
 func isPure(value ast.Expr) bool {
 	pure := true
 	ast.Inspect(value, func(node ast.Node) bool {
@@ -406,7 +408,7 @@ func isPure(value ast.Expr) bool {
 	return pure
 }
 
-// callsLast: a call that changes something comes after its arguments, and nothing after the call.
+// callsLast reports whether a call that changes something runs after its arguments, and nothing runs after the call.
 func callsLast(value ast.Expr) bool {
 	call, ok := value.(*ast.CallExpr)
 	if !ok {
@@ -432,7 +434,7 @@ func onlyLocals(value ast.Expr) bool {
 	return local
 }
 
-// harmless: a conversion, a load or arithmetic.
+// harmless reports whether the call is a conversion, a load or arithmetic.
 func harmless(call *ast.CallExpr) bool {
 	switch function := call.Fun.(type) {
 	case *ast.Ident:
@@ -452,7 +454,7 @@ func harmless(call *ast.CallExpr) bool {
 	return false
 }
 
-// untyped: alone, the value would be of another type.
+// untyped reports whether the value on its own would have another type.
 func untyped(value ast.Expr) bool {
 	_, literal := value.(*ast.BasicLit)
 	return literal
@@ -496,7 +498,7 @@ func declares(list []ast.Stmt) bool {
 	return false
 }
 
-// rewriteExpressions goes through all expressions, the inner ones first.
+// rewriteExpressions rewrites all expressions, starting with the innermost ones.
 func rewriteExpressions(value reflect.Value, kinds map[string]string) {
 	switch value.Kind() {
 	case reflect.Interface:
@@ -540,7 +542,7 @@ func shorterExpression(expression ast.Expr) ast.Expr {
 		if name(e.Fun) == "int32" || name(e.Fun) == "int64" {
 			return shorterLoad(e)
 		}
-		// Everything translated takes what it is declared to take.
+		// Arguments of translated functions get the declared types of the parameters.
 		if selector, ok := e.Fun.(*ast.SelectorExpr); ok && translated.MatchString(selector.Sel.Name) || translated.MatchString(name(e.Fun)) {
 			for i := range e.Args {
 				e.Args[i] = bare(e.Args[i])
@@ -559,7 +561,7 @@ func besideUnsigned(e *ast.BinaryExpr) {
 	}
 }
 
-// unsigned is the type that the value is converted to, if it is an unsigned one.
+// unsigned returns the type to which the value is converted if that type is unsigned; otherwise an empty string.
 func unsigned(value ast.Expr) string {
 	call, ok := value.(*ast.CallExpr)
 	if !ok || name(call.Fun) != "uint32" && name(call.Fun) != "uint64" {
@@ -568,7 +570,7 @@ func unsigned(value ast.Expr) string {
 	return name(call.Fun)
 }
 
-// unsignedConstant is the positive number of uint32(i32(9)) and uint64(i64(9)).
+// unsignedConstant returns the positive number in uint32(i32(9)) and uint64(i64(9)).
 func unsignedConstant(value ast.Expr) ast.Expr {
 	if unsigned(value) == "" {
 		return nil
@@ -593,7 +595,7 @@ func plusNegative(e *ast.BinaryExpr) {
 	}
 }
 
-// constant is what i32 or i64 wraps.
+// constant returns the constant that i32 or i64 wraps.
 func constant(value ast.Expr) ast.Expr {
 	call, ok := value.(*ast.CallExpr)
 	if !ok || name(call.Fun) != "i32" && name(call.Fun) != "i64" {
@@ -695,7 +697,7 @@ func shorterStore(statement *ast.ExprStmt, kinds map[string]string) ast.Stmt {
 	return &ast.ExprStmt{X: onModule(short, base, offset, as(values[short], value.Args[0], kinds))}
 }
 
-// as is the value as one of that type: the translator may store the low bits of a longer number, too.
+// `as` converts the value to the type, because the translator may also store the low bits of a longer number.
 func as(kind string, value ast.Expr, kinds map[string]string) ast.Expr {
 	if kindOf(value, kinds) == kind {
 		return bare(value)
@@ -703,7 +705,7 @@ func as(kind string, value ast.Expr, kinds map[string]string) ast.Expr {
 	return &ast.CallExpr{Fun: ast.NewIdent(kind), Args: []ast.Expr{value}}
 }
 
-// kindsOf are the types of the names of a function, and of those that it calls.
+// kindsOf returns the types of the names in a function, and the result types of the functions that it calls.
 func kindsOf(function *ast.FuncDecl, results map[string]string) map[string]string {
 	kinds := maps.Clone(results)
 	fields := func(list *ast.FieldList) {
@@ -730,7 +732,7 @@ func kindsOf(function *ast.FuncDecl, results map[string]string) map[string]strin
 	return kinds
 }
 
-// kindOf is the type of a value, or empty where that is not plain to see.
+// kindOf returns the type of a value, or an empty string if the type is not obvious.
 func kindOf(value ast.Expr, kinds map[string]string) string {
 	switch v := value.(type) {
 	case *ast.Ident:
@@ -779,7 +781,7 @@ func onModule(function string, arguments ...ast.Expr) ast.Expr {
 	return &ast.CallExpr{Fun: &ast.SelectorExpr{X: ast.NewIdent("m"), Sel: ast.NewIdent(function)}, Args: arguments}
 }
 
-// forgetPositions lets the printer break lines by itself.
+// forgetPositions removes positions, so that the printer chooses the line breaks.
 func forgetPositions(value reflect.Value) {
 	switch value.Kind() {
 	case reflect.Interface, reflect.Pointer:

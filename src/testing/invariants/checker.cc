@@ -349,6 +349,7 @@ absl::StatusOr<EvictionAnswer> InvariantChecker::GuardedCluster::EvictPod(const 
     // The sender of a late eviction no longer receives the response.
     if (!writer_.late) NoteEvictionAnswer(params, answer.ok() ? std::optional(answer->refusal) : std::nullopt);
     const bool refused = answer.ok() && !answer->accepted();
+    if (pod && refused) checker_.NoteRefusal(*pod);
     if (pod && !refused) checker_.NoteRemoval(*pod, answer.ok());
     return answer;
   });

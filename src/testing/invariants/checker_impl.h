@@ -60,6 +60,7 @@ class InvariantChecker::Impl {
   // Records an eviction or a deletion that was not refused. `pod`: its state before the request. `accepted`: true if
   // the request is known to be accepted.
   void NoteRemoval(const Pod& pod, bool accepted);
+  void NoteRefusal(const Pod& pod);
   // Checks the plan of a replica that has read the current state of all objects.
   void CheckGates(const Writer& who, const Plan& plan);
   void CheckTotals(const Tally& totals);

@@ -189,7 +189,7 @@ void InvariantChecker::Impl::OnNode(const Change& change) {
     const internal::TryChange try_change{
         .before = *before, .after = *after, .by_engine = by_engine, .is_new_template = truth.templates < templates_};
     if (internal::BeginsAnotherTry(try_change, keys, options.identity)) {
-      truth.writes = truth.pods_gone = truth.meddled = 0;
+      truth.writes = truth.pods_gone = truth.refusals = truth.meddled = 0;
     }
   }
   if (before != nullptr && by_engine) JudgeCordon(*before, *after, truth);

@@ -155,9 +155,10 @@ struct NodeTruth {
   // True if a NodeMaintenance that we claim has been ready since the node last left node-maintenance-required.
   bool evacuated = false;
   // Counts of the current attempt, or since the last attempt: requests (patches, deletions and evictions), pods removed
-  // by them, and changes by other clients. `first_write`: time of the first request.
+  // by them, refused evictions, and changes by other clients. `first_write`: time of the first request.
   int writes = 0;
   int pods_gone = 0;
+  int refusals = 0;
   int meddled = 0;
   absl::Time first_write = absl::InfinitePast();
   // Number of templates at the start of the attempt.

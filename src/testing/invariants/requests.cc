@@ -60,9 +60,9 @@ void InvariantChecker::Impl::CountRequest(const std::string& node) {
   const bool begins_anew = clocks_apart >= truth.first_write;
   const int times = (with_faults ? kWithFaults : 1) * (begins_anew ? kWithClocksApart : 1);
   const UpgradePolicy& policy = PolicyOf(writer);
-  // With gangs, a patch without changes precedes the evictions of a node.
-  const int per_pod = policy.rollout && policy.rollout->gangs ? 2 : 1;
-  const int allowed = times * options.writes_per_upgrade_max + per_pod * truth.pods_gone + truth.meddled +
+  // With gangs, a patch without changes precedes the evictions of a node, whether they are accepted or refused.
+  const int confirmations = policy.rollout && policy.rollout->gangs ? truth.pods_gone + truth.refusals : 0;
+  const int allowed = times * options.writes_per_upgrade_max + truth.pods_gone + confirmations + truth.meddled +
                       kForTemplate * (templates_ - truth.templates);
   if (truth.writes <= allowed) return;
   Fail("I13", fmt::format("node {}: {} patches, deletions and evictions for one upgrade, but {} are allowed", node,
@@ -74,6 +74,11 @@ void InvariantChecker::Impl::NoteRemoval(const Pod& pod, bool accepted) {
   const bool goes = accepted && !pod.deletion_timestamp && !IsDriverPod(pod);
   if (const auto found = nodes.find(pod.node_name); found != nodes.end()) found->second.pods_gone += goes;
   CountRequest(pod.node_name);
+}
+
+// Refused evictions do not count as requests, because the engine must retry them.
+void InvariantChecker::Impl::NoteRefusal(const Pod& pod) {
+  if (const auto found = nodes.find(pod.node_name); found != nodes.end()) ++found->second.refusals;
 }
 
 void InvariantChecker::Impl::CheckVersion(const char* kind, const std::string& name,

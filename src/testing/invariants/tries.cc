@@ -18,8 +18,8 @@ int FailuresOf(const Node& node, const std::string& key) {
 
 }  // namespace
 
-// An administrator can also return a failed node to upgrade-required. Only the engine ends an upgrade, or queues a node
-// again because a new template has made its driver out of date.
+// An administrator can also return a node to upgrade-required. Only the engine ends an upgrade, or queues a node again
+// because a new template has made its driver out of date.
 bool BeginsAnotherTry(const TryChange& change, const Keys& keys, const DriverIdentity& identity) {
   const std::string& failures = identity.FailuresAnnotation();
   // An attempt that starts and fails in one patch does not change the state.
@@ -30,7 +30,8 @@ bool BeginsAnotherTry(const TryChange& change, const Keys& keys, const DriverIde
   const bool queues_again = from == UpgradeState::kUncordonRequired && to == UpgradeState::kUpgradeRequired;
   const bool is_over =
       to == UpgradeState::kDone || to == UpgradeState::kUnknown || (queues_again && change.is_new_template);
-  return from == UpgradeState::kFailed || (change.by_engine && is_over);
+  const bool by_administrator = !change.by_engine && to == UpgradeState::kUpgradeRequired;
+  return from == UpgradeState::kFailed || by_administrator || (change.by_engine && is_over);
 }
 
 }  // namespace driverupgrade::testing::internal

@@ -357,22 +357,43 @@ TEST_CASE("I13: an upgrade needs too many writes; faults triple the limit") {
   }
 }
 
-TEST_CASE("I13: a failed node that an administrator resets starts another attempt") {
-  World world;
-  world.Start(0);
-  int stamp = 0;
-  const auto write = [&] {
-    world.Patch(0, {.annotations = {{Gpu().StageAnnotation(), "drain-required@" + std::to_string(++stamp)}}});
-  };
-  for (int i = 0; i < 11; ++i) write();
-  for (const UpgradeState state : {UpgradeState::kFailed, UpgradeState::kUpgradeRequired}) {
-    world.cluster->EditNode(world.NodeName(0),
-                            [&](Node& node) { node.labels[Gpu().StateLabel()] = std::string(ToLabelValue(state)); });
+TEST_CASE("I13: a node that an administrator resets, in progress or failed, starts another attempt") {
+  for (const std::vector<UpgradeState>& states :
+       {std::vector{UpgradeState::kUpgradeRequired}, {UpgradeState::kFailed, UpgradeState::kUpgradeRequired}}) {
+    World world;
+    world.Start(0);
+    int stamp = 0;
+    const auto write = [&] {
+      world.Patch(0, {.annotations = {{Gpu().StageAnnotation(), "drain-required@" + std::to_string(++stamp)}}});
+    };
+    for (int i = 0; i < 11; ++i) write();
+    for (const UpgradeState state : states) {
+      world.cluster->EditNode(world.NodeName(0),
+                              [&](Node& node) { node.labels[Gpu().StateLabel()] = std::string(ToLabelValue(state)); });
+    }
+    for (int i = 0; i < 12; ++i) write();
+    CHECK(world.Broken() == "");
+    write();
+    CHECK(world.Broken() == "I13");
   }
-  for (int i = 0; i < 12; ++i) write();
-  CHECK(world.Broken() == "");
-  write();
-  CHECK(world.Broken() == "I13");
+}
+
+TEST_CASE("I13: with gangs, each refused eviction allows the patch that precedes it, and without gangs it does not") {
+  for (const bool gangs : {false, true}) {
+    INFO(gangs);
+    UpgradePolicy policy{.auto_upgrade = true, .drain = DrainPolicy{}};
+    if (gangs) policy.rollout = RolloutPolicy{.gangs = NodeGangs{}};
+    World world(policy);
+    world.Start(0);
+    const PodRef pod = world.WebPodOn(0);
+    world.cluster->AnswerNextEviction({.refusal = Refusal::kDisruptionBudget}, 20);
+    for (int i = 0; i < 20; ++i) {
+      world.Patch(0, {.annotations = {{Gpu().StageAnnotation(), "drain-required@" + std::to_string(i)}}});
+      REQUIRE(world.guarded->EvictPod({}, {.pod = pod}).ok());
+      world.clock->Advance(absl::Seconds(5));
+    }
+    CHECK(world.Broken() == (gangs ? "" : "I13"));
+  }
 }
 
 TEST_CASE("I13: refused evictions of a pod do not count") {

@@ -81,7 +81,7 @@ auto IncrementalPlanner::Impl::GateToTell(const std::string& name, const Planned
   } else if (const RolloutWaits* waits = rollout_.waits().get(); waits != nullptr) {
     const RolloutWaits::Wait* wait = waits->WaitOf(name);
     if (wait == nullptr) return std::nullopt;
-    told.gate = waits->GateOf(*wait);
+    told.gate = *wait->gate;
   } else {
     told.gate = queue_.refusals().Of({.node = name, .candidate = *verdict.candidate});
   }

@@ -68,7 +68,7 @@ std::optional<std::size_t> RolloutWaits::IndexOf(std::string_view node) const {
 
 auto RolloutWaits::WaitOf(std::string_view node) const -> const Wait* {
   const std::optional<std::size_t> index = IndexOf(node);
-  return index && nodes[*index].gate >= 0 ? &nodes[*index] : nullptr;
+  return index && nodes[*index].gate != nullptr ? &nodes[*index] : nullptr;
 }
 
 std::optional<std::size_t> RolloutWaits::StageOf(std::string_view node) const {
@@ -80,7 +80,7 @@ std::optional<std::size_t> RolloutWaits::StageOf(std::string_view node) const {
 std::optional<Gate> RolloutWaits::GateAtPlace(std::string_view node) const {
   const Wait* wait = WaitOf(node);
   if (wait == nullptr) return std::nullopt;
-  return AtPlace(GateOf(*wait), wait->place);
+  return AtPlace(*wait->gate, wait->place);
 }
 
 PublishedPlan::PublishedPlan(Parts parts) : parts_(std::make_unique<const Parts>(std::move(parts))) {}

@@ -3,6 +3,7 @@
 #define DRIVERUPGRADE_SRC_DECIDE_PUBLISHED_PLAN_H_
 
 #include <cstddef>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,8 +20,8 @@ namespace driverupgrade::internal {
 // The reasons why nodes wait, as of the last round of a rollout.
 struct RolloutWaits {
   struct Wait {
-    // Index in `gates`; -1 if the node does not wait.
-    int gate = -1;
+    // One of `gates`; null if the node does not wait.
+    const Gate* gate = nullptr;
     // Place in the queue, starting at 1.
     int place = 0;
   };
@@ -29,10 +30,8 @@ struct RolloutWaits {
   // Indexes in RolloutStatus::stages, in the order of the names.
   std::shared_ptr<const std::vector<int>> stages = nullptr;
   std::vector<Wait> nodes = {};
-  std::vector<Gate> gates = {};
+  std::deque<Gate> gates = {};
 
-  // `wait.gate` must not be -1.
-  const Gate& GateOf(const Wait& wait) const { return gates[static_cast<std::size_t>(wait.gate)]; }
   // Returns nullptr if the last round started the node, or if the node was added after that round. A node that was
   // judged since then may wait without a gate until the next round.
   const Wait* WaitOf(std::string_view node) const;

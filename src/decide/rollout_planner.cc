@@ -51,7 +51,7 @@ auto RolloutPlanner::Admit(const RolloutInput& input, PlannedNodes& nodes, const
   NoteWaits(round, touched);
   std::vector<NamedNode*> starting;
   for (const RolloutDecision& decision : round.decisions) {
-    if (decision.gate != RolloutAnswer::kStarts) continue;
+    if (decision.gate != nullptr) continue;
     NamedNode* node = starting.emplace_back(nodes_[decision.index]);
     node->second.unit = members_.UnitOf(decision.index);
     if (together) starting_groups_[node->first] = members_.GroupOf(decision.index, *groups);
@@ -92,13 +92,12 @@ void RolloutPlanner::NoteWaits(RolloutRound& round, Names& touched) {
   RolloutWaits waits{.names = names_, .stages = members_.stages(), .gates = std::move(round.gates)};
   waits.nodes.resize(nodes_.size());
   for (const auto& [index, gate, place] : round.decisions) {
-    if (gate == RolloutAnswer::kStarts) continue;
-    const RolloutWaits::Wait& wait = waits.nodes[index] = {.gate = gate, .place = place};
-    const GateReason reason = waits.GateOf(wait).reason;
+    if (gate == nullptr) continue;
+    waits.nodes[index] = {.gate = gate, .place = place};
+    const GateReason reason = gate->reason;
     // A reported gate stays valid unless the node was judged again. In that case, `touched` already contains the node.
-    if (before != nullptr && before->nodes[index].gate >= 0 && before->GateOf(before->nodes[index]).reason == reason) {
-      continue;
-    }
+    const Gate* last = before == nullptr ? nullptr : before->nodes[index].gate;
+    if (last != nullptr && last->reason == reason) continue;
     const auto& [name, node] = *nodes_[index];
     if (!node.told || node.told->gate.reason != reason) touched.insert(name);
   }

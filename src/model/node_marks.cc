@@ -284,9 +284,10 @@ std::optional<UpgradeState> StateOf(const Node& node, const DriverIdentity& iden
   return DecodeMarks(node, identity).State();
 }
 
-std::string ApprovalsOn(const DaemonSet& daemon_set, const DriverIdentity& identity) {
-  const std::string* approvals = FindText(daemon_set.annotations, identity.ApprovedAnnotation());
-  return approvals == nullptr ? std::string() : *approvals;
+std::set<std::string> ApprovalsOn(const DaemonSet& daemon_set, const DriverIdentity& identity) {
+  const std::string* found = FindText(daemon_set.annotations, identity.ApprovedAnnotation());
+  if (found == nullptr) return {};
+  return absl::StrSplit(*found, absl::ByAnyChar(", \t"), absl::SkipEmpty());
 }
 
 std::string KeyOfRequest(const DriverIdentity& identity) { return identity.UpgradeRequestedAnnotation(); }

@@ -193,8 +193,9 @@ StringMap LabelsWithoutState(const Node& node, const DriverIdentity& identity);
 bool IsBusy(const Node& node, const DriverIdentity& identity);
 // Returns, for messages, the annotation with which an administrator requests an upgrade of a node.
 std::string KeyOfRequest(const DriverIdentity& identity);
-// Returns the approvals of the rollout that a DaemonSet of the driver contains; empty if it contains none.
-std::string ApprovalsOn(const DaemonSet& daemon_set, const DriverIdentity& identity);
+// Returns the approvals of the rollout on a DaemonSet of the driver, each as `<stage>@<revision>`. An administrator may
+// separate them by commas or blanks.
+std::set<std::string> ApprovalsOn(const DaemonSet& daemon_set, const DriverIdentity& identity);
 // Returns the kubectl command with which a user approves a stage.
 std::string ApprovalCommand(const DaemonSet& daemon_set, const DriverIdentity& identity, std::string_view approval);
 // Returns the drivers that have a state label on the node, in the order of their labels.

@@ -281,7 +281,8 @@ void StageWorld::Act(State& state, std::size_t r) {
   ReplicaBits& replica = state.replicas[r];
   Object object = replica.object;
   internal::RolloutView view{.revision = "r1"};
-  if (replica.approved || options_.defect == StageDefect::kTakesAllAsApproved) view.approvals = "canary@r1, rest@r1";
+  if (replica.approved || options_.defect == StageDefect::kTakesAllAsApproved)
+    view.approvals = {"canary@r1", "rest@r1"};
   int slots = 1;
   for (std::size_t i = 0; i < kNodes; ++i) {
     const NodeBits& seen = replica.nodes[i];

@@ -26,10 +26,10 @@ void AdmitByRollout(const ClusterSnapshot& snapshot, const internal::RolloutInpu
   internal::RolloutRound round = internal::AdmitByRollout(input, members, sums, elsewhere);
   for (const internal::RolloutDecision& decision : round.decisions) {
     internal::KeptVerdict& verdict = verdicts[decision.index];
-    if (decision.gate == internal::RolloutAnswer::kStarts) {
+    if (decision.gate == nullptr) {
       verdict = start(*snapshot.nodes[decision.index], members.UnitOf(decision.index));
     } else {
-      verdict.gate = AtPlace(round.gates[static_cast<std::size_t>(decision.gate)], decision.place);
+      verdict.gate = AtPlace(*decision.gate, decision.place);
     }
   }
   for (const std::size_t i : round.pod_interest) verdicts[i].pod_interest = true;

@@ -43,7 +43,7 @@ inline std::vector<RolloutVerdict> AdmitNodes(const RolloutRules& rules, const R
   for (const RolloutAnswer& answer : answers.nodes) {
     RolloutVerdict& verdict =
         verdicts.emplace_back(RolloutVerdict{.node = view.nodes[answer.index].node->name, .index = answer.index});
-    if (answer.gate != RolloutAnswer::kStarts) verdict.gate = answers.gates[static_cast<std::size_t>(answer.gate)];
+    if (answer.gate != nullptr) verdict.gate = *answer.gate;
   }
   return verdicts;
 }

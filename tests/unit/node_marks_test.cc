@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -241,6 +242,16 @@ TEST_CASE("Removing the marks of a node keeps everything else, including the lab
   Node cordoned{.unschedulable = true};
   internal::RemoveMarks(cordoned, Gpu());
   CHECK(cordoned.unschedulable);
+}
+
+TEST_CASE("The approvals on a DaemonSet are separated by commas or blanks") {
+  const auto approvals = [](std::string text) {
+    return internal::ApprovalsOn({.annotations = {{Gpu().ApprovedAnnotation(), std::move(text)}}}, Gpu());
+  };
+  CHECK(internal::ApprovalsOn(DaemonSet(), Gpu()).empty());
+  CHECK(approvals(" ,, ").empty());
+  CHECK(approvals("canary@r1") == std::set<std::string>{"canary@r1"});
+  CHECK(approvals("other@r1, canary@r1,\tcanary@r1 ") == std::set<std::string>{"canary@r1", "other@r1"});
 }
 
 }  // namespace

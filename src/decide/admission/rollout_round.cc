@@ -52,11 +52,10 @@ std::optional<std::string> RevisionOf(const std::set<std::string>& revisions) {
   return fmt::format("{:016x}", Hash(fmt::format("{}", fmt::join(revisions, ",")), 0));
 }
 
-std::string ApprovalsOf(const DriverFacts& driver, const DriverIdentity& identity) {
-  std::string approvals;
-  for (const auto& [uid, daemon_set] : driver.daemon_sets) {
-    approvals += ApprovalsOn(daemon_set.daemon_set, identity) + ",";
-  }
+std::set<std::string> ApprovalsOf(const DriverFacts& driver, const DriverIdentity& identity) {
+  std::set<std::string> approvals;
+  for (const auto& [uid, daemon_set] : driver.daemon_sets)
+    approvals.merge(ApprovalsOn(daemon_set.daemon_set, identity));
   return approvals;
 }
 
@@ -149,6 +148,14 @@ void RolloutMembers::Settle(const RolloutPolicy& policy, std::optional<int> unav
   census_ = RolloutCensus(policy, view_.nodes, std::move(stages));
 }
 
+const ParsedRecord& RolloutMembers::ReadRecord(const std::optional<std::string>& text) {
+  if (text != record_text_) {
+    record_ = ParseRecord(text);
+    record_text_ = text;
+  }
+  return record_;
+}
+
 // One round over one set of members.
 class RolloutRounds {
  public:
@@ -157,7 +164,8 @@ class RolloutRounds {
         policy_(input.rules.policy),
         shares_(members.shares_),
         view_(members.view_),
-        census_(members.census_) {
+        census_(members.census_),
+        read_(members.ReadRecord(input.facts.record)) {
     budgets_ = sums.Against(input.limits, input.shared_slots, input.unavailable_nodes);
     members.Settle(policy_, RoomForUnits());
     budgets_ = CountGroups(std::move(budgets_), elsewhere);
@@ -170,13 +178,12 @@ class RolloutRounds {
   }
 
   RolloutRound Run() {
-    const ParsedRecord read = ParseRecord(input_.facts.record);
-    RolloutStep step = AdvanceRollout(read.record, view_, census_, input_.rules, input_.now);
+    RolloutStep step = AdvanceRollout(read_.record, view_, census_, input_.rules, input_.now);
     const StartTime start = StartTimeAt(policy_, input_.now, NodeTakes(step.record, policy_));
     RolloutRound round{.budget = budgets_.all, .pod_interest = PodInterest(step)};
     Decide(start, budgets_, step, round);
     if (GangsStartTogether(policy_)) NoteUncordoned(round);
-    Report(read, step, start, round);
+    Report(step, start, round);
     return round;
   }
 
@@ -200,7 +207,7 @@ class RolloutRounds {
     round.uncordoned_units = UncordonedOf(view_.nodes);
     for (const RolloutDecision& decision : round.decisions) {
       const RolloutNode& node = view_.nodes[decision.index];
-      if (decision.gate != RolloutAnswer::kStarts || node.unit.empty()) continue;
+      if (decision.gate != nullptr || node.unit.empty()) continue;
       round.uncordoned_units.emplace(node.unit, node.node->name);
     }
     for (std::size_t i = 0; i < view_.nodes.size(); ++i) {
@@ -238,7 +245,7 @@ class RolloutRounds {
     }
     return room;
   }
-  static absl::Time NextGangWait(const std::vector<Gate>& gates) {
+  static absl::Time NextGangWait(const std::deque<Gate>& gates) {
     absl::Time next = absl::InfiniteFuture();
     for (const Gate& gate : gates) {
       if (gate.reason == GateReason::kGangRuns) next = std::min(next, gate.not_before.value_or(next));
@@ -262,7 +269,7 @@ class RolloutRounds {
     int place = 0;
     round.decisions.reserve(answers.nodes.size());
     for (const auto& [index, gate] : answers.nodes) {
-      round.decisions.push_back({.index = index, .gate = gate, .place = gate == RolloutAnswer::kStarts ? 0 : ++place});
+      round.decisions.push_back({.index = index, .gate = gate, .place = gate == nullptr ? 0 : ++place});
     }
     round.gates = std::move(answers.gates);
     step.record.gang_waits = std::move(answers.gang_waits);
@@ -275,10 +282,10 @@ class RolloutRounds {
     }
   }
 
-  void Report(const ParsedRecord& read, const RolloutStep& step, const StartTime& start, RolloutRound& round) const {
+  void Report(const RolloutStep& step, const StartTime& start, RolloutRound& round) const {
     RolloutStatus& status = round.status;
     status.revision = view_.revision.value_or("");
-    if (read.record.revision == status.revision) status.began = read.record.began;
+    if (read_.record.revision == status.revision) status.began = read_.record.began;
     status.stages = StagesOf(policy_, census_, view_.nodes);
     status.open = step.open;
     if (step.open < static_cast<int>(policy_.stages.size())) status.next = step.closed;
@@ -287,8 +294,9 @@ class RolloutRounds {
     if (GangsStartTogether(policy_)) status.gangs = Gangs(status.revision);
     if (!start.open) status.closed = WindowGate(start, step.record, policy_);
     // While the revision is unknown, nothing is recorded, and measured durations are kept until the revision is known.
-    if (std::string text = FormatRecord(step.record); view_.revision && text != input_.facts.record) {
-      status.record = std::move(text);
+    const bool is_stored = step.record == read_.record && read_.error.empty() && input_.facts.record;
+    if (view_.revision && !is_stored) {
+      if (std::string text = FormatRecord(step.record); text != input_.facts.record) status.record = std::move(text);
     }
     if (step.halted) {
       round.findings.push_back(
@@ -305,9 +313,9 @@ class RolloutRounds {
     for (std::string& missing : census_.matches().Missing(policy_)) {
       round.findings.push_back({.code = FindingCode::kSelectsNothing, .message = std::move(missing)});
     }
-    if (!read.error.empty()) {
+    if (!read_.error.empty()) {
       round.findings.push_back(
-          {.code = FindingCode::kRollout, .message = fmt::format("the record of the rollout: {}", read.error)});
+          {.code = FindingCode::kRollout, .message = fmt::format("the record of the rollout: {}", read_.error)});
     }
   }
 
@@ -355,6 +363,7 @@ class RolloutRounds {
   const std::vector<RolloutMembers::Share>& shares_;
   RolloutView& view_;
   RolloutCensus& census_;
+  const ParsedRecord& read_;
 };
 
 RolloutRound AdmitByRollout(const RolloutInput& input, RolloutMembers& members, const Sums& sums,

@@ -12,6 +12,7 @@
 #define DRIVERUPGRADE_SRC_DECIDE_ADMISSION_ROLLOUT_ROUND_H_
 
 #include <cstddef>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,6 +23,7 @@
 #include "decide/admission/grants.h"
 #include "decide/admission/limits.h"
 #include "decide/rollout/census.h"
+#include "decide/rollout/record.h"
 #include "decide/rollout/room.h"
 #include "decide/rollout/stages.h"
 #include "decide/step_parts.h"
@@ -80,6 +82,8 @@ class RolloutMembers {
   static Share ShareFor(const KeptVerdict& verdict, const GrantShare& share);
   // Assigns the stages and the units of gangs if necessary.
   void Settle(const RolloutPolicy& policy, std::optional<int> unavailable_max);
+  // Same as ParseRecord, but parses the same text only once.
+  const ParsedRecord& ReadRecord(const std::optional<std::string>& text);
 
   RolloutView view_;
   std::vector<Share> shares_;
@@ -88,13 +92,15 @@ class RolloutMembers {
   std::optional<int> unavailable_max_ = std::nullopt;  // value with which the units were formed
   RolloutCensus census_;
   std::shared_ptr<const std::vector<int>> stages_ = nullptr;
+  std::optional<std::string> record_text_ = std::nullopt;
+  ParsedRecord record_ = {};  // of `record_text_`
 };
 
 struct RolloutDecision {
   // Index in RolloutMembers.
   std::size_t index = 0;
-  // Index in RolloutRound::gates, or RolloutAnswer::kStarts.
-  int gate = RolloutAnswer::kStarts;
+  // One of RolloutRound::gates; null if the node starts.
+  const Gate* gate = nullptr;
   // Place in the queue, starting at 1; 0 if the node starts.
   int place = 0;
 };
@@ -102,7 +108,7 @@ struct RolloutDecision {
 struct RolloutRound {
   // In the order of admission.
   std::vector<RolloutDecision> decisions = {};
-  std::vector<Gate> gates = {};
+  std::deque<Gate> gates = {};
   RolloutStatus status = {};
   UpgradeBudget budget = {};
   std::vector<Finding> findings = {};

@@ -13,9 +13,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-constexpr int kStarts = RolloutAnswer::kStarts;
-
-// Decides which nodes start. Identifies a gate by its index in `gates`.
+// Decides which nodes start. The gate of a node that starts is null.
 class Admission {
  public:
   Admission(const RolloutRules& rules, const RolloutView& view, RolloutCensus& census, const RolloutStep& step,
@@ -29,7 +27,7 @@ class Admission {
         gang_waits_(answers.gang_waits),
         used_(census.SlotsUsed()) {
     nobody_ = Say(Nobody(view, start));
-    if (nobody_ == kStarts) later_ = Say(step.closed);
+    if (nobody_ == nullptr) later_ = Say(step.closed);
     for (const StageCount& stage : census.counts()) is_any_under_way_ |= stage.under_way > 0;
     by_stage_.resize(used_.size());
     const std::optional<NodeGroups> by = GroupsOf(policy_);
@@ -39,20 +37,19 @@ class Admission {
     by_group_.resize(groups.tallies.size());
   }
 
-  int Refusal(const WaitingUnit& unit) {
-    if (nobody_ != kStarts) return nobody_;
+  const Gate* Refusal(const WaitingUnit& unit) {
+    if (nobody_ != nullptr) return nobody_;
     if (unit.stage > step_.open && !unit.out_of_service) return later_;
     // The unit is already counted in its stage and its group.
     if (unit.admitted_before) return NoRoom(unit);
-    if (const int gate = NotByGroup(unit); gate != kStarts) return gate;
-    if (const int gate = Say(room_.NeverFits(unit.nodes)); gate != kStarts) return gate;
+    if (const Gate* gate = NotByGroup(unit)) return gate;
+    if (const Gate* gate = Say(room_.NeverFits(unit.nodes))) return gate;
     if (is_kept_free_ && !unit.is_rest) return kept_free_;
-    if (const int gate = NotByStage(unit); gate != kStarts) return gate;
-    const int gate = NoRoom(unit);
-    if (gate == kStarts) return GangRuns(unit);
+    if (const Gate* gate = NotByStage(unit)) return gate;
+    const Gate* gate = NoRoom(unit);
+    if (gate == nullptr) return GangRuns(unit);
     if (unit.nodes.size() == 1 || !is_any_under_way_) return gate;
-    const GateReason reason = gates_[static_cast<std::size_t>(gate)].reason;
-    if (reason != GateReason::kMaxUnavailable && reason != GateReason::kLedger) return gate;
+    if (gate->reason != GateReason::kMaxUnavailable && gate->reason != GateReason::kLedger) return gate;
     if (is_kept_free_ || !room_.FitsLater(unit.nodes)) return gate;
     is_kept_free_ = true;
     kept_free_ = Say(Gate{.reason = GateReason::kGroup, .detail = "nodes before it start together and wait for room"});
@@ -73,12 +70,12 @@ class Admission {
   }
 
   // Returns true if nodes may start in general, but no node is in progress that would free room.
-  bool IsIdle() const { return nobody_ == kStarts && !is_any_under_way_; }
+  bool IsIdle() const { return nobody_ == nullptr && !is_any_under_way_; }
 
   // Same as Refusal, for a node that waits neither for an earlier stage nor for a group.
-  int RefusalAlone(const WaitingUnit& unit) {
-    const int gate = NotByStage(unit);
-    return gate == kStarts ? NoRoom(unit) : gate;
+  const Gate* RefusalAlone(const WaitingUnit& unit) {
+    const Gate* gate = NotByStage(unit);
+    return gate == nullptr ? NoRoom(unit) : gate;
   }
 
   void Take(const WaitingUnit& unit) {
@@ -102,20 +99,16 @@ class Admission {
   // The result after `takes` units have started.
   struct Answer {
     int takes = -1;
-    int gate = kStarts;
+    const Gate* gate = nullptr;
   };
   // Returns the remembered result until the next unit starts, because units of the same kind get the same result.
   template <typename Ask>
-  int Remembered(Answer& answer, const Ask& ask) {
+  const Gate* Remembered(Answer& answer, const Ask& ask) {
     if (answer.takes != takes_) answer = {.takes = takes_, .gate = Say(ask())};
     return answer.gate;
   }
 
-  int Say(std::optional<Gate> gate) {
-    if (!gate) return kStarts;
-    gates_.push_back(*std::move(gate));
-    return static_cast<int>(gates_.size()) - 1;
-  }
+  const Gate* Say(std::optional<Gate> gate) { return gate ? &gates_.emplace_back(*std::move(gate)) : nullptr; }
 
   std::optional<Gate> Nobody(const RolloutView& view, const StartTime& start) const {
     // Without a revision, no record allows a start.
@@ -128,8 +121,8 @@ class Admission {
 
   bool TakesSlot(const WaitingUnit& unit) const { return !StartsTogether(policy_) || !groups_->IsUnderWay(unit.group); }
 
-  int NotByGroup(const WaitingUnit& unit) {
-    if (!groups_) return kStarts;
+  const Gate* NotByGroup(const WaitingUnit& unit) {
+    if (!groups_) return nullptr;
     return Remembered(by_group_[unit.group], [&]() -> std::optional<Gate> {
       auto why = groups_->Refusal(unit.group);
       if (!why) return std::nullopt;
@@ -139,8 +132,8 @@ class Admission {
 
   // The wait of a gang starts when no other gate keeps its nodes from starting. It continues even if another gate
   // closes later.
-  int GangRuns(const WaitingUnit& unit) {
-    if (!GangsStartTogether(policy_)) return kStarts;
+  const Gate* GangRuns(const WaitingUnit& unit) {
+    if (!GangsStartTogether(policy_)) return nullptr;
     std::vector<const RolloutNode*> nodes;
     for (const std::size_t i : unit.nodes) nodes.push_back(&view_.nodes[i]);
     const std::string key = WaitKey(unit);
@@ -148,20 +141,20 @@ class Admission {
     const absl::Time began =
         before == gang_waits_.end() ? absl::FromUnixSeconds(absl::ToUnixSeconds(now_)) : before->second;
     const std::optional<absl::Time> end = GangWaitEnds(*policy_.gangs, nodes, began);
-    if (!end) return kStarts;
+    if (!end) return nullptr;
     // Keeps the entry until the unit has started, because the start may still be withheld.
     gang_waits_.emplace(key, began);
-    if (*end <= now_) return kStarts;
+    if (*end <= now_) return nullptr;
     Gate gate{.reason = GateReason::kGangRuns,
               .detail = fmt::format("{} may finish first", fmt::join(nodes.front()->gangs, " and "))};
     if (*end != absl::InfiniteFuture()) gate.not_before = *end;
     return Say(std::move(gate));
   }
 
-  int NotByStage(const WaitingUnit& unit) {
+  const Gate* NotByStage(const WaitingUnit& unit) {
     const auto stage = static_cast<std::size_t>(unit.stage);
-    if (stage == policy_.stages.size() || !policy_.stages[stage].max_parallel) return kStarts;
-    if (used_[stage] + TakesSlot(unit) <= *policy_.stages[stage].max_parallel) return kStarts;
+    if (stage == policy_.stages.size() || !policy_.stages[stage].max_parallel) return nullptr;
+    if (used_[stage] + TakesSlot(unit) <= *policy_.stages[stage].max_parallel) return nullptr;
     return Remembered(by_stage_[stage], [&] {
       return std::optional(
           Gate{.reason = GateReason::kMaxParallel,
@@ -172,7 +165,7 @@ class Admission {
     });
   }
 
-  int NoRoom(const WaitingUnit& unit) {
+  const Gate* NoRoom(const WaitingUnit& unit) {
     const bool takes_slot = TakesSlot(unit);
     const auto ask = [&] { return room_.Refusal(unit.nodes, takes_slot); };
     const auto kind = unit.nodes.size() == 1 && takes_slot ? room_.KindOf(unit.nodes.front()) : std::nullopt;
@@ -184,16 +177,16 @@ class Admission {
   const RolloutStep& step_;
   const absl::Time now_;
   RolloutRoom& room_;
-  std::vector<Gate>& gates_;
+  std::deque<Gate>& gates_;
   GangWaits& gang_waits_;
   std::vector<int> used_;
   std::optional<GroupLimit> groups_;
   bool is_any_under_way_ = false;
   bool is_kept_free_ = false;
   int takes_ = 0;
-  int nobody_ = kStarts;
-  int later_ = kStarts;
-  int kept_free_ = kStarts;
+  const Gate* nobody_ = nullptr;
+  const Gate* later_ = nullptr;
+  const Gate* kept_free_ = nullptr;
   std::vector<Answer> by_stage_;
   std::vector<Answer> by_group_;
   std::array<Answer, RolloutRoom::kKinds> by_kind_;
@@ -204,14 +197,12 @@ class Admission {
 void StartOneOutOfService(const RolloutView& view, const RolloutCensus& census, Admission& admission,
                           RolloutAnswers& answers) {
   for (RolloutAnswer& answer : answers.nodes) {
-    if (!view.nodes[answer.index].out_of_service) continue;
-    const bool waits_for_gang = answers.gates[static_cast<std::size_t>(answer.gate)].reason == GateReason::kGangRuns;
-    if (waits_for_gang) continue;
+    if (!view.nodes[answer.index].out_of_service || answer.gate->reason == GateReason::kGangRuns) continue;
     WaitingUnit alone = census.unit(census.UnitOf(answer.index));
     alone.nodes = {answer.index};
-    if (admission.RefusalAlone(alone) != kStarts) continue;
+    if (admission.RefusalAlone(alone) != nullptr) continue;
     admission.Take(alone);
-    answer.gate = kStarts;
+    answer.gate = nullptr;
     return;
   }
 }
@@ -245,8 +236,8 @@ RolloutAnswers AdmitNodes(const RolloutRules& rules, const RolloutView& view, Ro
   admission.KeepWaits(census, waiting);
   for (const std::size_t number : waiting) {
     const WaitingUnit& unit = census.unit(number);
-    const int gate = admission.Refusal(unit);
-    if (gate == kStarts) admission.Take(unit);
+    const Gate* gate = admission.Refusal(unit);
+    if (gate == nullptr) admission.Take(unit);
     for (const std::size_t i : unit.nodes) answers.nodes.push_back({.index = i, .gate = gate});
   }
   if (admission.IsIdle()) StartOneOutOfService(view, census, admission, answers);

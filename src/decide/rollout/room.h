@@ -7,6 +7,7 @@
 #define DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_ROOM_H_
 
 #include <cstddef>
+#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,15 +44,15 @@ class RolloutRoom {
 };
 
 struct RolloutAnswer {
-  static constexpr int kStarts = -1;
   // Index in the view.
   std::size_t index = 0;
-  // Index in RolloutAnswers::gates, or kStarts.
-  int gate = kStarts;
+  // One of RolloutAnswers::gates; null if the node starts.
+  const Gate* gate = nullptr;
 };
-// Decisions on all waiting nodes. Gates are stored once, because most nodes share one of a few gates.
+// Decisions on all waiting nodes.
 struct RolloutAnswers {
-  std::vector<Gate> gates = {};
+  // Most nodes share one of a few gates. A deque, because moving it does not move its gates.
+  std::deque<Gate> gates = {};
   std::vector<RolloutAnswer> nodes = {};
   GangWaits gang_waits = {};  // recorded waits that have not ended, and new waits
 };

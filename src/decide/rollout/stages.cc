@@ -55,16 +55,6 @@ int FailuresTolerated(const RolloutStage& stage, int nodes) {
   return static_cast<int>(std::int64_t{std::get_if<Percent>(&*stage.max_failures)->value} * nodes / 100);
 }
 
-std::set<std::string> ParseApprovals(std::string_view text) {
-  std::set<std::string> approvals;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find_first_of(", \t"), text.size());
-    if (end > 0) approvals.emplace(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return approvals;
-}
-
 // Rounds up to a whole second, because rounding down would shorten the soak.
 absl::Time NextSecond(absl::Time now) {
   return absl::FromUnixSeconds(absl::ToUnixSeconds(now + absl::Seconds(1) - absl::Nanoseconds(1)));
@@ -81,7 +71,7 @@ class Advance {
         policy_(rules.policy),
         rules_(rules),
         now_(now),
-        approvals_(ParseApprovals(view.approvals)) {
+        approvals_(view.approvals) {
     step_.record = stored;
   }
 
@@ -354,7 +344,7 @@ class Advance {
   const RolloutPolicy& policy_;
   const RolloutRules& rules_;
   const absl::Time now_;
-  const std::set<std::string> approvals_;
+  const std::set<std::string>& approvals_;
   std::vector<StageTally> tallies_;
   RolloutStep step_;
 };

@@ -83,8 +83,8 @@ struct RolloutView {
   // Target revisions of the driver's DaemonSets. If there are several, `revision` combines them.
   std::set<std::string> revisions = {};
   std::vector<RolloutNode> nodes = {};
-  // Value of the annotation with approvals: `<stage>@<revision>`, separated by commas.
-  std::string approvals = {};
+  // Approvals on the DaemonSets of the driver: `<stage>@<revision>`.
+  std::set<std::string> approvals = {};
   // Reason why the callback of the embedding operator considers the rollout sick; empty if it does not.
   std::string sick = {};
   // Upgrade durations of nodes that were completed since the previous view.

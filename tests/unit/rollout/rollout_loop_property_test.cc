@@ -47,7 +47,7 @@ struct Store {
 struct World {
   absl::Time now = absl::FromUnixSeconds(1'800'000'000);
   int revision = 1;
-  std::string approvals = {};
+  std::set<std::string> approvals = {};
   std::deque<TrueNode> nodes = {};
   Store store = {};
 };
@@ -100,7 +100,7 @@ class Referee {
       }
       if (ended) facts.ended.emplace(stage, world.now);
     }
-    if (!world.approvals.empty()) facts.approved.insert(world.approvals);
+    facts.approved.insert(world.approvals.begin(), world.approvals.end());
   }
 
   void Starts(const World& world, const std::string& revision, int stage, const TrueNode& node) {
@@ -266,7 +266,7 @@ class Replica {
   std::optional<Store> read_;
   std::deque<TrueNode> nodes_;
   std::string revision_;
-  std::string approvals_;
+  std::set<std::string> approvals_;
   int starts_ = 0;
   int late_starts_ = 0;  // in the last stage
 };
@@ -305,7 +305,7 @@ void Happen(World& world, SeededRandom& random) {
     case 7:
     case 8:
     case 9:
-      world.approvals = fmt::format("{}@r{}", random.Pick({"canary", "canary", "pool", "rest"}), world.revision);
+      world.approvals = {fmt::format("{}@r{}", random.Pick({"canary", "canary", "pool", "rest"}), world.revision)};
       break;
     case 10:
       if (random.Chance(30)) world.now += absl::Hours(random.Between(1, 20));

@@ -240,7 +240,7 @@ void Happen(Truth& truth, SeededRandom& random) {
                                    NodeProgress::kDone, NodeProgress::kFailed, NodeProgress::kLeftOut});
       if (node.progress != NodeProgress::kDone) node.sick = node.unwell = "";
   }
-  view.approvals = fmt::format("{}", fmt::join(truth.approvals, ","));
+  view.approvals = truth.approvals;
 }
 
 // Formats the state that the twin and the record have in common, for comparison.

@@ -175,11 +175,11 @@ TEST_CASE("a stage that requires approval waits for an approval with its name an
   CHECK(waits.closed == Gate{.reason = GateReason::kApproval,
                              .detail = "stage canary waits for the approval canary@r1",
                              .subject = GateSubject(GateSubjectKind::kApproval, "", "canary@r1")});
-  for (const char* wrong : {"canary", "canary@r2", "rest@r1", "true", "canary@r11", "@", ",,"}) {
-    fleet.view.approvals = wrong;
+  for (const char* wrong : {"canary", "canary@r2", "rest@r1", "true", "canary@r11", "@"}) {
+    fleet.view.approvals = {wrong};
     CHECK(Settled(fleet, waits.record, rules).open == 0);
   }
-  fleet.view.approvals = GENERATE("canary@r1", "other@r1, canary@r1");
+  fleet.view.approvals = {"canary@r1", "other@r1"};
   CHECK(Settled(fleet, waits.record, rules).open == 1);
 }
 
@@ -264,7 +264,7 @@ TEST_CASE("a sick node halts the rollout until a new approval is given, even if 
   Finish(fleet, fleet.In(0, rules));
   const std::string canary = fleet.In(0, rules)[0];
   fleet.node(canary).sick = "GpuHealthy=False";
-  fleet.view.approvals = "canary@r1";
+  fleet.view.approvals = {"canary@r1"};
   RolloutStep halted = fleet.Advance({}, rules, kNow);
   REQUIRE(halted.halted);
   CHECK(halted.halted->detail ==
@@ -276,7 +276,7 @@ TEST_CASE("a sick node halts the rollout until a new approval is given, even if 
   fleet.view.approvals.clear();
   halted = Settled(fleet, halted.record, rules);
   CHECK(halted.halted);
-  fleet.view.approvals = "canary@r1";
+  fleet.view.approvals = {"canary@r1"};
   // The rollout stays halted until the new record is stored.
   CHECK(fleet.Advance(halted.record, rules, kNow).halted);
   const RolloutStep lifted = Settled(fleet, halted.record, rules);
@@ -291,7 +291,7 @@ TEST_CASE("a waived node does not halt the rollout again, but another node does"
   fleet.node(fleet.In(0, rules)[0]).sick = "sick";
   const RolloutStep halted = Settled(fleet, {}, rules);
   REQUIRE(halted.halted);
-  fleet.view.approvals = "canary@r1";
+  fleet.view.approvals = {"canary@r1"};
   const RolloutStep lifted = Settled(fleet, halted.record, rules);
   CHECK_FALSE(lifted.halted);
   CHECK(lifted.record.soak_since == kNow);
@@ -453,7 +453,7 @@ TEST_CASE("W8: a node of the soaking stage that is out of use ends the soak, and
                                      "approval canary@r1");
 
   SECTION("an approval accepts the stage despite the node") {
-    fleet.view.approvals = "canary@r1";
+    fleet.view.approvals = {"canary@r1"};
     const RolloutStep approved = Settled(fleet, halted.record, rules, kNow + absl::Seconds(61));
     CHECK_FALSE(approved.halted);
     CHECK(approved.record.soak_since);
@@ -551,14 +551,14 @@ TEST_CASE("the operator's callback can halt the rollout") {
 TEST_CASE("a record that cannot be read halts the rollout until an approval is given") {
   Fleet fleet(5);
   const RolloutRules rules = Rules({Canary()});
-  fleet.view.approvals = "canary@r1";
+  fleet.view.approvals = {"canary@r1"};
   const RolloutRecord garbage = ParseRecord("garbage").record;
   CHECK(fleet.Advance(garbage, rules, kNow).halted);
   const RolloutStep halted = Settled(fleet, garbage, rules);
   CHECK(halted.halted);
   fleet.view.approvals.clear();
   const RolloutRecord seen = Settled(fleet, halted.record, rules).record;
-  fleet.view.approvals = "canary@r1";
+  fleet.view.approvals = {"canary@r1"};
   CHECK_FALSE(Settled(fleet, seen, rules).halted);
 }
 

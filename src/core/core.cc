@@ -19,9 +19,8 @@ absl::Status CheckPolicy(const UpgradePolicy& policy, bool has_ledger) {
   // Without a stored record, two replicas that both believe that they lead could be in different stages.
   if (policy.rollout && !has_ledger) {
     return absl::FailedPreconditionError(
-        "policy: rollout: the engine has no ledger (option `ledger`, EngineOptions::ledger), where the record of a "
-        "rollout is "
-        "kept");
+        "policy: rollout: the engine has no ledger (option `ledger`, EngineOptions::ledger) to store the record "
+        "of the rollout");
   }
   return absl::OkStatus();
 }
@@ -31,7 +30,7 @@ absl::Status CheckPolicy(const UpgradePolicy& policy, bool has_ledger) {
 absl::Status CheckReadable(const NodeView& view, bool requestor) {
   if (IsUnreadable(view.node)) return absl::UnavailableError(CannotBeRead("Node", view.node));
   if (requestor && !view.maintenances) {
-    return absl::UnavailableError(fmt::format("the NodeMaintenances of node {} are not known", view.node.name));
+    return absl::UnavailableError(fmt::format("the NodeMaintenances of node {} have not been read", view.node.name));
   }
   return absl::OkStatus();
 }

@@ -66,7 +66,7 @@ absl::Status Core::CheckLedgerPool(const Pool& pool) const {
   for (const auto& other : pools_) {
     if (other.get() == &pool || other->nodes.empty() || other->ledger != pool.ledger) continue;
     return absl::FailedPreconditionError(
-        "nodes: with a ledger, all nodes need one policy, or each part needs an owner of its own");
+        "nodes: with a ledger, all nodes need the same policy, or each part needs its own owner");
   }
   return absl::OkStatus();
 }

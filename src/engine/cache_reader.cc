@@ -32,7 +32,7 @@ absl::Status CacheReader::Begin(const CallContext& context, LedgerSteps*) {
 }
 
 absl::Status CacheReader::Ready() const {
-  if (!cache_->Synced()) return absl::UnavailableError("the cache has not read the cluster yet, or reads it again");
+  if (!cache_->Synced()) return absl::UnavailableError("the cache is not synced yet, or is being synced again");
   // Decisions and deadlines must not rely on objects that may be outdated.
   return cache_->Health();
 }

@@ -27,7 +27,8 @@ std::vector<Finding> ConfigurationCheck::Look(const UpgradePolicy& policy, bool 
   if (!evicts_by_itself_ && EvictsNothing(policy)) {
     wrong.push_back(
         {.code = FindingCode::kNothingIsEvicted,
-         .message = "drain is off, and pods that use the driver are not known: the driver is replaced while they run"});
+         .message = "drain is off, and the engine does not know which pods use the driver, so it replaces the driver "
+                    "while they run"});
   }
   return wrong;
 }

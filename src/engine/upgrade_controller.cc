@@ -13,7 +13,7 @@ namespace {
 
 // Time limit for releasing the Lease after all other work has ended.
 constexpr absl::Duration kReleaseTimeout = absl::Seconds(5);
-constexpr char kNotRead[] = "the cache has not read the cluster yet";
+constexpr char kNotRead[] = "the cache is not synced yet";
 constexpr absl::Duration kLookAtCache = absl::Seconds(1);
 // Longest pause of the loop. A cache sends no notification when it becomes stale, so the loop must check.
 constexpr absl::Duration kWaitMax = absl::Minutes(1);

@@ -205,13 +205,13 @@ Gate LedgerSteps::WhyNot(const NodePlan& node) const {
   }
   if (IsPending()) {
     return {.reason = GateReason::kLedger,
-            .detail = fmt::format("the ledger of grants: config map {}/{} is being read or stored",
+            .detail = fmt::format("the ledger of grants: config map {}/{} is being read or written",
                                   ledger_.options().ns, ledger_.options().name)};
   }
   if (const auto version = ledger_.Granted(node.uid)) {
-    return {
-        .reason = GateReason::kLedger,
-        .detail = fmt::format("the grant is for version {}, the node was read at {}", *version, node.resource_version)};
+    return {.reason = GateReason::kLedger,
+            .detail = fmt::format("the grant is for version {}, but the node was read at version {}", *version,
+                                  node.resource_version)};
   }
   return {.reason = GateReason::kLedger,
           .detail = fmt::format("the ledger is full: {} nodes have a grant", grants().size())};
@@ -221,7 +221,7 @@ void LedgerSteps::Report(Plan& plan, absl::Time now) const {
   absl::Time wake = plan.wake_at.value_or(absl::InfiniteFuture());
   if (!status_.ok()) {
     plan.findings.push_back({.code = FindingCode::kLedger,
-                             .message = fmt::format("no node is started: the ledger of grants: {}", Message(status_))});
+                             .message = fmt::format("no node starts: the ledger of grants: {}", Message(status_))});
     wake = std::min(wake, retry_at_);
   }
   if (!nonsense_.empty()) plan.findings.push_back({.code = FindingCode::kLedger, .message = nonsense_});

@@ -108,7 +108,7 @@ absl::StatusOr<DocumentValue> LoadJson(std::string_view text) {
       json::kParseIterativeFlag | json::kParseValidateEncodingFlag | json::kParseNumbersAsStringsFlag;
   const json::ParseResult result = reader.Parse<kFlags>(encoded, builder);
   if (builder.too_deep()) {
-    return absl::InvalidArgumentError(fmt::format("nested more than {} deep", kDocumentDepthMax));
+    return absl::InvalidArgumentError(fmt::format("nested more than {} levels deep", kDocumentDepthMax));
   }
   if (result.IsError()) {
     return absl::InvalidArgumentError(

@@ -95,8 +95,8 @@ absl::StatusOr<UpgradePolicy> internal::ReadUpgradePolicy(const absl::StatusOr<D
   PolicyReading reading{.defaults = defaults, .zones = zones};
   if (const std::string kind = WholeObject(*document); !kind.empty()) {
     return absl::InvalidArgumentError(fmt::format(
-        "upgrade policy: the document is a whole {}; pass its upgradePolicy section alone, which a ClusterPolicy has "
-        "at spec.driver.upgradePolicy and a NicClusterPolicy at spec.ofedDriver.upgradePolicy",
+        "upgrade policy: the document is a complete {}; pass only its upgradePolicy section (ClusterPolicy: "
+        "spec.driver.upgradePolicy, NicClusterPolicy: spec.ofedDriver.upgradePolicy)",
         kind));
   }
   if (const std::string_view section = OuterSection(*document); !section.empty()) {
@@ -109,7 +109,7 @@ absl::StatusOr<UpgradePolicy> internal::ReadUpgradePolicy(const absl::StatusOr<D
     root.RejectUnknown();
   } else if (document->IsNull()) {
     // A file that lost its content must not start a rollout with the defaults.
-    return absl::InvalidArgumentError("upgrade policy: the document is empty; {} is a policy of defaults");
+    return absl::InvalidArgumentError("upgrade policy: the document is empty; write {} for a policy with all defaults");
   } else {
     return absl::InvalidArgumentError(fmt::format("upgrade policy: must be a mapping, got {}", Describe(*document)));
   }

@@ -37,7 +37,7 @@ void internal::CheckFinishBy(const RolloutPolicy& rollout, FieldChecker& checker
   checker.Require(!rollout.windows.empty() || !rollout.closed.empty(), "rollout.finishBy",
                   "needs windows or closed: without them there is no end");
   checker.Require(rollout.expected_node_duration.has_value(), "rollout.finishBy",
-                  "needs expectedNodeSeconds, which counts until nodes have been measured");
+                  "needs expectedNodeSeconds, which is used until nodes have been measured");
   // If the windows are invalid, their length cannot be computed.
   if (!checker.Result().ok() || !rollout.expected_node_duration) return;
   const absl::Duration longest = LongestWindow(rollout);

@@ -26,11 +26,12 @@ struct Budget {
   std::size_t bytes = kDocumentSizeMax;
 };
 absl::Status CheckTree(const YAML::Node& node, int depth, Budget& budget) {
-  if (depth > kDocumentDepthMax) return At(node.Mark(), fmt::format("nested more than {} deep", kDocumentDepthMax));
-  if (--budget.nodes < 0) return At(node.Mark(), fmt::format("more than {} values, aliases included", kYamlNodesMax));
+  if (depth > kDocumentDepthMax)
+    return At(node.Mark(), fmt::format("nested more than {} levels deep", kDocumentDepthMax));
+  if (--budget.nodes < 0) return At(node.Mark(), fmt::format("more than {} values, including aliases", kYamlNodesMax));
   if (node.IsScalar()) {
     if (node.Scalar().size() > budget.bytes) {
-      return At(node.Mark(), fmt::format("more than {} bytes of text, aliases included", kDocumentSizeMax));
+      return At(node.Mark(), fmt::format("more than {} bytes of text, including aliases", kDocumentSizeMax));
     }
     budget.bytes -= node.Scalar().size();
   } else if (node.IsSequence()) {

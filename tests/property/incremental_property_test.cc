@@ -392,7 +392,7 @@ class Twin {
       for (const auto& [waiting, gate] : given) {
         if (rack_of(waiting) != rack_of(node.node) || !IsStart(waiting)) continue;
         gates[node.node] = {.reason = GateReason::kGroup,
-                            .detail = fmt::format("it starts together with node {}, which has to wait", waiting),
+                            .detail = fmt::format("it starts together with node {}, which must wait", waiting),
                             .not_before = gate.not_before};
         break;
       }

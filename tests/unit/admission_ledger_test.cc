@@ -170,13 +170,13 @@ TEST_CASE("Garbage in the ledger is reported, frees no slot in use, and blocks n
                                 {"e", "6"},
                                 {"f", ""},
                                 {"\xff\x01", "1"}});
-  CHECK(parsed.error == "5 lines make no sense, the first is line 4");
+  CHECK(parsed.error == "5 invalid lines, first: line 4");
 
   ObjectServer<ConfigMap> server;
   (void)server.Create({.ns = "ops", .name = "ledger", .data = {{kKey, "what is this\na"}, {"other", "kept"}}});
   Replica replica(server);
   CHECK(replica.ledger.Read().ok());
-  CHECK(replica.ledger->error() == "config map ops/ledger, nvidia.com_gpu: 2 lines make no sense, the first is line 1");
+  CHECK(replica.ledger->error() == "config map ops/ledger, nvidia.com_gpu: 2 invalid lines, first: line 1");
   CHECK(Counts(replica.ledger->grants(), Waiting("a", "5")));
   CHECK(replica.Pass({Waiting("a", "5")}, {}).ok());
   CHECK(server.object()->data == std::map<std::string, std::string>{{kKey, "a 5\n"}, {"other", "kept"}});

@@ -301,7 +301,7 @@ TEST_CASE("While the ledger is unusable, no node starts, other work continues, a
   SECTION("it cannot be read") {
     world.cluster->FailNext(Operation::kGetConfigMap, absl::UnavailableError("down"));
     const Plan plan = world.Pass();
-    CHECK(Findings(plan) == std::vector<std::string>{"no node is started: the ledger of grants: down"});
+    CHECK(Findings(plan) == std::vector<std::string>{"no node starts: the ledger of grants: down"});
     CHECK_FALSE(world.IsBusy("node-1"));
     REQUIRE(GateOf(plan, "node-1") != nullptr);
     CHECK(GateOf(plan, "node-1")->gate.reason == GateReason::kLedger);
@@ -355,7 +355,7 @@ TEST_CASE("A full ledger holds back the remaining nodes, and garbage in the ledg
   world.Store("what is this\n");
   const Plan plan = world.Pass();
   CHECK(Findings(plan) ==
-        std::vector<std::string>{"config map ops/ledger, nvidia.com_gpu: 1 lines make no sense, the first is line 1"});
+        std::vector<std::string>{"config map ops/ledger, nvidia.com_gpu: 1 invalid lines, first: line 1"});
   CHECK(Findings(world.Pass()).empty());
   CHECK(world.IsBusy("node-1"));
   CHECK_FALSE(world.IsBusy("node-2"));
@@ -413,7 +413,8 @@ TEST_CASE("A group with more nodes than the ledger can grant has a gate that rep
   CHECK(world.IsBusy("node-3"));
   const Plan plan = world.engine->Everything();
   REQUIRE(GateOf(plan, "node-1") != nullptr);
-  CHECK(GateOf(plan, "node-1")->gate.detail.find("2 nodes start together, 1 may have a grant") != std::string::npos);
+  CHECK(GateOf(plan, "node-1")->gate.detail.find("2 nodes start together, but at most 1 can have a grant") !=
+        std::string::npos);
 }
 
 TEST_CASE("While the pods of one node are being read, none of the nodes that start together with it start") {

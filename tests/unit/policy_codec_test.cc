@@ -341,9 +341,8 @@ TEST_CASE("documents that are not a policy are refused") {
       {"paused: true\ndrain: {", "upgrade policy: line 2, column 1: not YAML: end of map flow not found"},
       {"drain: *nowhere", "upgrade policy: line 1, column 8: not YAML: the referenced anchor is not defined"},
       {"{apiVersion: nvidia.com/v1, kind: ClusterPolicy, spec: {}}",
-       "upgrade policy: the document is a whole ClusterPolicy; pass its upgradePolicy section alone, which a "
-       "ClusterPolicy "
-       "has at spec.driver.upgradePolicy and a NicClusterPolicy at spec.ofedDriver.upgradePolicy"},
+       "upgrade policy: the document is a complete ClusterPolicy; pass only its upgradePolicy section (ClusterPolicy: "
+       "spec.driver.upgradePolicy, NicClusterPolicy: spec.ofedDriver.upgradePolicy)"},
       {"driver: {upgradePolicy: {autoUpgrade: true}}",
        "upgrade policy: driver is not a field of the policy; pass the fields below upgradePolicy alone"},
       {"upgradePolicy: {autoUpgrade: true}",
@@ -364,15 +363,15 @@ TEST_CASE("documents that would exhaust the parser are refused") {
   CHECK(Parsed(too_long) == UpgradePolicy{});
   CHECK(ErrorOf(too_long + " ") == "upgrade policy: the document has 1048577 bytes, more than the 1048576 allowed");
   CHECK(ErrorOf(std::string(1'000'000, '[')).find("upgrade policy: ") == 0);
-  CHECK(ErrorOf("a: " + std::string(40, '[') + std::string(40, ']')).find("nested more than 32 deep") !=
+  CHECK(ErrorOf("a: " + std::string(40, '[') + std::string(40, ']')).find("nested more than 32 levels deep") !=
         std::string::npos);
-  CHECK(ErrorOf("a: &a [*a]").find("nested more than 32 deep") != std::string::npos);
+  CHECK(ErrorOf("a: &a [*a]").find("nested more than 32 levels deep") != std::string::npos);
   std::string bomb = "a0: &a0 [x, x]\n";
   for (int i = 1; i < 30; ++i) {
     const std::string before = std::to_string(i - 1);
     bomb += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [*a" + before + ", *a" + before + "]\n";
   }
-  CHECK(ErrorOf(bomb).find("more than 100000 values, aliases included") != std::string::npos);
+  CHECK(ErrorOf(bomb).find("more than 100000 values, including aliases") != std::string::npos);
   std::string many;
   for (int i = 0; i < 40'000; ++i) many += "f" + std::to_string(i) + ": 1\n";
   const std::string error = ErrorOf(many);
@@ -527,7 +526,7 @@ TEST_CASE("aliases count towards the maximum length of a document") {
   for (int i = 0; i < 3; ++i) document += "field" + std::to_string(i) + ": *text\n";
   const absl::StatusOr<UpgradePolicy> policy = ParseUpgradePolicy(document);
   REQUIRE_FALSE(policy.ok());
-  CHECK(std::string(policy.status().message()).find("aliases included") != std::string::npos);
+  CHECK(std::string(policy.status().message()).find("including aliases") != std::string::npos);
 }
 
 TEST_CASE("damaged documents are either read as a valid policy or refused with a message") {

@@ -180,7 +180,7 @@ func TestPartsWithoutAnOwnerAreRefusedWithALedger(t *testing.T) {
 	}
 	first := w.manager.ApplyPolicy(t.Context(), &half, []byte(canaryFirst))
 	second := w.manager.ApplyPolicy(t.Context(), state, []byte(canaryFirst))
-	if first != nil || second == nil || !contains(second.Error(), "each part needs an owner of its own") {
+	if first != nil || second == nil || !contains(second.Error(), "with a ledger, all nodes need") {
 		t.Errorf("the first: %v, the second: %v", first, second)
 	}
 	err := w.manager.ApplyPolicy(t.Context(), w.partOf(w.build(t.Context()), "gold"), []byte(canaryFirst))

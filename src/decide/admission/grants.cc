@@ -154,7 +154,7 @@ ParsedGrants ParseGrants(std::string_view text) {
     if (sensible && is_new) continue;
     if (++senseless == 1) first = number;
   }
-  if (senseless > 0) parsed.error = fmt::format("{} lines make no sense, the first is line {}", senseless, first);
+  if (senseless > 0) parsed.error = fmt::format("{} invalid lines, first: line {}", senseless, first);
   return parsed;
 }
 

@@ -29,16 +29,18 @@ LimitsRoom::LimitsRoom(Limits limits, RoomOfGroups groups, CandidateOf candidate
 
 std::optional<Gate> LimitsRoom::NeverFits(const std::vector<std::size_t>& nodes) const {
   if (groups_.grants_max && nodes.size() > *groups_.grants_max) {
-    return Gate{.reason = GateReason::kLedger,
-                .detail = fmt::format("the ledger: {} nodes start together, {} may have a grant", nodes.size(),
-                                      *groups_.grants_max),
-                .subject = GateSubject(GateSubjectKind::kGroup, "", ""),
-                .count = GateCount{.used = static_cast<int>(nodes.size()), .limit = static_cast<int>(*groups_.grants_max)}};
+    return Gate{
+        .reason = GateReason::kLedger,
+        .detail = fmt::format("the ledger: {} nodes start together, but at most {} can have a grant", nodes.size(),
+                              *groups_.grants_max),
+        .subject = GateSubject(GateSubjectKind::kGroup, "", ""),
+        .count = GateCount{.used = static_cast<int>(nodes.size()), .limit = static_cast<int>(*groups_.grants_max)}};
   }
   const std::optional<int> max = groups_.unavailable_max;
   if (!max || nodes.size() < 2 || Takes(nodes) <= *max) return std::nullopt;
   return Gate{.reason = GateReason::kMaxUnavailable,
-              .detail = fmt::format("maxUnavailable: {} nodes start together, {} may be unavailable", Takes(nodes), *max),
+              .detail = fmt::format("maxUnavailable: {} nodes start together, but at most {} may be unavailable",
+                                    Takes(nodes), *max),
               .subject = GateSubject(GateSubjectKind::kGroup, "", ""),
               .count = GateCount{.used = Takes(nodes), .limit = *max}};
 }

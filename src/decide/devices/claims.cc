@@ -168,7 +168,7 @@ int DeviceCount(const NodeView& view, const IsolationPolicy& policy) {
 }
 
 std::string WhyNotPublished(const NodeView& view, const IsolationPolicy& policy, int before) {
-  if (!view.devices) return "the devices of the node are not known";
+  if (!view.devices) return "the devices of the node are unknown";
   std::map<std::string, std::string> versions;  // first version found, by DRA driver
   for (const auto& [driver, pool] : PublishedPoolsOf(view, policy)) {
     if (static_cast<std::int64_t>(pool.slices.size()) < pool.slices_wanted) {

@@ -106,12 +106,12 @@ void IsolatePool(const NodeView& view, const std::string& device_driver, const D
   }
   if (now < changed + policy.settle) {
     return WaitFor(
-        fmt::format("the devices of {} are tainted; the scheduler may not have seen that yet", device_driver),
+        fmt::format("the devices of {} are tainted, but the scheduler may not have seen the taint yet", device_driver),
         changed + policy.settle, step);
   }
   if (const int late = LateClaims(view, *rule, policy.settle); late > kLateMax) {
-    step.failure =
-        fmt::format("{} claims were allocated on devices of {} although these had been tainted", late, device_driver);
+    step.failure = fmt::format("{} claims were allocated on devices of {} after the devices had been tainted", late,
+                               device_driver);
     WaitFor(step.failure, absl::InfiniteFuture(), step);
   }
 }

@@ -196,14 +196,14 @@ ParsedRecord ParseRecord(std::optional<std::string_view> text) {
   json::Document document;
   // Parses iteratively, so that deep nesting cannot exhaust the stack.
   document.Parse<json::kParseIterativeFlag | json::kParseValidateEncodingFlag>(text->data(), text->size());
-  if (document.HasParseError()) return Unreadable(fmt::format("no JSON at byte {}", document.GetErrorOffset()));
+  if (document.HasParseError()) return Unreadable(fmt::format("not valid JSON at byte {}", document.GetErrorOffset()));
   if (!document.IsObject()) return Unreadable("it is not an object");
   if (HasDuplicates(document)) return Unreadable("a member occurs twice");
   // The reference is const, because clang considers comparisons with iterators of a non-const document ambiguous.
   const json::Document& root = document;
   const auto version = root.FindMember("version");
   if (version == root.MemberEnd() || !version->value.IsInt() || version->value.GetInt() != kVersion) {
-    return Unreadable("its version is not known");
+    return Unreadable("its version is unknown");
   }
   ParsedRecord parsed;
   RolloutRecord& record = parsed.record;

@@ -52,7 +52,8 @@ class Admission {
     if (gate->reason != GateReason::kMaxUnavailable && gate->reason != GateReason::kLedger) return gate;
     if (is_kept_free_ || !room_.FitsLater(unit.nodes)) return gate;
     is_kept_free_ = true;
-    kept_free_ = Say(Gate{.reason = GateReason::kGroup, .detail = "nodes before it start together and wait for room"});
+    kept_free_ = Say(
+        Gate{.reason = GateReason::kGroup, .detail = "earlier nodes in the queue start together and wait for room"});
     return gate;
   }
 
@@ -210,8 +211,9 @@ void StartOneOutOfService(const RolloutView& view, const RolloutCensus& census, 
 std::string WhyNoWindow(const StartTime& start, const RolloutRecord& record, const RolloutPolicy& policy) {
   if (start.longest == absl::ZeroDuration()) return "no window opens in more than a year";
   const absl::Duration takes = NodeTakes(record, policy);
-  return fmt::format("no window is as long as a node takes: {} {}, {} the longest window", absl::FormatDuration(takes),
-                     record.durations.Quantile(95) ? "measured" : "expected", absl::FormatDuration(start.longest));
+  return fmt::format("no window is long enough: a node takes {} ({}), the longest window is {}",
+                     absl::FormatDuration(takes), record.durations.Quantile(95) ? "measured" : "expected",
+                     absl::FormatDuration(start.longest));
 }
 
 }  // namespace

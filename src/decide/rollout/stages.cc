@@ -320,7 +320,7 @@ class Advance {
     Gate gate{.reason = GateReason::kHalted, .detail = halt.reason};
     if (is_known) {
       gate.subject = GateSubject(GateSubjectKind::kApproval, "", ApprovalOf(halt.stage));
-      gate.detail += fmt::format("; to continue, give the approval {}", gate.subject->name);
+      gate.detail += fmt::format("; to continue, approve {}", gate.subject->name);
     }
     return gate;
   }

@@ -90,7 +90,7 @@ std::string GiveBack(const Node& node, const DriverIdentity& identity, NodeMarks
   if (node.unschedulable && IsOursToLift(node, identity, after, after)) {
     const std::optional<std::string> other = internal::DriverThatNeedsCordon(node, identity);
     after.unschedulable = other.has_value();
-    if (other) reason += fmt::format("; the cordon is left to {}, whose upgrade needs it", *other);
+    if (other) reason += fmt::format("; the cordon stays, because the upgrade of {} needs it", *other);
   }
   internal::SetCordonNames(internal::LiveCordonNames(node, identity.Name()), after);
   RemoveOurAnnotations(after);

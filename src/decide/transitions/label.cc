@@ -27,7 +27,7 @@ void Walk::NoteLabelLoss() {
   const std::string times = loss->count == 1 ? "once" : fmt::format("{} times", loss->count);
   Note(FindingCode::kLabelTakenAway,
        fmt::format("another client has removed the label {} {}; the upgrade follows the node's other marks. The usual "
-                   "cause is an operator of NVIDIA with autoUpgrade: false; give this operator another domain or driver "
+                   "cause is an NVIDIA operator with autoUpgrade: false; give this operator another domain or driver "
                    "name",
                    in.identity.StateLabel(), times));
   WakeAt(internal::LabelLossEnds(*loss));

@@ -131,7 +131,7 @@ Progress EvictNewcomers(Walk& walk, Evacuation evacuation) {
       return walk.DeleteOverdue(evacuation.on_timeout, evacuation.pods, std::move(evacuation.round), deadline);
     }
     return walk.FailEvacuation(evacuation.on_failure, "Failed to drain the node",
-                               fmt::format("pods are back on the node, and {} s were not enough: {}",
+                               fmt::format("pods returned to the node and did not leave within {} s: {}",
                                            absl::ToInt64Seconds(timeout), evacuation.Remaining(walk)));
   }
   const bool fails = evacuation.on_timeout == OnTimeout::kFail;
@@ -185,7 +185,7 @@ absl::Time DeletePods(Walk& walk, const std::vector<const Pod*>& pods, std::stri
 // Plans the deletions of the driver pods. Returns the detail of the gate, and the time at which the next deletion is
 // due.
 std::pair<std::string, absl::Time> DeleteDriverPods(Walk& walk) {
-  std::string detail = fmt::format("{} is to be replaced", walk.driver.to_restart.front()->ref.ToString());
+  std::string detail = fmt::format("{} must be replaced", walk.driver.to_restart.front()->ref.ToString());
   const absl::Time due = DeletePods(walk, walk.driver.to_restart, detail);
   // A deletion has no precondition on the node, so the patch confirms that the node is still cordoned. If pods count as
   // lost, the node must also still be NotReady.

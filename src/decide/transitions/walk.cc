@@ -197,8 +197,8 @@ Progress Walk::DeleteOverdue(OnTimeout on_timeout, const std::vector<const Pod*>
   verdict.plan.force_remove = on_timeout == OnTimeout::kForceDelete && !verdict.plan.remove.empty();
   // No disruption budget protects pods from a deletion, so the node must still be as it was read.
   if (!verdict.plan.remove.empty()) ConfirmNode();
-  round.gate.detail = fmt::format("the evictions took too long, so the pods are deleted: {}",
-                                  drains.Remaining(overdue_pods, view, in.now));
+  round.gate.detail =
+      fmt::format("the evictions timed out, so the pods are deleted: {}", drains.Remaining(overdue_pods, view, in.now));
   return Wait(std::move(round.gate), std::min(round.gate.not_before.value_or(absl::InfiniteFuture()),
                                               drains.StuckAt(overdue_pods, view, on_timeout, deadline)));
 }

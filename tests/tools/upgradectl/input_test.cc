@@ -42,7 +42,7 @@ TEST_CASE("A complete ClusterPolicy as the value of --policy is refused with a r
   const ScratchFile policy("apiVersion: nvidia.com/v1\nkind: ClusterPolicy\nspec: {}\n");
   const Answer answer = RunWith({"status", "--cluster", dump.path(), "--policy", policy.path()});
   CHECK(answer.exit_code == kExitUsage);
-  CHECK(answer.err.find("the document is a whole ClusterPolicy; pass its upgradePolicy section alone") !=
+  CHECK(answer.err.find("the document is a complete ClusterPolicy; pass only its upgradePolicy section") !=
         std::string::npos);
 }
 

@@ -207,7 +207,7 @@ TEST_CASE("an error in the rollout section is reported with the path of its fiel
       {"{rollout: {finishBy: true, expectedNodeSeconds: 60}}",
        "rollout.finishBy: needs windows or closed: without them there is no end"},
       {"{rollout: {finishBy: true, windows: [{durationSeconds: 60}]}}",
-       "rollout.finishBy: needs expectedNodeSeconds, which counts until nodes have been measured"},
+       "rollout.finishBy: needs expectedNodeSeconds, which is used until nodes have been measured"},
       {"{rollout: {expectedNodeSeconds: 0}}", "rollout.expectedNodeSeconds: must be 1s to 596523h14m7s, got 0"},
       // Health and failures.
       {"{rollout: {health: {nodeConditions: [{type: A}]}}}", "rollout.health.nodeConditions[0]: status is missing"},

@@ -268,7 +268,7 @@ TEST_CASE("a sick node halts the rollout until a new approval is given, even if 
   RolloutStep halted = fleet.Advance({}, rules, kNow);
   REQUIRE(halted.halted);
   CHECK(halted.halted->detail ==
-        "node " + canary + " of stage canary is sick: GpuHealthy=False; to continue, give the approval canary@r1");
+        "node " + canary + " of stage canary is sick: GpuHealthy=False; to continue, approve canary@r1");
   // The node is healthy again, and the approval was given before the halt, so the rollout stays halted.
   fleet.node(canary).sick.clear();
   halted = Settled(fleet, halted.record, rules);
@@ -545,7 +545,7 @@ TEST_CASE("the operator's callback can halt the rollout") {
   fleet.view.sick = "alert DriverErrors fires";
   const RolloutStep step = fleet.Advance({}, Rules({}), kNow);
   REQUIRE(step.halted);
-  CHECK(step.halted->detail == "alert DriverErrors fires; to continue, give the approval rest@r1");
+  CHECK(step.halted->detail == "alert DriverErrors fires; to continue, approve rest@r1");
 }
 
 TEST_CASE("a record that cannot be read halts the rollout until an approval is given") {

@@ -62,7 +62,7 @@ APPROVAL_GATE = gate("Approval", "Administrator", detail="stage canary waits for
                      advice="Check the upgraded nodes. If they are healthy, approve the stage.",
                      commands=["upgradectl approve canary"])
 HALTED_GATE = gate("Halted", "Administrator", detail="stage canary: 2 nodes failed (limit 1), first: gpu-002; "
-                   "to continue, give the approval canary@bb88c48c5", advice="Check the failed nodes. If you accept them, approve.",
+                   "to continue, approve canary@bb88c48c5", advice="Check the failed nodes. If you accept them, approve.",
                    commands=["upgradectl status", "upgradectl approve canary"])
 SOAK_GATE = gate("Soak", "Clock", detail="stage canary soaks until 12:12:34", notBefore=ago(-754))
 

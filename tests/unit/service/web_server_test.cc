@@ -25,10 +25,10 @@ TEST_CASE("A probe returns 200 or 503, and any other path returns 404") {
   const auto server = Started({{"/healthz", ProbePage([&] { return health; })}});
   CHECK(HttpGet(server->port(), "/healthz").starts_with("HTTP/1.1 200"));
   CHECK(HttpGet(server->port(), "/healthz").ends_with("\r\n\r\nok\n"));
-  health = absl::UnavailableError("the cache has not read the cluster yet");
+  health = absl::UnavailableError("the cache is not synced yet");
   const std::string refused = HttpGet(server->port(), "/healthz");
   CHECK(refused.starts_with("HTTP/1.1 503"));
-  CHECK(refused.ends_with("the cache has not read the cluster yet\n"));
+  CHECK(refused.ends_with("the cache is not synced yet\n"));
   CHECK(HttpGet(server->port(), "/nothing").starts_with("HTTP/1.1 404"));
 }
 

@@ -39,7 +39,7 @@ du_code Guard(du_buf* out, std::initializer_list<du_str> documents, F answer) no
   if (out->data != nullptr || out->size != 0) return static_cast<du_code>(absl::StatusCode::kInvalidArgument);
   try {
     if (std::any_of(documents.begin(), documents.end(), IsNone)) {
-      return Give(absl::StatusCode::kInvalidArgument, "a document of some bytes has no address", *out);
+      return Give(absl::StatusCode::kInvalidArgument, "a document has a size, but its data pointer is null", *out);
     }
     const absl::StatusOr<std::string> text = answer();
     return text.ok() ? Give(absl::StatusCode::kOk, *text, *out)

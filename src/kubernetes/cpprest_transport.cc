@@ -124,8 +124,8 @@ absl::StatusOr<HttpResponse> CpprestTransport::Finish(const HttpRequest& request
   // on the connection.
   if (call.head().status < 200) {
     DropConnections();
-    return absl::UnavailableError(fmt::format("{}: an interim response, {}, that was not requested",
-                                              errors().Subject(request), call.head().status));
+    return absl::UnavailableError(
+        fmt::format("{}: unexpected interim response {}", errors().Subject(request), call.head().status));
   }
   return std::move(call.head());
 }

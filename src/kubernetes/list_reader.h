@@ -64,7 +64,7 @@ class ListReader {
     }
     const bool more = !page.continue_token.empty();
     if (page.continue_token == all_.continue_token || (more && page_count_ > kPageCountMax)) {
-      return absl::UnavailableError(fmt::format("{}: the server's list has no end", first_.attempted));
+      return absl::UnavailableError(fmt::format("{}: the server's list does not end", first_.attempted));
     }
     std::move(page.items.begin(), page.items.end(), std::back_inserter(all_.items));
     all_.continue_token = std::move(page.continue_token);

@@ -45,8 +45,8 @@ absl::Status TransportErrors::StreamTimedOut(const HttpRequest& request, bool de
     return absl::DeadlineExceededError(fmt::format("{}: the stream's deadline has passed", Subject(request)));
   }
   if (accepted) {
-    return absl::UnavailableError(
-        fmt::format("{}: nothing came for {}", Subject(request), absl::FormatDuration(options_.stream_idle_timeout)));
+    return absl::UnavailableError(fmt::format("{}: no data received for {}", Subject(request),
+                                              absl::FormatDuration(options_.stream_idle_timeout)));
   }
   return absl::DeadlineExceededError(
       fmt::format("{}: no response within {}", Subject(request), absl::FormatDuration(options_.request_timeout)));

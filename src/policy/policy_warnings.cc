@@ -82,7 +82,8 @@ void WarnOfFailurePolicy(const UpgradePolicy& policy, Texts& warnings) {
       warnings.push_back(
           fmt::format("{}: {} has no effect: maxFailures is {}", path, Text(budget), Text(max_failures)));
     } else if (failure == FailureClass::kImagePull && policy.deadlines.pod_restart == absl::InfiniteDuration()) {
-      warnings.push_back(path + ": has no effect: without deadlines.podRestartSeconds no node fails by its image");
+      warnings.push_back(path +
+                         ": has no effect: without deadlines.podRestartSeconds no node fails because of its image");
     }
   }
 }
@@ -118,8 +119,8 @@ void WarnOfFailures(const std::string& path, const RolloutStage& stage, Texts& w
     warnings.push_back(
         fmt::format("{}.maxFailures: {} is never exceeded: the stage has {} nodes", path, count->value, *size));
   } else if (size && percent != nullptr && percent->value > 0 && std::int64_t{percent->value} * *size < 100) {
-    warnings.push_back(
-        fmt::format("{}.maxFailures: {}% of {} nodes is 0, so one failure halts", path, percent->value, *size));
+    warnings.push_back(fmt::format("{}.maxFailures: {}% of {} nodes is 0, so one failure halts the rollout", path,
+                                   percent->value, *size));
   }
 }
 
@@ -142,12 +143,13 @@ void WarnOfStages(const UpgradePolicy& policy, Texts& warnings) {
     const RolloutStage& stage = stages[i];
     const std::string path = fmt::format("rollout.stages[{}]", i);
     if (takes_all != nullptr) {
-      warnings.push_back(fmt::format("{}: never has a node: stage {} before it takes all", path, *takes_all));
+      warnings.push_back(
+          fmt::format("{}: never has a node, because the earlier stage {} takes all nodes", path, *takes_all));
     } else if (TakesEveryNode(stage)) {
       takes_all = &stage.name;
       const bool is_manual = stage.approval == Approval::kManual;
       if (is_manual || stage.soak > absl::ZeroDuration()) {
-        warnings.push_back(fmt::format("{}.{}: has no effect: stage {} takes all nodes, so none waits for it", path,
+        warnings.push_back(fmt::format("{}.{}: has no effect: stage {} takes all nodes, so no node waits for it", path,
                                        is_manual ? "approval" : "soakSeconds", stage.name));
       }
     }
@@ -213,7 +215,8 @@ void WarnOfHealth(const RolloutPolicy& rollout, Texts& warnings) {
       if (sick[i] == sick[j]) {
         warnings.push_back(fmt::format("{}: has no effect: nodeConditions[{}] is the same", path, j));
       } else if (sick[i].status != "Unknown" && sick[j].status != "Unknown") {
-        warnings.push_back(fmt::format("{}: every node with {} is sick, by True or False", path, sick[i].type));
+        warnings.push_back(fmt::format("{}: every node that reports {} is sick, whether its status is True or False",
+                                       path, sick[i].type));
       }
     }
   }

@@ -123,7 +123,7 @@ absl::StatusOr<bool> HookRunner::Run(const CallContext& context, std::string_vie
   if (overrun_) return absl::DeadlineExceededError(fmt::format("{}: an earlier call has not returned in time", what));
   if (spent_ >= limit_) {
     return absl::DeadlineExceededError(
-        fmt::format("{}: its turn comes in the next pass: the callbacks of this one have taken {} s", what,
+        fmt::format("{}: runs in the next pass, because the callbacks of this pass have taken {} s", what,
                     absl::StrCat(absl::ToDoubleSeconds(spent_))));
   }
   if (*given_away_ >= kGivenAwayMax) {

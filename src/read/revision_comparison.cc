@@ -20,7 +20,7 @@ constexpr int kDepthMax = 64;
 absl::StatusOr<rapidjson::Document> Parse(const ControllerRevision& revision) {
   if (revision.data.empty()) {
     return absl::NotFoundError(
-        fmt::format("ControllerRevision {}/{}: its data are missing", revision.ns, revision.name));
+        fmt::format("ControllerRevision {}/{}: its data is missing", revision.ns, revision.name));
   }
   rapidjson::Document document;
   // Parses iteratively, because the server determines the nesting depth. Does not request full precision, because

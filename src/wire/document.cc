@@ -30,7 +30,7 @@ std::optional<std::vector<std::string>> TextsOf(const json::Value& value) {
 absl::Status ParseJson(std::string_view name, std::string_view text, json::Document& document) {
   document.Parse<json::kParseIterativeFlag | json::kParseValidateEncodingFlag>(text.data(), text.size());
   if (!document.HasParseError()) return absl::OkStatus();
-  return absl::InvalidArgumentError(fmt::format("{}: no JSON at offset {}: {}", name, document.GetErrorOffset(),
+  return absl::InvalidArgumentError(fmt::format("{}: not valid JSON at offset {}: {}", name, document.GetErrorOffset(),
                                                 json::GetParseError_En(document.GetParseError())));
 }
 

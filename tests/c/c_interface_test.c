@@ -73,7 +73,7 @@ static void TestKeys(void) {
   EXPECT(du_keys, gpu, 0, "\"cordonedByAnnotation\":\"driverupgrade/cordoned-by\"");
   EXPECT(du_keys, gpu, 0, "\"skipDrainPodLabel\":\"nvidia.com/gpu-driver-upgrade-drain.skip\"");
   EXPECT(du_keys, gpu, 0, "\"eventReason\":\"GPUDriverUpgrade\"");
-  EXPECT(du_keys, "", 3, "identity: no JSON at offset 0");
+  EXPECT(du_keys, "", 3, "identity: not valid JSON at offset 0");
   EXPECT(du_keys, "[]", 3, "identity: must be an object");
   EXPECT(du_keys, "{\"domain\":\"nvidia.com\"}", 3, "identity.driver: is missing");
   EXPECT(du_keys, "{\"domain\":7,\"driver\":\"gpu\"}", 3, "identity.domain: must be a string");

@@ -44,7 +44,7 @@ std::string WithoutChance(const World& world, std::string text) {
       {R"(operator \S+_\S+)", "operator HOLDER"},
       {R"(\(\d+ times\))", "(N times)"},
       // Event times are in whole seconds, so the first pod also counts if the restart is in the second of its start.
-      {R"(\n +pod number \d+ since TIME \(AGE ago\): the others were deleted or evicted)", ""},
+      {R"(\n +pod number \d+ since TIME \(AGE ago\): the earlier pods were deleted or evicted)", ""},
       // The widths of a table's columns depend on these words.
       {R"(([^ \n])  +)", "$1  "},
   };

@@ -68,8 +68,8 @@ TEST_CASE("All callbacks of a round together have the time limit of one callback
   HookRunner hooks(absl::Minutes(2), [&now] { return now += absl::Seconds(30); });
   const auto run = [&hooks] { return hooks.Run({}, "the filter", [](const CallContext&) { return true; }); };
   for (int i = 0; i < 4; ++i) CHECK(run().ok());
-  CHECK(run().status() == absl::DeadlineExceededError("the filter: its turn comes in the next pass: the callbacks of "
-                                                      "this one have taken 120 s"));
+  CHECK(run().status() == absl::DeadlineExceededError("the filter: runs in the next pass, because the callbacks of "
+                                                      "this pass have taken 120 s"));
   hooks.BeginRound();
   CHECK(run().ok());
 }

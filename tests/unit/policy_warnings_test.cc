@@ -18,7 +18,7 @@ Texts WarningsOf(const std::string& document) {
 
 TEST_CASE("W21: a warning reports fields of a rollout that have no effect") {
   CHECK(WarningsOf("{rollout: {stages: [{name: all, nodes: 100%}, {name: never, nodes: 2}]}}") ==
-        Texts{"rollout.stages[1]: never has a node: stage all before it takes all"});
+        Texts{"rollout.stages[1]: never has a node, because the earlier stage all takes all nodes"});
   CHECK(WarningsOf("{rollout: {stages: [{name: a, nodes: 2, maxFailures: 2}, {name: b, nodeSelector: x, maxFailures: "
                    "100%}]}}") == Texts{"rollout.stages[0].maxFailures: 2 is never exceeded: the stage has 2 nodes",
                                         "rollout.stages[1].maxFailures: 100% is never exceeded"});
@@ -59,8 +59,8 @@ TEST_CASE("W21: a warning reports a limit of failures that is never reached") {
   CHECK(WarningsOf("{failurePolicy: {byClass: {DriverCrash: 3, NodeLost: 10%}}}") ==
         Texts{"failurePolicy.byClass.DriverCrash: 3 has no effect: maxFailures is 1"});
   CHECK(WarningsOf("{deadlines: {podRestartSeconds: 0}, failurePolicy: {maxFailures: 5, byClass: {ImagePull: 2}}}") ==
-        Texts{"failurePolicy.byClass.ImagePull: has no effect: without deadlines.podRestartSeconds no node fails by "
-              "its image"});
+        Texts{"failurePolicy.byClass.ImagePull: has no effect: without deadlines.podRestartSeconds no node fails "
+              "because of its image"});
   CHECK(WarningsOf("{retry: {maxAttempts: 3, backoffSeconds: 0}}") ==
         Texts{"retry.maxAttempts: has no effect: with backoffSeconds 0 there is no retry"});
   CHECK(WarningsOf("{retry: {backoffSeconds: 600}}") ==
@@ -74,19 +74,19 @@ TEST_CASE("W21: a warning reports a part of a rollout that never affects a decis
   const auto with_status = [&](const std::string& status) {
     return WarningsOf("{rollout: {health: {nodeConditions: [" + healthy + status + "}]}}}");
   };
-  CHECK(with_status("'False'") ==
-        Texts{"rollout.health.nodeConditions[1]: every node with Healthy is sick, by True or False"});
+  CHECK(with_status("'False'") == Texts{"rollout.health.nodeConditions[1]: every node that reports Healthy is sick, "
+                                        "whether its status is True or False"});
   CHECK(with_status("'True'") ==
         Texts{"rollout.health.nodeConditions[1]: has no effect: nodeConditions[0] is the same"});
   CHECK(with_status("Unknown").empty());
   CHECK(WarningsOf("{rollout: {health: {podSelector: app=dcgm}}}") ==
         Texts{"rollout.health.podSelector: has no effect without stages"});
   CHECK(WarningsOf("{rollout: {stages: [{name: a, nodes: 3, maxFailures: 10%}]}}") ==
-        Texts{"rollout.stages[0].maxFailures: 10% of 3 nodes is 0, so one failure halts"});
+        Texts{"rollout.stages[0].maxFailures: 10% of 3 nodes is 0, so one failure halts the rollout"});
   CHECK(WarningsOf("{rollout: {stages: [{name: a, nodes: 100%, approval: Manual}]}}") ==
-        Texts{"rollout.stages[0].approval: has no effect: stage a takes all nodes, so none waits for it"});
+        Texts{"rollout.stages[0].approval: has no effect: stage a takes all nodes, so no node waits for it"});
   CHECK(WarningsOf("{rollout: {stages: [{name: a, nodes: 100%, soakSeconds: 60}]}}") ==
-        Texts{"rollout.stages[0].soakSeconds: has no effect: stage a takes all nodes, so none waits for it"});
+        Texts{"rollout.stages[0].soakSeconds: has no effect: stage a takes all nodes, so no node waits for it"});
   CHECK(WarningsOf("{rollout: {order: [FewestPods, Idle, {label: a}, {label: b}, {label: a}]}}") ==
         Texts{"rollout.order[1]: has no effect after FewestPods",
               "rollout.order[4]: has no effect: order[2] is the same"});

@@ -63,7 +63,7 @@ TEST_CASE("T7, W40: if revisions cannot be compared, an error names the invalid 
   ControllerRevision bad = good;
   bad.data.clear();
   CHECK(SameTemplate(good, bad).status() ==
-        absl::NotFoundError("ControllerRevision drivers/driver-1: its data are missing"));
+        absl::NotFoundError("ControllerRevision drivers/driver-1: its data is missing"));
   for (const char* data : {"[]", "{", "null", "{} x"}) {
     bad.data = data;
     CHECK(SameTemplate(bad, good).status() ==

@@ -90,10 +90,10 @@ absl::StatusOr<NodeChange> Retry(const Request& request, const Node& node, const
 }
 
 absl::StatusOr<NodeChange> RequestUpgrade(const Request& request, const Node& node, const NodeMarks& marks) {
-  if (marks.upgrade_requested.value()) return NodeChange{.what = "is requested already"};
+  if (marks.upgrade_requested.value()) return NodeChange{.what = "is already requested"};
   if (marks.State() == UpgradeState::kFailed) return Refuse(node, "has failed: retry it");
   if (IsAdmitted(marks) || marks.State() == UpgradeState::kUpgradeRequired) {
-    return Refuse(node, "is being upgraded already, or waits for its turn");
+    return Refuse(node, "is already being upgraded, or is waiting for its turn");
   }
   return SetAnnotation(node, request.question.identity.UpgradeRequestedAnnotation(), "true");
 }
@@ -145,7 +145,7 @@ absl::Status AddNode(ChangeNode change_node, const Request& request, const std::
   if (!node->unreadable.empty()) return Refuse(*node, fmt::format("cannot be read: {}", node->unreadable));
   if (!IsOfRollout(request, *node)) {
     return absl::NotFoundError(
-        fmt::format("{}: has no driver pod and no label of {}", name, request.question.identity.Name()));
+        fmt::format("{}: has neither a driver pod nor a label of {}", name, request.question.identity.Name()));
   }
   const NodeMarks marks = driverupgrade::internal::DecodeMarks(*node, request.question.identity);
   const absl::StatusOr<NodeChange> of_node = change_node(request, *node, marks);
@@ -342,7 +342,7 @@ absl::StatusOr<Change> Approve(const Request& request, const std::string& stage)
   if (!is_approved) {
     change.patches.push_back(Give(request, *sets.front(), approval));
   } else if (!report->rollout->halted) {
-    change.notes.push_back(Printable(fmt::format("{} is approved already", approval)));
+    change.notes.push_back(Printable(fmt::format("{} is already approved", approval)));
   } else {
     change.notes.emplace_back(
         "The approval was set before the halt, so it does not lift the halt. It is removed now; approve again in a "
@@ -374,7 +374,8 @@ absl::Status CheckAnswer(const Patch& patch, const PolicyResource& resource, std
   }
   if (value != nullptr && Find(*value, {patch.expected_field.c_str()}) != nullptr) return absl::OkStatus();
   return absl::FailedPreconditionError(fmt::format(
-      "{}: the server dropped `{}`, because the resource's schema does not have it; autoUpgrade: false stops all",
+      "{}: the server dropped `{}`, because the resource's schema does not have it; set autoUpgrade: false to stop all "
+      "nodes",
       resource.ToString(), patch.expected_field));
 }
 

@@ -97,7 +97,7 @@ absl::StatusOr<int> Write(const Change& change, const Options& options, const St
 
 absl::StatusOr<int> RunChange(const Options& options, const Streams& streams) {
   if (options.source.IsDump() && options.dry_run != "client") {
-    return absl::InvalidArgumentError("--cluster: a dump cannot be changed; --dry-run=client shows what would be");
+    return absl::InvalidArgumentError("--cluster: a dump cannot be changed; use --dry-run=client to show the change");
   }
   const bool approves = options.verb == "approve";
   const Wanted wanted{

@@ -147,7 +147,7 @@ Page DocumentPage(Leader& leader, const PageRequest& request) {
 
 absl::StatusOr<int> RunDashboard(const Options& typed, const Streams& streams) {
   if (typed.source.IsDump())
-    return absl::InvalidArgumentError("--cluster: a dump has no operator; dashboard needs a cluster");
+    return absl::InvalidArgumentError("--cluster: dashboard needs a live cluster, because a dump has no operator");
   auto transport = ConnectTo(typed, streams);
   if (!transport.ok()) return transport.status();
   const absl::StatusOr<Options> options = CompleteLive(**transport, typed, streams);

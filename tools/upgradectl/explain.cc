@@ -227,7 +227,7 @@ void AddReplacements(const Request& request, const NodeStatus& node, const Pod& 
     if (of_driver && assigned.node == node.name && assigned.at >= began) ++count;
   }
   if (count > 1) {
-    lines.push_back(fmt::format("  pod number {} since {}: the others were deleted or evicted", count,
+    lines.push_back(fmt::format("  pod number {} since {}: the earlier pods were deleted or evicted", count,
                                 Moment(began, request.question.at)));
   }
 }
@@ -314,7 +314,7 @@ absl::StatusOr<Explanation> ExplainNode(const Request& request, const RolloutSta
   const Node* object = FindNode(request, node);
   if (found == status.nodes.end() || object == nullptr) {
     return absl::NotFoundError(
-        fmt::format("{}: has no driver pod and no label of {}", std::string(node), status.driver));
+        fmt::format("{}: has neither a driver pod nor a label of {}", std::string(node), status.driver));
   }
   Explanation explanation{.node = found->name, .help = HelpFor(request, *found)};
   for (Section& section :

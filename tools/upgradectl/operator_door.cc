@@ -76,7 +76,7 @@ absl::StatusOr<std::string> OperatorDoor::TokenFor(const LeaseFact& lease) {
 
 absl::StatusOr<HttpResponse> OperatorDoor::Get(const driverupgrade::DriverIdentity& identity, const LeaseFact& lease,
                                                const std::string& path) {
-  if (lease.holder.empty()) return absl::NotFoundError("no operator leads");
+  if (lease.holder.empty()) return absl::NotFoundError("there is no leader");
   const int port = PortOf(identity, lease);
   if (port == 0) {
     return absl::NotFoundError(

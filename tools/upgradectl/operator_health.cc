@@ -25,10 +25,10 @@ std::string OperatorTrouble(const Request& request) {
     const std::string since =
         fmt::format("{} ({})", driverupgrade::whatif::TimeText(lease->renewed), Age(at - lease->renewed));
     if (lease->holder.empty() && at > lease->renewed + kSkewMax) {
-      return fmt::format("there has been no leader since {}: nothing will happen", since);
+      return fmt::format("there has been no leader since {}: no upgrade will proceed", since);
     }
     if (IsSilent(*lease, at)) {
-      return fmt::format("no operator has renewed its Lease since {}: nothing will happen", since);
+      return fmt::format("no operator has renewed its Lease since {}: no upgrade will proceed", since);
     }
     return "";
   }
@@ -37,7 +37,7 @@ std::string OperatorTrouble(const Request& request) {
       std::any_of(request.facts.leases.begin(), request.facts.leases.end(),
                   [&](const LeaseFact& lease) { return lease.ns == request.place.lease_ns && !IsSilent(lease, at); });
   return any_works ? ""
-                   : fmt::format("no operator of {} is installed in namespace {}: nothing will happen",
+                   : fmt::format("no operator of {} is installed in namespace {}: no upgrade will proceed",
                                  request.question.identity.Name(), request.place.lease_ns);
 }
 

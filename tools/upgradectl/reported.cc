@@ -91,7 +91,7 @@ bool HasRunOut(const LeaseFact& lease, absl::Time at) {
 std::string DescribeReport(const LeaseFact& lease, absl::Time at) {
   const std::string age = Age(at - lease.renewed);
   if (lease.holder.empty()) {
-    return fmt::format("policy reported by a leader that gave {} up {} ago: no operator leads", NameOf(lease), age);
+    return fmt::format("policy reported by a leader that released {} {} ago: there is no leader", NameOf(lease), age);
   }
   if (HasRunOut(lease, at)) {
     return fmt::format("policy reported by {}, whose {} has ended, renewed {} ago: it may no longer be in effect",

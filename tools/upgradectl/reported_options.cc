@@ -48,7 +48,7 @@ absl::Status CheckNames(const Options& reported) {
   };
   if (!std::all_of(reported.policy_resource.begin(), reported.policy_resource.end(), is_plain)) {
     return absl::InvalidArgumentError(
-        fmt::format("policyResource: `{}` has other characters than letters, digits and "
+        fmt::format("policyResource: `{}` contains characters other than letters, digits and "
                     "`./:-_`",
                     reported.policy_resource));
   }
@@ -173,8 +173,8 @@ absl::StatusOr<std::optional<Reported>> Choose(std::vector<Reported> reports, co
   } else if (drivers.empty() || IsOfAnother(usual_daemon_sets(), reports)) {
     return std::optional<Reported>();
   } else if (drivers.size() > 1) {
-    return absl::InvalidArgumentError(fmt::format("--driver, --domain: operators report several drivers, name one: {}",
-                                                  absl::StrJoin(drivers, ", ")));
+    return absl::InvalidArgumentError(fmt::format(
+        "--driver, --domain: operators report several drivers, select one: {}", absl::StrJoin(drivers, ", ")));
   }
   const auto elsewhere = [&](const Reported& report) {
     return report.options.lease_ns != reports.front().options.lease_ns;

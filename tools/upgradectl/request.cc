@@ -179,7 +179,8 @@ absl::Status LoadPlace(const Options& options, Request& request) {
   absl::StatusOr<LabelSelector> labels = LabelSelector::Parse(*text);
   if (!labels.ok()) return Named("--driver-labels", labels.status());
   if (labels->empty()) {
-    return absl::InvalidArgumentError("--driver-labels: must not be empty, that would select every pod");
+    return absl::InvalidArgumentError(
+        "--driver-labels: must not be empty, because an empty selector matches every pod");
   }
   request.options = OptionsAgain(options);
   request.reporting_drivers = options.reporting_drivers;

@@ -228,7 +228,7 @@ absl::StatusOr<std::shared_ptr<HttpTransport>> Connect(const SourceOptions& opti
                                                        const std::string& default_kubeconfig) {
 #ifndef UPGRADECTL_HAS_TRANSPORT
   (void)options, (void)default_kubeconfig;
-  return absl::UnimplementedError("this build has no HTTP backend: --cluster FILE");
+  return absl::UnimplementedError("this build has no HTTP backend; set --cluster FILE to read a dump");
 #else
   const auto environment = [](const char* name) {
     const char* value = std::getenv(name);
@@ -236,7 +236,7 @@ absl::StatusOr<std::shared_ptr<HttpTransport>> Connect(const SourceOptions& opti
   };
   const std::string file = options.kubeconfig.empty() ? default_kubeconfig : options.kubeconfig;
   if (!options.in_cluster && file.empty()) {
-    return absl::InvalidArgumentError("which cluster? --cluster FILE, --kubeconfig FILE or --in-cluster");
+    return absl::InvalidArgumentError("no cluster is selected; set --cluster FILE, --kubeconfig FILE or --in-cluster");
   }
   const absl::StatusOr<KubeConfig> config =
       options.in_cluster ? KubeConfig::InCluster({.host = environment("KUBERNETES_SERVICE_HOST"),

@@ -218,7 +218,7 @@ std::optional<driverupgrade::Finding> NoDriverAtAll(const Request& request, cons
 }
 
 std::string NoRecord(const Request& request) {
-  if (request.place.ledger.empty()) return "the record of the rollout: --ledger-name names its ConfigMap";
+  if (request.place.ledger.empty()) return "the record of the rollout: set --ledger-name to the name of its ConfigMap";
   return fmt::format("the record of the rollout: missing in the ledger {}/{}", request.place.ledger_ns,
                      request.place.ledger);
 }

@@ -172,7 +172,7 @@ std::string Times(const RolloutStatus& status) {
 
 std::string LeaderLine(const RolloutStatus& status) {
   if (!status.operator_trouble.empty() || !status.leader) return "";
-  if (status.leader->holder.empty()) return "no operator leads\n";
+  if (status.leader->holder.empty()) return "there is no leader\n";
   const std::string version = status.leader_version.empty() ? "" : fmt::format(" ({})", status.leader_version);
   std::string text = fmt::format("operator {}{}, seen {} ago", status.leader->holder, version,
                                  Age(status.at - status.leader->renewed));

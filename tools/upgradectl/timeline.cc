@@ -170,7 +170,7 @@ std::string BudgetOf(const Timeline& timeline, const Canvas& canvas) {
   for (const SlotsTaken& step : taken) path += fmt::format("H{:.1f}V{:.1f}", canvas.X(step.at), y(step.slots));
   path += fmt::format("H{:.1f}V{:.1f}Z", Canvas::kLeft + Canvas::kWidth, bottom);
   std::string svg = fmt::format("<path d=\"{}\" fill=\"#7fb2e5\"/>\n", path);
-  std::string label = "slots taken";
+  std::string label = "slots in use";
   if (timeline.slots_max) {
     svg += fmt::format("<path d=\"M{:.1f} {:.1f}h{:.1f}\" stroke=\"#d62839\" stroke-dasharray=\"6 3\"/>\n",
                        Canvas::kLeft, y(*timeline.slots_max), Canvas::kWidth);

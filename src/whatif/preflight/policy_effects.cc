@@ -78,8 +78,8 @@ void CheckFailuresOf(const RolloutStage& stage, std::size_t i, int size, Texts& 
   const auto* percent = stage.max_failures ? std::get_if<Percent>(&*stage.max_failures) : nullptr;
   if (percent == nullptr || percent->value == 0 || size == 0 || (nodes != nullptr && CountOf(*nodes))) return;
   if (std::int64_t{percent->value} * size >= 100) return;
-  fields.push_back(fmt::format("rollout.stages[{}].maxFailures: {}% of {} nodes is 0, so one failure halts", i,
-                               percent->value, size));
+  fields.push_back(fmt::format("rollout.stages[{}].maxFailures: {}% of {} nodes is 0, so one failure halts the rollout",
+                               i, percent->value, size));
 }
 
 // Skips a stage of 100%, which Warnings reports.
@@ -93,7 +93,7 @@ void CheckStages(const RolloutPolicy& rollout, const Report& report, Texts& fiel
     const auto* nodes = std::get_if<CountOrPercent>(&rollout.stages[i].nodes);
     const bool is_whole = nodes != nullptr && *nodes == CountOrPercent(Percent{100});
     if (total == 0 || stages[i].nodes < total || is_whole) continue;
-    fields.push_back(fmt::format("rollout.stages[{}]: has all {} nodes, so none waits for it", i, total));
+    fields.push_back(fmt::format("rollout.stages[{}]: has all {} nodes, so no node waits for it", i, total));
   }
 }
 
@@ -102,10 +102,10 @@ void CheckValidation(const Situation& situation, Texts& fields) {
   const UpgradePolicy& policy = situation.question.policy;
   const auto& failures = policy.failure_policy;
   if (failures && failures->by_class.contains(FailureClass::kValidation)) {
-    fields.emplace_back("failurePolicy.byClass.Validation: has no effect: the operator validates nothing");
+    fields.emplace_back("failurePolicy.byClass.Validation: has no effect: the operator has no validation pods");
   }
   if (policy.deadlines.validation != DeadlinePolicy{}.validation) {
-    fields.emplace_back("deadlines.validationSeconds: has no effect: the operator validates nothing");
+    fields.emplace_back("deadlines.validationSeconds: has no effect: the operator has no validation pods");
   }
 }
 
@@ -212,8 +212,8 @@ Texts DeadlinesTooShort(const Situation& situation) {
   const absl::Duration deadline = *rules.deadlines.pod_restart;
   const std::optional<Measured> start = MeasureStart(situation, /*of_driver=*/true);
   if (!start || start->took < deadline) return {};
-  return {fmt::format("deadlines.podRestartSeconds: {}, and half of {} driver pods took {} or more", Age(deadline),
-                      start->count, Age(start->took))};
+  return {fmt::format("deadlines.podRestartSeconds: is {}, but half of {} driver pods took {} or more to start",
+                      Age(deadline), start->count, Age(start->took))};
 }
 
 Texts WhyAllAtOnce(const Situation& situation, const Report& report) {

@@ -62,7 +62,8 @@ class Search {
                  source);
     }
     if (!policy_.auto_upgrade) {
-      Add({kError, "AutoUpgradeOff", "autoUpgrade is off: nothing will be upgraded.", "Turn it on."}, source);
+      Add({kError, "AutoUpgradeOff", "autoUpgrade is off: no node will be upgraded.", "Set autoUpgrade to true."},
+          source);
     }
     if (policy_.paused) {
       Add({kError, "Paused", "The policy is paused: no node will start.", "Run upgradectl resume."}, source);
@@ -180,7 +181,7 @@ class Search {
       const std::string node = pod->affinity_node_name.empty() ? "" : fmt::format(" for {}", pod->affinity_node_name);
       Add({kWarning, "DriverPodUnscheduled",
            "A driver pod cannot be scheduled: its node counts against maxUnavailable.",
-           "Remove the obstacle in the message: a taint, missing resources, a port, another pod."},
+           "Remove the cause in the message, such as a taint, missing resources, an occupied port or another pod."},
           fmt::format("{}{}: {}", pod->ref.ToString(), node, pod->unscheduled_message));
     }
   }

@@ -69,7 +69,7 @@ class RolloutSearch {
     if (report.ok() && IsAtRest(*report)) report = Answer(WithNewRevision(situation_.question));
     if (!report.ok()) {
       Add(Severity::kError, "NoPlan", "No plan can be made for this cluster.",
-          "Correct the mistake that the message names.", std::string(report.status().message()));
+          "Correct the error that the message names.", std::string(report.status().message()));
     } else {
       AddFieldsWithoutEffect(FieldsWithoutEffect(situation_, *report));
       CheckEffects(*report);
@@ -96,8 +96,8 @@ class RolloutSearch {
   }
 
   void AddSelectsNothing(std::string what) {
-    Add(Severity::kWarning, "SelectsNothing", "The policy selects something that no node or pod has.",
-        "Check the spelling.", std::move(what));
+    Add(Severity::kWarning, "SelectsNothing", "A selector of the policy matches no node or pod.", "Check the spelling.",
+        std::move(what));
   }
 
   void CheckEffects(const Report& report) {
@@ -106,7 +106,7 @@ class RolloutSearch {
     for (std::string& deadline : DeadlinesTooShort(situation_)) {
       Add(Severity::kWarning, "DeadlineTooShort",
           "Drivers took longer to start than the policy allows: nodes may fail.",
-          "Set it to twice the longest start that you have seen.", std::move(deadline));
+          "Set the deadline to twice the longest start that you have seen.", std::move(deadline));
     }
     for (std::string& why : WhyAllAtOnce(situation_, report)) {
       Add(Severity::kWarning, "AllAtOnce",
@@ -143,7 +143,7 @@ class RolloutSearch {
         Add(Severity::kError, "StageWithoutNodes", "A stage has no node: the rollout never gets past it.",
             "Correct its nodeSelector, or remove the stage.", object);
       } else {
-        Add(Severity::kWarning, "EmptyStage", "A stage has no node, and no later stage has one either.",
+        Add(Severity::kWarning, "EmptyStage", "Neither this stage nor any later stage has a node.",
             "Correct its nodeSelector, or remove the stage.", object);
       }
     }
@@ -232,7 +232,7 @@ class RolloutSearch {
         continue;
       }
       if (reached.contains(node.name) || !is("nvidia.com/gpu.present", "true")) continue;
-      Add(Severity::kWarning, "GpuWithoutDriver", "The node has a GPU and no driver pod: no rollout reaches it.",
+      Add(Severity::kWarning, "GpuWithoutDriver", "The node has a GPU but no driver pod: no rollout includes it.",
           "Check that the DaemonSet's node selector and tolerations match the node.", node.name);
     }
   }

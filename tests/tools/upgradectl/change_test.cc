@@ -119,7 +119,7 @@ TEST_CASE(
   const auto with_second = [&](std::string dump) { return dump.substr(0, dump.rfind("]}")) + more; };
   const std::string record = R"({"version":1,"revision":"new","stages":"other","stage":"","waived":[],"durations":{}})";
   const auto approved = std::make_shared<DumpServer>(with_second(DumpOfRollout(record)));
-  CHECK(ApproveIn(approved, "canary").out == "canary@new is approved already\n");
+  CHECK(ApproveIn(approved, "canary").out == "canary@new is already approved\n");
   CHECK(approved->writes().empty());
   const auto halted = std::make_shared<DumpServer>(with_second(DumpOfRollout("no record", "x@y,canary@new")));
   const Answer answer = ApproveIn(halted, "canary");
@@ -147,7 +147,7 @@ TEST_CASE("A stage is not approved if it is missing in the policy or already app
   const std::string record = R"({"version":1,"revision":"new","stages":"other","stage":"","waived":[],"durations":{}})";
   const auto approved = std::make_shared<DumpServer>(DumpOfRollout(record, "canary@new"));
   const Answer again = ApproveIn(approved, "canary");
-  CHECK(again.out == "canary@new is approved already\n");
+  CHECK(again.out == "canary@new is already approved\n");
   CHECK(approved->writes().empty());
 }
 
@@ -220,7 +220,7 @@ TEST_CASE("A harmful change is refused for all named nodes") {
   refused({"skip", "waiting", "budget"},
           "budget: is in drain-required: the skip label has an effect only before admission");
   refused({"retry", "done-1"}, "done-1: has not failed");
-  refused({"request", "waiting"}, "waiting: is being upgraded already");
+  refused({"request", "waiting"}, "waiting: is already being upgraded");
   refused({"request", "failed"}, "failed: has failed: retry it");
   refused({"skip", "nobody"}, "nobody: there is no such node");
   refused({"pause", "--policy-resource", "x.org/v1/things/one:spec"},

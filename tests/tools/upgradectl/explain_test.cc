@@ -134,7 +134,7 @@ TEST_CASE("States within one second are listed in the order in which they were w
 TEST_CASE("If a node is not part of the rollout, the error names it, with exit code 2") {
   const Answer answer = RunWith({"explain", "nobody", "--cluster", (kTestData / "trouble.json").string()});
   CHECK(answer.exit_code == kExitUsage);
-  CHECK(answer.err == "upgradectl: nobody: has no driver pod and no label of nvidia.com/gpu\n");
+  CHECK(answer.err == "upgradectl: nobody: has neither a driver pod nor a label of nvidia.com/gpu\n");
 }
 
 TEST_CASE("The advice for a node that is halted or waits for an approval is to approve the stage") {
@@ -164,7 +164,7 @@ TEST_CASE("W23: windows that never open, and a stage without nodes, must be chan
   node.gate->count = driverupgrade::GateCount{};
   CHECK(HelpFor(*request, node).text.starts_with("The open stage has no node that counts"));
   node.gate->count->limit = 1;
-  CHECK(HelpFor(*request, node).text.starts_with("Wait for the nodes ahead of it"));
+  CHECK(HelpFor(*request, node).text.starts_with("Wait for the nodes that start earlier"));
 }
 
 TEST_CASE("W23: the advice explains that a group never fits, or that a node is about to fail") {

@@ -168,7 +168,7 @@ TEST_CASE("The driver of a command follows from the reports and the command line
   CHECK(DriverFor(fpga, {"--driver", "gpu"}) == "nvidia.com/gpu");
   CHECK(DriverFor(fpga, {"--driver-labels", "app=d", "--namespace", "fpga-operator"}) == "nvidia.com/gpu");
   CHECK(DriverFor(fpga + "," + nic) ==
-        "upgradectl: --driver, --domain: operators report several drivers, name one: example.com/fpga, "
+        "upgradectl: --driver, --domain: operators report several drivers, select one: example.com/fpga, "
         "example.com/nic\n");
 }
 

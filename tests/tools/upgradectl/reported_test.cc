@@ -99,8 +99,8 @@ TEST_CASE("A Lease that has expired or was released is reported") {
         "policy reported by operator-7, whose Lease gpu-operator/nvidia-gpu-driver-upgrade has ended, renewed 16s ago: "
         "it may no longer be in effect");
   CHECK(line("", "2026-01-02T12:04:44.000000Z") ==
-        "policy reported by a leader that gave Lease gpu-operator/nvidia-gpu-driver-upgrade up 16s ago: no operator "
-        "leads");
+        "policy reported by a leader that released Lease gpu-operator/nvidia-gpu-driver-upgrade 16s ago: there is no "
+        "leader");
 }
 
 TEST_CASE("If an operator has several engines, the engine must be named to select its policy") {

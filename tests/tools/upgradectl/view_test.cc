@@ -184,7 +184,7 @@ TEST_CASE("If the operator has stopped, the first line reports this") {
   for (const std::vector<std::string>& verb : {std::vector<std::string>{"status"}, {"explain", "n0000"}}) {
     CHECK(Show(server, verb)
               .out.starts_with(
-                  "no operator has renewed its Lease since 2026-01-02T09:05:00Z (3h00m): nothing will happen\n"));
+                  "no operator has renewed its Lease since 2026-01-02T09:05:00Z (3h00m): no upgrade will proceed\n"));
   }
 }
 
@@ -305,7 +305,7 @@ TEST_CASE("dashboard explains why it cannot show a page") {
   const Answer none = RunIn({"dashboard", "--kubeconfig", "any"}, {.server = std::make_shared<DumpServer>(Fleet(1))});
   CHECK(none.err == "upgradectl: no Lease of the operator of nvidia.com/gpu in namespace gpu-operator\n");
   const Answer dump = RunIn({"dashboard", "--cluster", "any"}, {});
-  CHECK(dump.err == "upgradectl: --cluster: a dump has no operator; dashboard needs a cluster\n");
+  CHECK(dump.err == "upgradectl: --cluster: dashboard needs a live cluster, because a dump has no operator\n");
 }
 
 TEST_CASE("Text that is not a rollout document is refused") {

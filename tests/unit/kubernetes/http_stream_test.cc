@@ -145,7 +145,7 @@ TEST_CASE("A silent stream ends on a stop request, at its deadline, or after the
     const auto transport = MakeTransport({.server = server.url()}, {.stream_idle_timeout = absl::Milliseconds(100)});
     const absl::Status status = transport->Stream({}, Get("/w"), sink).status();
     CHECK(status.code() == absl::StatusCode::kUnavailable);
-    CHECK_THAT(Message(status), Catch::EndsWith(": nothing came for 100ms"));
+    CHECK_THAT(Message(status), Catch::EndsWith(": no data received for 100ms"));
   }
   SECTION("no response headers") {
     const auto transport = MakeTransport({.server = server.url()}, {.request_timeout = absl::Milliseconds(100)});

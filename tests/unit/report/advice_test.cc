@@ -39,7 +39,7 @@ TEST_CASE("Advice depends on the cause of a gate, not only on its name") {
   const DriverIdentity gpu = DriverIdentity::Create("nvidia.com", "gpu").value();
   const OperatorCommands commands(gpu);
   Gate stage{.reason = GateReason::kStage, .detail = ""};
-  CHECK(AdviceFor(gpu, stage, "n1", commands).text.starts_with("Wait for the nodes ahead of it"));
+  CHECK(AdviceFor(gpu, stage, "n1", commands).text.starts_with("Wait for the nodes that start earlier"));
   stage.count = GateCount{.used = 0, .limit = 0};
   CHECK(AdviceFor(gpu, stage, "n1", commands).text.starts_with("The open stage has no node that counts"));
   Gate group{.reason = GateReason::kMaxParallel, .detail = ""};

@@ -151,7 +151,7 @@ TEST_CASE("a list that does not end is an error") {
   for (int i = 0; i < 3; ++i) world.transport->Answer(200, PageOf<Node>({{.name = "a"}}, "same"));
   const absl::Status status = world.cluster->ListNodes(world.context, {}).status();
   CHECK(absl::IsUnavailable(status));
-  CHECK(Text(status) == "list nodes: the server's list has no end");
+  CHECK(Text(status) == "list nodes: the server's list does not end");
   CHECK(world.transport->lines.size() == 2);
 }
 

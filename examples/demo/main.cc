@@ -97,7 +97,7 @@ absl::Status Run(const Options& options) {
     if (!report.ok()) return report.status();
     picture.Show(upgradectl::StatusOf(*request, *report), clock->Now() - start);
     if (pass->plan.nodes.empty() && AllDone(*cluster, *identity)) {
-      fmt::print("\n{} nodes upgraded in {} of the cluster's time, {} pods evicted, {} Events.\n", options.nodes,
+      fmt::print("\n{} nodes upgraded in {} of virtual time, {} pods evicted, {} Events.\n", options.nodes,
                  absl::FormatDuration(clock->Now() - start), cluster->CallCount(driverupgrade::Operation::kEvictPod),
                  cluster->events().size());
       return options.timeline.empty() ? absl::OkStatus() : WriteTimeline(options.timeline, *request);
@@ -114,7 +114,7 @@ int main(int argc, char** argv) {
   Options options;
   CLI::App app{"A driver upgrade on a fake cluster."};
   app.add_option("--nodes", options.nodes, "number of nodes")->check(CLI::Range(1, 1000))->capture_default_str();
-  app.add_option("--speed", options.speed, "seconds of the cluster per real second; 0: run without waiting")
+  app.add_option("--speed", options.speed, "virtual seconds per real second; 0: run without waiting")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_option("--timeline", options.timeline, "output file for a page with a bar for each node (default: no page)");

@@ -4,9 +4,9 @@
     kubectl get nodes,pods,daemonsets,controllerrevisions,poddisruptionbudgets,events -A -o json > cluster.json
     compare.py --cluster cluster.json now.yaml next.yaml
 
-For each policy, it prints the nodes that would start next, the reasons why others wait, and the duration of simulated rollouts. It also
-prints what blocks these rollouts, and the obstacles of a real one. In a notebook, compare(Library(), request, cluster, {"now": ..., "next":
-...}) returns the same as a dictionary, ready for pandas.DataFrame. Needs only Python and libdriverupgrade_c.so.
+For each policy, it prints the nodes that would start next, the reasons why other nodes wait, and the duration of simulated rollouts. It
+also prints what blocks these rollouts, and the obstacles to a real rollout. In a notebook, compare(Library(), request, cluster, {"now":
+..., "next": ...}) returns the same data as a dictionary, ready for pandas.DataFrame. Needs only Python and libdriverupgrade_c.so.
 """
 import collections
 import pathlib

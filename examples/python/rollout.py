@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A whole rollout through the C interface: the engine returns the next requests, and this program sends them.
+"""Runs a whole rollout through the C interface: the engine returns the next requests, and this program sends them.
 
     rollout.py --library libdriverupgrade_c.so.1
 

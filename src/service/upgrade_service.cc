@@ -93,7 +93,7 @@ class UpgradeService::Impl {
     const std::lock_guard lock(mutex_);
     if (clock_->Now() > round_began_ + kRoundMax) {
       return absl::DeadlineExceededError(
-          fmt::format("a round has been running since {}", absl::FormatTime(round_began_)));
+          fmt::format("a step of the service has been running since {}", absl::FormatTime(round_began_)));
     }
     return group_ ? group_->Healthy() : absl::OkStatus();
   }

@@ -198,7 +198,7 @@ absl::StatusOr<std::unique_ptr<WebServer>> WebServer::Start(const std::string& a
   auto impl = std::make_unique<Impl>(*std::move(server), std::move(pages.by_path));
   errno = 0;
   if (!impl->Listen(*parsed)) {
-    const std::string why = errno == 0 ? "the host is not known" : std::generic_category().message(errno);
+    const std::string why = errno == 0 ? "the host name cannot be resolved" : std::generic_category().message(errno);
     return absl::UnavailableError(fmt::format("cannot listen on {}: {}", address, why));
   }
   return std::unique_ptr<WebServer>(new WebServer(std::move(impl)));

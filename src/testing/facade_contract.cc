@@ -13,11 +13,11 @@ namespace driverupgrade::testing {
 ContractWorld::~ContractWorld() = default;
 
 absl::Status ContractWorld::RemoveNode(const std::string& /*name*/) {
-  return absl::UnimplementedError("this world removes no nodes");
+  return absl::UnimplementedError("this world cannot remove nodes");
 }
 
 absl::StatusOr<DaemonSet> ContractWorld::MakeDaemonSet(const std::string& /*ns*/, const std::string& /*name*/) {
-  return absl::UnimplementedError("this world makes no daemon sets");
+  return absl::UnimplementedError("this world cannot create DaemonSets");
 }
 
 std::string_view ToString(ContractOutcome outcome) {

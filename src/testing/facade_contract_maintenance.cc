@@ -205,7 +205,7 @@ std::vector<NeededCase> MaintenanceCases() {
       {"a patch of another version or UID of a node maintenance is Aborted",
        {{kCreateNodeMaintenance}, {kGetNodeMaintenance}, {kPatchNodeMaintenance}},
        MaintenancePatchOfAnotherVersionIsAborted},
-      {"a patch of both lists of a node maintenance is InvalidArgument, one of neither changes nothing",
+      {"a patch of both lists of a node maintenance is InvalidArgument, and a patch of neither list changes nothing",
        {{kCreateNodeMaintenance}, {kGetNodeMaintenance}, {kPatchNodeMaintenance}},
        MaintenancePatchIsOfOneListAtMost},
       {"a deletion deletes only the node maintenance with the given UID",

@@ -34,7 +34,7 @@ absl::StatusOr<T> ReadEveryWay(const Reading<T>& get, const Reading<T>& list) {
     return absl::UnknownError(fmt::format("a list and a get return different objects: {}; {}",
                                           listed.status().ToString(), after.status().ToString()));
   }
-  return absl::UnknownError("every get returns something else");
+  return absl::UnknownError("every get returns a different object");
 }
 
 // Returns the only one of `objects` for which `is` holds; NotFound if no object matches.

@@ -193,7 +193,7 @@ absl::Status EventsAreTaken(ContractWorld& world) {
                            .message = "ü \"\n",
                            .time = absl::FromUnixSeconds(1767323045)};
   DRIVERUPGRADE_RETURN_IF_ERROR(world.facade().RecordEvent(world.context(), params));
-  params.message = "another one of that moment";
+  params.message = "another Event of the same time";
   DRIVERUPGRADE_RETURN_IF_ERROR(world.facade().RecordEvent(world.context(), params));
   params.pod = scene.pod.ref;
   params.type = EventType::kWarning;
@@ -211,7 +211,7 @@ absl::Status RepeatedEventsAreTaken(ContractWorld& world) {
   DRIVERUPGRADE_RETURN_IF_ERROR(world.facade().RecordEvent(world.context(), params));
   params.series = {.count = 2, .first_time = params.time, .first_message = params.message};
   params.time += absl::Seconds(60);
-  params.message = "blocked by another one";
+  params.message = "blocked by another budget";
   DRIVERUPGRADE_RETURN_IF_ERROR(world.facade().RecordEvent(world.context(), params));
   // The first Event of this series was never written, or no longer exists.
   params.series->first_time -= absl::Hours(2);
@@ -238,7 +238,7 @@ std::vector<NeededCase> WriteCases() {
       {"a budget refuses an eviction, and two refuse it permanently", {{kEvictPod}, PodReads()}, BudgetRefusesEviction},
       {"a deletion deletes only the pod with the given UID", {{kDeletePod}, PodReads()}, DeletionIsOfThatPodOnly},
       {"events on nodes and pods are accepted", {{kRecordEvent}}, EventsAreTaken},
-      {"an event that repeats is one event", {{kRecordEvent}}, RepeatedEventsAreTaken},
+      {"repeated events are stored as one event", {{kRecordEvent}}, RepeatedEventsAreTaken},
   };
 }
 

@@ -113,7 +113,7 @@ absl::StatusOr<ConfigMap> Model::CreateConfigMap(ConfigMap config_map) {
 }
 
 absl::StatusOr<ConfigMap> Model::PatchConfigMap(const PatchConfigMapParams& params) {
-  if (params.uid.empty()) return absl::InvalidArgumentError("patch configmaps: the UID is needed");
+  if (params.uid.empty()) return absl::InvalidArgumentError("patch configmaps: the UID is required");
   const ConfigMap* stored = FindConfigMap({params.ns, params.name});
   ConfigMap patched = stored != nullptr ? *stored : ConfigMap{.ns = params.ns, .name = params.name};
   patched.uid = params.uid;

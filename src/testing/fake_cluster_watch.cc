@@ -340,7 +340,7 @@ bool FakeCluster::RestoreBackup() {
     if (!impl_->backup) return false;
     model.SetBackTo(*impl_->backup);
     ++impl_->break_number;
-    impl_->break_status = absl::UnavailableError("the API server has gone");
+    impl_->break_status = absl::UnavailableError("the connection to the API server was lost");
     return true;
   });
 }

@@ -388,7 +388,7 @@ std::vector<Defect> Further() {
            return absl::OkStatus();
          };
        }},
-      {"events that repeat are refused", "", "an event that repeats is one event",
+      {"events that repeat are refused", "", "repeated events are stored as one event",
        [](BentFacade& facade, FakeCluster& cluster) {
          facade.record = [&](const CallContext& context, const RecordEventParams& params) {
            if (params.series) return absl::AlreadyExistsError("there is one already");

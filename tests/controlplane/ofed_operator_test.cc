@@ -201,7 +201,7 @@ spec: {ofedDriver: {upgradePolicy: {autoUpgrade: true}}}
 )");
   CHECK(Eventually(kStepLimit, [&] {
     return admin.Must({"get", "nicnodepolicy", "everywhere", "-ojsonpath={.status.conditions[0].message}"})
-               .find("no label keeps its nodes apart") != std::string::npos;
+               .find("could select the same nodes") != std::string::npos;
   }));
   CHECK(program.IsRunning());
 }

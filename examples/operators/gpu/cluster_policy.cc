@@ -80,7 +80,7 @@ absl::Status CheckNodeSelector(const NvidiaDriver& driver) {
   }
   if (driver.node_labels.contains(kOwnerLabel)) {
     return absl::InvalidArgumentError(
-        fmt::format("spec.nodeSelector: must not have the label {}, which follows from it", kOwnerLabel));
+        fmt::format("spec.nodeSelector: must not contain the label {}, because the operator sets it", kOwnerLabel));
   }
   return absl::OkStatus();
 }

@@ -74,7 +74,7 @@ Decision DecideEngines(const ClusterPolicy* active, const std::vector<NvidiaDriv
   Decision decision{.reason = fmt::format("ClusterPolicy {}", active->name)};
   for (const NvidiaDriver& driver : drivers) {
     decision.idle_drivers[driver.name] =
-        fmt::format("ClusterPolicy {} decides: its spec.driver.useNvidiaDriverCRD is off", active->name);
+        fmt::format("ClusterPolicy {} is in effect: its spec.driver.useNvidiaDriverCRD is off", active->name);
   }
   if (active->sandbox) {
     decision.reason += " has sandboxWorkloads.enabled";
@@ -109,11 +109,10 @@ Decision Decide(const std::vector<ClusterPolicy>& policies, const std::vector<Nv
   decision.active = active->name;
   for (const ClusterPolicy& policy : policies) {
     if (policy.name == active->name) continue;
-    decision.idle_policies[policy.name] = fmt::format("ClusterPolicy {} is the one that counts", active->name);
+    decision.idle_policies[policy.name] = fmt::format("ClusterPolicy {} is in effect", active->name);
   }
   if (active->use_nvidia_drivers) {
-    decision.idle_policies[active->name] =
-        "spec.driver.useNvidiaDriverCRD: the NVIDIADrivers have policies of their own";
+    decision.idle_policies[active->name] = "spec.driver.useNvidiaDriverCRD: the policies of the NVIDIADrivers apply";
   }
   return decision;
 }

@@ -57,7 +57,7 @@ absl::StatusOr<OperatorOptions> MakeOperatorOptions(const Options& options, cons
 absl::StatusOr<EngineSpec> SpecOf(const Options& options, const Configuration& configuration,
                                   const DriverIdentity& identity) {
   if (!configuration.policy.auto_upgrade && options.service.until_done) {
-    return absl::InvalidArgumentError("autoUpgrade is false: nothing would ever be done");
+    return absl::InvalidArgumentError("autoUpgrade is false: no node would ever be upgraded");
   }
   EngineSpec spec{.driver_labels = configuration.labels.cluster_policy, .policy = configuration.policy};
   const absl::Status spared = examples::SpareSkippedPods(identity, spec.policy);

@@ -106,15 +106,16 @@ Decision ByNodes(const std::vector<NicNodePolicy>& nodes, const LabelSelector& d
   UpgradePolicy all{.auto_upgrade = true, .safe_load = true};
   for (const NicNodePolicy& node : nodes) {
     if (node.name.size() > kNameMax) {
-      decision.refused[node.name] = absl::InvalidArgumentError(fmt::format(
-          "metadata.name: the label {} of its DaemonSet can hold at most {} characters of it", kOwnerLabel, kNameMax));
+      decision.refused[node.name] = absl::InvalidArgumentError(
+          fmt::format("metadata.name: the label {} of the DaemonSet can contain at most {} characters of the name",
+                      kOwnerLabel, kNameMax));
       continue;
     }
     const auto other = std::find_if(taken.begin(), taken.end(),
                                     [&](const auto* one) { return MayMeet(one->node_labels, node.node_labels); });
     if (other != taken.end()) {
-      decision.refused[node.name] = absl::InvalidArgumentError(fmt::format(
-          "spec.nodeSelector: no label keeps its nodes apart from those of NicNodePolicy {}", (*other)->name));
+      decision.refused[node.name] = absl::InvalidArgumentError(
+          fmt::format("spec.nodeSelector: could select the same nodes as NicNodePolicy {}", (*other)->name));
       continue;
     }
     taken.push_back(&node);
@@ -158,7 +159,7 @@ Decision Decide(const NicClusterPolicy& cluster, std::vector<NicNodePolicy> node
   if (all_understood) decision.owners = OwnersOf(cluster.has_driver ? decision.engines : std::vector<EngineSpec>());
   for (const NicNodePolicy& node : nodes) {
     decision.refused[node.name] = absl::InvalidArgumentError(
-        fmt::format("spec.ofedDriver: NicClusterPolicy {} has one for all nodes", kPolicyName));
+        fmt::format("spec.ofedDriver: NicClusterPolicy {} already has a driver for all nodes", kPolicyName));
   }
   return decision;
 }

@@ -26,7 +26,7 @@ std::optional<std::string> WhyOwnerless(const Node& node, const std::vector<Pod>
   return fmt::format("node {} has a driver pod {}, but no policy with a driver applies to it: it is not upgraded",
                      node.name,
                      label == ownerless->labels.end() ? fmt::format("without the label {}", kOwnerLabel)
-                                                      : fmt::format("labelled {}={}", kOwnerLabel, label->second));
+                                                      : fmt::format("labeled {}={}", kOwnerLabel, label->second));
 }
 
 }  // namespace ofed_operator

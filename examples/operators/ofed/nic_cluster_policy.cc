@@ -56,7 +56,8 @@ void ReadDriver(const rapidjson::Value& object, Resource& resource) {
 absl::StatusOr<StringMap> ReadNodeLabels(const rapidjson::Value& object) {
   const rapidjson::Value* labels = examples::Find(object, {"spec", "nodeSelector"});
   if (labels == nullptr || labels->IsNull()) return StringMap();
-  const absl::Status error = absl::InvalidArgumentError("spec.nodeSelector: must be an object of texts");
+  const absl::Status error =
+      absl::InvalidArgumentError("spec.nodeSelector: must be an object whose values are strings");
   if (!labels->IsObject()) return error;
   StringMap all;
   for (const auto& label : labels->GetObject()) {

@@ -119,7 +119,7 @@ std::vector<ResourceVerdict> OfedDirector::Verdicts() const {
     verdicts.push_back({.kind = kNicClusterPolicies,
                         .object = object,
                         .error = absl::FailedPreconditionError(
-                            fmt::format("the only NicClusterPolicy that counts is named {}", kPolicyName)),
+                            fmt::format("only the NicClusterPolicy named {} takes effect", kPolicyName)),
                         .state = kIgnored});
   }
   for (ResourceVerdict verdict : node_memory_.verdicts()) {

@@ -17,7 +17,7 @@ int RunRollout(const Options& options, const Configuration& configuration, const
   const absl::StatusOr<DriverIdentity> identity = examples::IdentityOf(options.service);
   if (!identity.ok()) return Misconfigured(log, identity.status());
   if (configuration.policy && !configuration.policy->auto_upgrade && options.service.until_done) {
-    return Misconfigured(log, absl::InvalidArgumentError("autoUpgrade is false: nothing would ever be done"));
+    return Misconfigured(log, absl::InvalidArgumentError("autoUpgrade is false: no node would ever be upgraded"));
   }
   const auto bell = std::make_shared<driverupgrade::Doorbell>();
   OfedDirector director(connection, {.identity = *identity,

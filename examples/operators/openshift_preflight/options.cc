@@ -11,7 +11,7 @@ std::variant<Options, int> ParseOptions(int argc, const char* const* argv) {
   CLI::App app{
       "Checks an OpenShift cluster before the GPU Operator is installed or upgraded. Changes nothing.\n"
       "Exit codes: 0 nothing above a note; 1 warnings or errors; 2 usage or configuration; "
-      "3 the cluster refused or cannot be reached."};
+      "3 the cluster refused a request or cannot be reached."};
   app.name("openshift_preflight");
   app.set_version_flag("--version", DRIVERUPGRADE_VERSION_STRING);
   examples::AddClusterArguments(app, options.cluster);

@@ -63,13 +63,13 @@ std::string TurnOff(const Facts& facts) {
 
 void CheckBrokenToolkit(const Facts& facts, const std::string& text, const Version& version, Findings& findings) {
   if (std::find(kBrokenToolkits.begin(), kBrokenToolkits.end(), version) == kBrokenToolkits.end()) return;
-  findings.push_back({.severity = IsToolkitWanted(facts) ? Severity::kError : Severity::kInfo,
-                      .id = "broken-toolkit-version",
-                      .what = fmt::format("the driver toolkit image of OpenShift {} is known to be broken", text),
-                      .why = "its kernel packages do not match the kernel of the nodes: the driver cannot be built "
-                             "with it and falls back to packages that need an entitlement",
-                      .remedy = fmt::format("{}, upgrade to 4.9.9 or later, or do without the toolkit: {}", kEntitle,
-                                            TurnOff(facts))});
+  findings.push_back(
+      {.severity = IsToolkitWanted(facts) ? Severity::kError : Severity::kInfo,
+       .id = "broken-toolkit-version",
+       .what = fmt::format("the driver toolkit image of OpenShift {} is known to be broken", text),
+       .why = "its kernel packages do not match the kernel of the nodes: the driver cannot be built "
+              "with it and falls back to packages that need an entitlement",
+       .remedy = fmt::format("{}, upgrade to 4.9.9 or later, or turn the toolkit off: {}", kEntitle, TurnOff(facts))});
 }
 
 void CheckTagBug(const std::string& text, const Version& version, Findings& findings) {
@@ -220,8 +220,9 @@ void CheckRegistry(const Facts& facts, Findings& findings) {
          .id = "registry-storage",
          .what = "the image registry has no storage",
          .why = kNoSecrets,
-         .remedy = fmt::format("give it a volume; an ephemeral one suffices if this is not a production cluster: {}{}",
-                               kPatchRegistry, R"('{"spec":{"storage":{"emptyDir":{}}}}')")});
+         .remedy =
+             fmt::format("configure a volume; an ephemeral volume suffices if this is not a production cluster: {}{}",
+                         kPatchRegistry, R"('{"spec":{"storage":{"emptyDir":{}}}}')")});
   }
   if (!managed) {
     findings.push_back(
@@ -271,9 +272,9 @@ void CheckKernel(const Facts& facts, const DriverPod& pod, const ToolkitMessages
                            said.kernel_package.empty() ? "(not named)" : said.kernel_package, pod.node,
                            kernel.empty() ? "(not named)" : kernel),
        .why = fmt::format("the driver cannot be built with it{}",
-                          said.fallback ? ", and falls back to packages that need an entitlement" : ""),
+                          said.fallback ? ", and the build falls back to packages that need an entitlement" : ""),
        .remedy =
-           fmt::format("{}, or do without the toolkit: {}; the log: oc logs -n {} {} -c openshift-driver-toolkit-ctr",
+           fmt::format("{}, or turn the toolkit off: {}; the log: oc logs -n {} {} -c openshift-driver-toolkit-ctr",
                        kEntitle, TurnOff(facts), facts.ns, pod.name)});
 }
 

@@ -24,8 +24,8 @@ std::variant<Options, int> ParseOptions(int argc, const char* const* argv) {
   bool skip_preflight = true;
   CLI::App app{
       "Init container of a driver pod: requests the evacuation of its node, and exits when the driver may be loaded.\n"
-      "Exit codes: 0 load the driver; 1 stopped, or the timeout expired; 2 usage or configuration; 3 the cluster "
-      "refused a request; 4 the node no longer exists."};
+      "Exit codes: 0 the driver may be loaded; 1 stopped, or the timeout expired; 2 usage or configuration; 3 the "
+      "cluster refused a request; 4 the node no longer exists."};
   app.name("safe_load_init");
   app.set_version_flag("--version", DRIVERUPGRADE_VERSION_STRING);
   examples::AddClusterArguments(app, options.cluster);

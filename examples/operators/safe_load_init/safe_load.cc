@@ -54,7 +54,7 @@ class Judge {
     if (value != node.annotations.end() && !value->second.empty()) return std::nullopt;
     return absl::OkStatus();
   }
-  absl::Status Gone() const { return absl::NotFoundError(fmt::format("node {}: it no longer exists", name_)); }
+  absl::Status Gone() const { return absl::NotFoundError(fmt::format("node {} no longer exists", name_)); }
 
  private:
   std::string name_;
@@ -128,7 +128,7 @@ class SafeLoad {
     if (!map.ok()) return map.status();
     const auto entry = map->data.find(options_.configmap_key);
     if (entry == map->data.end()) {
-      return absl::InvalidArgumentError(fmt::format("{}: it has no key `{}`", place, options_.configmap_key));
+      return absl::InvalidArgumentError(fmt::format("{} has no key `{}`", place, options_.configmap_key));
     }
     absl::StatusOr<SafeLoadConfig> config = ParseSafeLoadConfig(entry->second);
     if (config.ok()) return config;

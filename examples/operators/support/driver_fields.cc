@@ -56,7 +56,7 @@ absl::StatusOr<ProbeTimes> ReadProbeTimes(const rapidjson::Value& object, const 
     const std::string member = fmt::format("{}.{}", path, name);
     const rapidjson::Value* value = FindPath(object, member);
     if (value == nullptr) continue;
-    if (!value->IsInt() || value->GetInt() < 0) return WrongType(member, "a whole number from 0", *value);
+    if (!value->IsInt() || value->GetInt() < 0) return WrongType(member, "a whole number >= 0", *value);
     times[name] = value->GetInt();
   }
   return times;
@@ -113,7 +113,7 @@ absl::StatusOr<std::optional<DriverImage>> ReadDriverImage(const rapidjson::Valu
   for (const char* key : {"repository", "image", "version"}) {
     const rapidjson::Value* value = Find(*section, {key});
     if (value != nullptr && !value->IsNull() && !value->IsString()) {
-      return absl::InvalidArgumentError(fmt::format("{}.{}: must be a text, got {}", shown, key, ToText(*value)));
+      return absl::InvalidArgumentError(fmt::format("{}.{}: must be a string, got {}", shown, key, ToText(*value)));
     }
   }
   const std::string version = Text(*section, {"version"});
@@ -144,7 +144,7 @@ DriverPods ReadDriverPods(const rapidjson::Value& object, const DriverPodsPaths&
     const rapidjson::Value* found = FindPath(object, path);
     if (found == nullptr || !IsSet(*found)) continue;
     pods.refusal = absl::UnimplementedError(fmt::format(
-        "{} is set, which --driver-daemonsets=Make does not know: make the DaemonSet yourself, or leave it to the "
+        "{} is set, which --driver-daemonsets=Make does not support: create the DaemonSet yourself, or leave it to the "
         "vendor's operator",
         path));
     break;

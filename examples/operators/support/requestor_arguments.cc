@@ -22,7 +22,7 @@ absl::Status Check(std::string_view option, const RequestorOptions& requestor) {
 void AddRequestorArguments(CLI::App& app, RequestorArguments& arguments) {
   CLI::Option* id = app.add_option_function<std::string>(
       "--requestor-id", [&arguments](const std::string& text) { arguments.id = text; },
-      "ID of the requestor that asks the maintenance operator to evacuate nodes; sets requestor mode");
+      "ID of the requestor that requests node evacuation from the maintenance operator; turns requestor mode on");
   app.add_option("--requestor-namespace", arguments.ns, "namespace of the NodeMaintenance objects")
       ->needs(id)
       ->capture_default_str();

@@ -108,7 +108,7 @@ void ResourceWatch::Recovered() {
     status_ = absl::OkStatus();
   }
   if (was_ill && options_.log) {
-    options_.log({.message = "watches custom resources again", .fields = {{"resource", kind_.resource}}});
+    options_.log({.message = "custom resources are watched again", .fields = {{"resource", kind_.resource}}});
   }
 }
 

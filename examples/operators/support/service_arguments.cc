@@ -158,8 +158,7 @@ CLI::Option* AddResourceState(CLI::App& app, std::optional<bool>& write_state) {
   return app
       .add_option_function<std::string>(
           "--resource-state", [&write_state](const std::string& text) { write_state = text == "Write"; },
-          "status.state of the policies, ready or notReady like their nodes: Write it, or Leave it to the vendor's "
-          "operator")
+          "status.state of the policies (ready or notReady): Write it, or Leave it to the vendor's operator")
       ->check(CLI::IsMember({"Write", "Leave"}));
 }
 

@@ -225,7 +225,7 @@ void InvariantChecker::Impl::JudgeFailures(const Node& started) {
   }
   const std::optional<FailureClass> failure = ClassPastFailures(PolicyOf(writer), started);
   if (!failure || (first != nullptr && !ClassPastFailures(*first->policy, started))) return;
-  Fail("I20", fmt::format("node {} was started although {} nodes had failed of {}", started.name,
+  Fail("I20", fmt::format("node {} was started although {} nodes had failed with the class {}", started.name,
                           FailedKnown(started, failure), ToString(*failure)));
 }
 

@@ -143,7 +143,7 @@ void InvariantChecker::CheckLogLine(std::string_view line) {
 
 void InvariantChecker::CheckRest(std::int64_t writes_before, std::int64_t writes_after) {
   if (writes_after == writes_before) return;
-  Fail("I12", fmt::format("{} writes to a cluster in which nothing is to be done", writes_after - writes_before));
+  Fail("I12", fmt::format("{} writes to a cluster in which no work is left", writes_after - writes_before));
 }
 
 void InvariantChecker::CheckGates(const GuardedCluster& replica, const Plan& everything) {

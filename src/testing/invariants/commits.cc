@@ -255,7 +255,7 @@ void InvariantChecker::Impl::NoteCordon(const Node* before, const Node& after, M
 }
 
 void InvariantChecker::Impl::Judge(const Node& before, const Node& after, NodeTruth& truth) {
-  if (!truth.selected) Fail("I6", fmt::format("node {} was changed, but is not the operator's", after.name));
+  if (!truth.selected) Fail("I6", fmt::format("node {} was changed, but the operator does not select it", after.name));
   if (std::string key = internal::ForeignChange(before, after, keys); !key.empty()) {
     Fail("I6", fmt::format("node {}: {} was changed, but is not ours", after.name, key));
   }
@@ -268,7 +268,7 @@ void InvariantChecker::Impl::Judge(const Node& before, const Node& after, NodeTr
   JudgeMaintenance(before, after, truth);
   const auto began = internal::StageBegan(after, keys);
   if (began && *began + kTimerSkewMax < truth.created) {
-    Fail("I10", fmt::format("node {}: a timer that is older than the node is on it", after.name));
+    Fail("I10", fmt::format("node {} has a timer that is older than the node", after.name));
   }
 }
 

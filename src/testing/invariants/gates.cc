@@ -319,8 +319,8 @@ void InvariantChecker::Impl::CheckGates(const Writer& who, const Plan& plan) {
   if (own && !PolicyOf(&who).rollout && !queue.empty()) {
     for (const auto& [place, node] : queue) {
       if (node.name == own->node_name && place != queue.rbegin()->first) {
-        Fail("L5",
-             fmt::format("node {}, which the operator runs on, is number {} of the waiting nodes", node.name, place));
+        Fail("L5", fmt::format("node {}, on which the operator runs, has place {} among the waiting nodes", node.name,
+                               place));
       }
     }
   }
@@ -331,8 +331,8 @@ void InvariantChecker::Impl::CheckGates(const Writer& who, const Plan& plan) {
     return IsOutOfOrder(first.second, second.second, rollout->order);
   });
   if (wrong == queue.end()) return;
-  Fail("L5", fmt::format("node {} waits before node {}, against the order of the rollout", wrong->second.name,
-                         std::next(wrong)->second.name));
+  Fail("L5", fmt::format("node {} is ahead of node {} in the queue, against the order of the rollout",
+                         wrong->second.name, std::next(wrong)->second.name));
 }
 
 void InvariantChecker::Impl::CheckTotals(const Tally& totals) {

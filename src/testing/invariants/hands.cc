@@ -133,8 +133,8 @@ void InvariantChecker::Impl::JudgeHands(const std::string& taken, int allowed) {
     names += (names.empty() ? "" : ", ") + name;
   }
   if (in_hands_ <= allowed) return;
-  Fail("I19", fmt::format("node {} is one of {} nodes in the hands of engines, but {} are allowed: {}", taken,
-                          in_hands_, allowed, names));
+  Fail("I19", fmt::format("node {} is one of {} nodes that engines process, but {} are allowed: {}", taken, in_hands_,
+                          allowed, names));
 }
 
 }  // namespace driverupgrade::testing

@@ -312,7 +312,7 @@ std::string WhyCordonStays(const Node& node, const Keys& keys, bool starts) {
     // annotation.
     const bool noted_since = node.annotations.contains(keys.initial) &&
                              (!state || state == UpgradeState::kUncordonRequired || state == UpgradeState::kUnknown);
-    if (noted_since) return "it is noted as an administrator's";
+    if (noted_since) return "the initial-state annotation shows that it is an administrator's";
     return IsMarked(node, keys) ? "" : "it is the maintenance operator's";
   }
   // The patch that leaves upgrade-required determines the owner of the cordon again (dep-F7).
@@ -320,7 +320,7 @@ std::string WhyCordonStays(const Node& node, const Keys& keys, bool starts) {
   if (noted) return "it is an administrator's";
   // After a failed attempt, nothing shows who owns the cordon that the next attempt finds.
   if (state && IsBusy(state) && !starts && (HasLabel(node, keys) || IsMarked(node, keys))) return "";
-  if (UnnamedDriverMadeCordon(node, keys)) return "a driver whose name is not on it set it";
+  if (UnnamedDriverMadeCordon(node, keys)) return "it was set by a driver without a name on it";
   return AnUpgradesNameIsOn(node, keys) ? "" : "it is an administrator's";
 }
 

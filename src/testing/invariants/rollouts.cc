@@ -104,7 +104,7 @@ void InvariantChecker::Impl::OnLedger(const ConfigMap* ledger) {
   RolloutRecord record;
   if (is_there) record = driverupgrade::internal::ParseRecord(ledger->data.at(key)).record;
   const RolloutRecord before = records_.empty() ? RolloutRecord() : records_.back().second;
-  if (record.revision.empty() && is_there && writer != nullptr) Fail("I14", "a record of no revision was stored");
+  if (record.revision.empty() && is_there && writer != nullptr) Fail("I14", "a record without a revision was stored");
   if (record == before) return;
   if (!record.revision.empty()) JudgeAdvance(before, record);
   if (!before.revision.empty()) JudgeDurations(before.durations, record.durations);
@@ -218,7 +218,7 @@ std::string InvariantChecker::Impl::WhyNotStarted(const RolloutPolicy& rollout, 
   const absl::Time first = asked - kKnown - options.clock_skew_max;
   const absl::Time last = cluster->Now() + options.clock_skew_max;
   if (!MayStart(rollout, absl::ZeroDuration(), first, last)) return "no window is open";
-  if (!MayStart(rollout, ShortestSince(rollout, asked - kKnown), first, last)) return "it could not be done in time";
+  if (!MayStart(rollout, ShortestSince(rollout, asked - kKnown), first, last)) return "it could not finish in time";
   // A node that an earlier upgrade left cordoned does not wait for a stage, nor does a node that keeps its
   // NodeMaintenance.
   const bool out_of_service = internal::IsOutOfService(node, keys) || KeepsMaintenance(node, asked);

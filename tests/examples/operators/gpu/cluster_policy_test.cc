@@ -29,7 +29,7 @@ TEST_CASE("W30: an invalid driver manager of an NVIDIADriver never freezes it") 
   const auto driver = ReadNvidiaDriver(Object(R"({"image":"driver","version":"550","manager":{"version":7}})"));
   REQUIRE(driver.ok());
   CHECK(driver->upgrade.auto_upgrade);
-  CHECK(driver->pods.refusal.message() == "spec.manager.version: must be a text, got 7");
+  CHECK(driver->pods.refusal.message() == "spec.manager.version: must be a string, got 7");
 }
 
 TEST_CASE("W30: an upgradePolicy that is not in use never freezes a ClusterPolicy") {

@@ -107,9 +107,9 @@ TEST_CASE("policies that are not in effect are reported with the reason") {
   const NvidiaDriver a{.name = "a"};
   const Decision by_policy = Decide({Policy("p"), Policy("q")}, {a}, kLabels);
   CHECK(by_policy.active == "p");
-  CHECK(by_policy.idle_policies.at("q") == "ClusterPolicy p is the one that counts");
+  CHECK(by_policy.idle_policies.at("q") == "ClusterPolicy p is in effect");
   CHECK_FALSE(by_policy.idle_policies.contains("p"));
-  CHECK(by_policy.idle_drivers.at("a") == "ClusterPolicy p decides: its spec.driver.useNvidiaDriverCRD is off");
+  CHECK(by_policy.idle_drivers.at("a") == "ClusterPolicy p is in effect: its spec.driver.useNvidiaDriverCRD is off");
   const Decision by_drivers = Decide({Policy("p", true)}, {a}, kLabels);
   CHECK(by_drivers.idle_policies.contains("p"));
   CHECK(by_drivers.idle_drivers.empty());

@@ -97,13 +97,13 @@ TEST_CASE("a driver waits for a safe load only if all owners require it, because
 TEST_CASE("a node has only one driver, so a policy that would add another driver is refused with the reason") {
   const NicClusterPolicy policy{.has_driver = true, .upgrade = {.auto_upgrade = true}};
   CHECK(Shown(Decide(policy, {Of("a", {{"rack", "1"}})}, kLabels)) ==
-        kCluster + "|on]a: spec.ofedDriver: NicClusterPolicy nic-cluster-policy has one for all nodes");
+        kCluster + "|on]a: spec.ofedDriver: NicClusterPolicy nic-cluster-policy already has a driver for all nodes");
   // A node in rack 1 may have such a NIC.
   const std::string overlap =
       Shown(Decide({}, {Of("late", {{"nic", "cx7"}}, 2), Of("early", {{"rack", "1"}}, 1)}, kLabels));
   CHECK(overlap ==
         "[early|ds-owner=nnp-early,nvidia.com/ofed-driver=|rack=1|-nnp-early|on]"
-        "late: spec.nodeSelector: no label keeps its nodes apart from those of NicNodePolicy early");
+        "late: spec.nodeSelector: could select the same nodes as NicNodePolicy early");
   CHECK(Decide({}, {Of("a", {}), Of("b", {{"rack", "1"}})}, kLabels).refused.contains("b"));
 }
 

@@ -72,7 +72,7 @@ TEST_CASE("upstream 2.1: a NicNodePolicy has the same upgrade policy, and additi
   CHECK_FALSE(ReadNicNodePolicy({.json = R"({"spec":{"rdmaSharedDevicePlugin":{}}})"})->has_driver);
   const std::string selector = GENERATE("7", R"({"rack":1})");
   CHECK(ReadNicNodePolicy({.json = R"({"spec":{"ofedDriver":{},"nodeSelector":)" + selector + "}}"}).status() ==
-        absl::InvalidArgumentError("spec.nodeSelector: must be an object of texts"));
+        absl::InvalidArgumentError("spec.nodeSelector: must be an object whose values are strings"));
   CHECK(ReadNicNodePolicy({.json = R"({"spec":{"nodeSelector":)" + selector + "}}"}).ok());
 }
 

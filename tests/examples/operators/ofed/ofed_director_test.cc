@@ -157,7 +157,7 @@ TEST_CASE("a NicNodePolicy reports that it is not accepted next to a NicClusterP
   const std::size_t last = world.transport->requests.size() - 1;
   CHECK(world.transport->lines[last - 1] ==
         "PATCH /apis/mellanox.com/v1alpha1/nicnodepolicies/rack-1/status?fieldManager=op");
-  CHECK(world.transport->requests[last - 1].body.find("has one for all nodes") != std::string::npos);
+  CHECK(world.transport->requests[last - 1].body.find("already has a driver for all nodes") != std::string::npos);
   CHECK(world.transport->lines[last] == "POST /api/v1/namespaces/default/events?fieldManager=op");
 }
 

@@ -123,7 +123,7 @@ TEST_CASE("a config map that is missing, lacks its key, or is invalid is an erro
   CHECK(invalid == absl::InvalidArgumentError("config map drivers/init: config.json: safeDriverLoad.annotation: "
                                               "required if safeDriverLoad.enable is true"));
   world.options.configmap_key = "other.json";
-  CHECK(world.Run() == absl::InvalidArgumentError("config map drivers/init: it has no key `other.json`"));
+  CHECK(world.Run() == absl::InvalidArgumentError("config map drivers/init has no key `other.json`"));
   world.options.configmap_name = "nobody";
   const absl::Status missing = world.Run();
   CHECK(ExitCodeOf(missing) == kExitUsage);
@@ -230,14 +230,14 @@ TEST_CASE("watches that end immediately do not cause a busy loop") {
 TEST_CASE("the wait fails if the node is deleted or replaced by another node of the same name") {
   World world;
   world.At(absl::Seconds(20), [&] { world.fake->RemoveNode("n1"); });
-  CHECK(world.Run() == absl::NotFoundError("node n1: it no longer exists"));
+  CHECK(world.Run() == absl::NotFoundError("node n1 no longer exists"));
 
   World watched;
   watched.cluster.watch = [&](const CallContext&, const WatchParams&, WatchSink<Node>& sink) {
     sink.OnDelete(*watched.fake->node("n1"), "99");
     return absl::OkStatus();
   };
-  CHECK(watched.Run() == absl::NotFoundError("node n1: it no longer exists"));
+  CHECK(watched.Run() == absl::NotFoundError("node n1 no longer exists"));
 
   World replaced;
   replaced.At(absl::Seconds(20), [&] { replaced.fake->AddNode(NodeBuilder("n1").Build()); });

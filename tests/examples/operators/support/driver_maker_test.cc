@@ -32,7 +32,7 @@ TEST_CASE("an image consists of a repository, image, and version, and no image i
   CHECK_FALSE(*Read("{}"));
   CHECK_FALSE(*Read(R"({"image":"driver"})"));
   CHECK(Read(R"({"version":"550"})").status().message() == "spec.driver.image: required if version is set");
-  CHECK(Read(R"({"version":550})").status().message() == "spec.driver.version: must be a text, got 550");
+  CHECK(Read(R"({"version":550})").status().message() == "spec.driver.version: must be a string, got 550");
   CHECK((*Read(R"({"image":"d","version":"1","env":[{"name":"A","value":"1"},{"name":"B"}]})"))->env ==
         examples::Variables{{.name = "A", .value = "1"}, {.name = "B"}});
   CHECK_FALSE(Read(R"({"image":"d","version":"1","env":[{"value":"1"}]})").ok());
@@ -140,7 +140,7 @@ TEST_CASE("unsupported settings for driver pods in a policy are refused unless t
   CHECK(said.refusal.message().substr(0, 29) == "spec.driver.repoConfig is set");
   CHECK_FALSE(ReadPods(R"({"gds":{"enabled":true}})").refusal.ok());
   CHECK(ReadPods(R"({"driver":{"startupProbe":{"periodSeconds":"5"}}})").refusal.message() ==
-        R"(spec.driver.startupProbe.periodSeconds: must be a whole number from 0, got "5")");
+        R"(spec.driver.startupProbe.periodSeconds: must be a whole number >= 0, got "5")");
   CHECK(ReadPods(R"({"driver":{"imagePullSecrets":[{"name":"a"}]}})").refusal.message() ==
         R"(spec.driver.imagePullSecrets: must be a list of names, got [{"name":"a"}])");
   CHECK_FALSE(ReadPods(R"({"driver":{"resources":1}})").refusal.ok());

@@ -29,7 +29,7 @@ inline constexpr Words<IsolationScope, 3> kScopeWords = {
 inline constexpr std::tuple kWaitForCompletionFields(
     Field("podSelector", &WaitForCompletionPolicy::pod_selector, Selector{},
           {.meaning = "the pods to wait for, in any namespace. **Empty waits for none**. Pods of DaemonSets and static "
-                      "pods never end, and are not waited for",
+                      "pods never end, so the upgrade does not wait for them",
            .advice = "remaining pods are evicted by `podDeletion` and `drain` like all others"}),
     Field("timeoutSeconds", &WaitForCompletionPolicy::timeout, Timeout{"no limit"},
           {.meaning = "after this time the upgrade continues, even if pods are still running",
@@ -127,11 +127,11 @@ inline constexpr std::tuple kIsolationFields(
     Field("scope", &IsolationPolicy::scope, OneOf(kScopeWords),
           {.meaning = "`Node`: cordon. `Devices`: taint the devices; a node where that is not possible waits with the "
                       "gate `DevicesUnfit`. `Auto`: taint the devices where possible, and cordon the other nodes",
-           .advice = "`Auto`; `Devices` if no node may ever start with a cordon"}),
+           .advice = "choose `Auto`, or `Devices` if no node may be cordoned"}),
     Field("settleSeconds", &IsolationPolicy::settle, Seconds{.max = 3600},
           {.meaning = "pause between the taint and the first eviction",
-           .advice = "nothing shows when the scheduler has seen a taint. In tests it took up to one second; a very "
-                     "busy scheduler needs more"}),
+           .advice = "the engine cannot observe when the scheduler sees a taint. In tests, it took up to one second; a "
+                     "very busy scheduler needs longer"}),
     Field("deviceDrivers", &IsolationPolicy::device_drivers, Names{.required = true},
           {.meaning = "DRA drivers whose devices depend on this driver",
            .advice = "the operator must follow the same drivers"}),
@@ -184,7 +184,7 @@ inline constexpr std::tuple kPolicyFields(
              "leave the cluster, or with a driver pod that cannot be scheduled. `100%` or more means no limit",
          .advice =
              "nodes in progress and failed nodes are cordoned, so they count, too. Choose more than the number of "
-             "nodes that are usually broken; otherwise no node starts. `0` starts only nodes that are cordoned already",
+             "nodes that are usually broken; otherwise no node starts. `0` starts only nodes that are already cordoned",
          .values = "integer, or percentage such as `25%`",
          .fallback = "no limit"}),
     Field("waitForCompletion", &UpgradePolicy::wait_for_completion, Section(kWaitForCompletionFields)),
@@ -192,7 +192,7 @@ inline constexpr std::tuple kPolicyFields(
     Field("pacing", &UpgradePolicy::pacing, OneOf(kPacingWords),
           {.meaning = "`Chained` moves a node in one write through all states in which there is nothing to wait for; "
                       "`EveryState` writes each state, as the Go library does",
-           .advice = "choose `EveryState` if a dashboard must see every state; it takes more requests"}),
+           .advice = "choose `EveryState` if a dashboard must see every state; it needs more requests"}),
     Field("cordonedNodes", &UpgradePolicy::cordoned_nodes, OneOf(kCordonedNodesWords),
           {.meaning = "treatment of nodes that an administrator cordoned. `Proceed`: they start immediately, outside "
                       "both limits. `WithinBudget`: they take a slot like others. `Ignore`: they wait until an "
@@ -202,8 +202,8 @@ inline constexpr std::tuple kPolicyFields(
                           "outside both limits, WithinBudget lets them take a slot, Ignore makes them wait."}),
     Field("deadlines", &UpgradePolicy::deadlines, Section(kDeadlinesFields)),
     Field("onUnscheduledPods", &UpgradePolicy::on_unscheduled_pods, OneOf(kOnUnscheduledPodsWords),
-          {.meaning = "whether a driver pod that is bound to no node makes the node that its affinity names "
-                      "unavailable; a node counts once",
+          {.meaning = "treatment of driver pods that are not bound to a node. `CountUnavailable`: the node that the "
+                      "pod's affinity names counts as unavailable, once",
            .advice = "choose `Ignore` if such pods are common and use up `maxUnavailable`"}),
     Field("failurePolicy", &UpgradePolicy::failure_policy, Section(kFailurePolicyFields),
           {.description = "Limits on failed nodes. With this section, failed nodes do not hold slots, and the rollout "

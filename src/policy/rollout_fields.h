@@ -55,7 +55,7 @@ inline constexpr std::tuple kStageFields(
                      .fallback = "one of them is required"}),
     ByHand("nodeSelector"),
     Field("maxParallel", &RolloutStage::max_parallel, Number{.min = 1},
-          {.meaning = "nodes of the stage in progress at once", .fallback = "no limit"}),
+          {.meaning = "maximum number of nodes of the stage in progress at the same time", .fallback = "no limit"}),
     Field("soakSeconds", &RolloutStage::soak, Seconds{},
           {.meaning = "time that all nodes of the stage must have been done before the next stage starts"}),
     Field("maxFailures", &RolloutStage::max_failures, NumberOrPercent{},
@@ -68,15 +68,17 @@ inline constexpr std::tuple kStageFields(
 
 inline constexpr std::tuple kGroupsFields(
     Field("by", &NodeGroups::by, LabelKey{},
-          {.meaning = "nodes with the same value form a group; a node without the label is a group of its own"}),
-    Field("mode", &NodeGroups::mode, OneOf(kGroupModeWords),
-          {.meaning =
-               "`Together`: all nodes of a group start together, take one slot, and start only if all of them fit into "
-               "`maxUnavailable`. `OneAtATime`: no node of a second group before all of the first are done; a failed "
-               "node keeps its group open until it is repaired, has the skip label, or gets another revision; a node "
-               "whose label is not a state keeps it open until the label is corrected. `Spread`: at most `maxPerGroup` "
-               "nodes of a group are in progress. In all modes, a node that an earlier upgrade left cordoned starts "
-               "alone while no node is in progress, because others may wait for its part of `maxUnavailable`"}),
+          {.meaning = "nodes with the same value form a group; a node without the label forms its own group"}),
+    Field(
+        "mode", &NodeGroups::mode, OneOf(kGroupModeWords),
+        {.meaning =
+             "`Together`: all nodes of a group start together, take one slot, and start only if all of them fit into "
+             "`maxUnavailable`. `OneAtATime`: no node of a second group starts before all nodes of the first group are "
+             "done. A failed node keeps its group open until it is repaired, has the skip label, or gets another "
+             "revision. A node with an invalid state label keeps the group open until the label is corrected. "
+             "`Spread`: at most `maxPerGroup` nodes of a group are in progress. In all modes, a node that an earlier "
+             "upgrade left cordoned starts alone while no node is in progress, because other nodes may wait for its "
+             "share of `maxUnavailable`"}),
     Field("maxPerGroup", &NodeGroups::max_per_group, NumberOrPercent{.min = 1},
           {.meaning = "only with `Spread`. A percentage is relative to the group, and rounds up"})
         .OnlyIf([](const NodeGroups& groups) { return groups.mode == GroupMode::kSpread; }, "only mode Spread has it"));
@@ -91,11 +93,12 @@ inline constexpr std::tuple kGangsFields(
                       "start, and the gate shows how many nodes it needs. `Split`: they start in several parts, and "
                       "each part interrupts the gang"}),
     Field("steer", &NodeGangs::steer, OneOf(kSteerWords),
-          {.meaning = "`Prefer`: nodes that are not upgraded yet have a taint by which the scheduler [prefers upgraded "
-                      "nodes](#gangs) for gangs that restart"}),
+          {.meaning = "`Prefer`: nodes that are not upgraded yet have a taint, so that the scheduler [prefers "
+                      "upgraded nodes](#gangs) for gangs that restart"}),
     Field("waitSeconds", &NodeGangs::wait, Seconds{},
-          {.meaning = "time that a gang may take to finish or to save its work. It begins once nothing else keeps the "
-                      "gang's nodes from starting. 0: no time with `Together`, and any time with `WhenDone`"}));
+          {.meaning =
+               "time that a gang may take to finish or to save its work. It starts once nothing else keeps the "
+               "gang's nodes from starting. 0 means no time with `Together`, and unlimited time with `WhenDone`"}));
 
 inline constexpr std::tuple kWindowFields(
     ByHand("days", {.meaning = "the days on which the window starts; it can end on another day",
@@ -109,10 +112,11 @@ inline constexpr std::tuple kWindowFields(
                                 "continue. If they show it twice, the first time counts",
                      .values = "`\"HH:MM\"`",
                      .fallback = "`\"00:00\"`"}),
-    ByHand("durationSeconds", {.meaning = "elapsed time, even if the clocks change; but a window of whole days (86400, "
-                                          "172800, …) ends when the clocks show `start` again",
-                               .values = "60 to 604800",
-                               .fallback = "required"}),
+    ByHand("durationSeconds",
+           {.meaning = "elapsed time, even if the clocks change. A window of whole days (86400, 172800, "
+                       "…), however, ends when the clocks show `start` again",
+            .values = "60 to 604800",
+            .fallback = "required"}),
     ByHand("timeZone", {.meaning = "the machine that reads the policy must know the time zone",
                         .values = "an IANA name",
                         .fallback = "`UTC`"}));
@@ -121,10 +125,12 @@ inline constexpr std::tuple kHealthFields(
     Field("nodeConditions", &RolloutHealth::node_conditions, ListOf<SickCondition>{}),
     Field("podSelector", &RolloutHealth::pod_selector, Selector{.not_empty = "it selects every pod"}),
     Field("maxDriverRestarts", &RolloutHealth::max_driver_restarts, Number{}),
-    Field("unwellSeconds", &RolloutHealth::unwell_max, UnwellTime{},
-          {.meaning = "time that an upgraded node may be unwell before it is sick. `0`: the rollout does not check "
-                      "whether upgraded nodes are unwell",
-           .fallback = "60"}));
+    Field(
+        "unwellSeconds", &RolloutHealth::unwell_max, UnwellTime{},
+        {.meaning =
+             "time for which an upgraded node may be unwell before it counts as sick. `0`: the rollout does not check "
+             "whether upgraded nodes are unwell",
+         .fallback = "60"}));
 
 // Check several fields together, or the budgets of `failurePolicy.byClass`.
 void Check(const FailureBudgets& budgets, FieldChecker& checker);
@@ -137,10 +143,10 @@ inline constexpr std::tuple kRolloutFields(
           {.meaning =
                "criteria in order of precedence. `Idle`: nodes without pods to evict or to wait for come first. "
                "`FewestPods`: nodes with fewer such pods come first. `label`: the larger integer in the label comes "
-               "first. `topology`: nodes with the same text in the label follow each other. `Name`: alphabetical. The "
+               "first. `topology`: nodes with the same label value follow each other. `Name`: alphabetical. The "
                "pods to evict or to wait for are those that `drain`, `podDeletion` or `waitForCompletion` select and "
-               "that have not ended. The engine knows the pods of waiting nodes from its watch; at the start it lists "
-               "them once, by node for up to ten nodes, and otherwise with one list of all pods",
+               "that have not ended. The engine knows the pods of waiting nodes from its watch. At the start it lists "
+               "them once: by node for up to ten nodes, otherwise with one list of all pods",
            .values = "a list of `Idle`, `FewestPods`, `{label: KEY}`, `{topology: KEY}`, `Name`",
            .fallback = "by name"}),
     Field("groups", &RolloutPolicy::groups, Section(kGroupsFields)), CrossCheck(&CheckGangs),
@@ -155,9 +161,9 @@ inline constexpr std::tuple kRolloutFields(
     Field("closedTimeZone", &RolloutPolicy::closed_time_zone, ZoneName{},
           {.meaning = "time zone of the closed days", .values = "an IANA name", .fallback = "see `closed`"}),
     Field("rollback", &RolloutPolicy::rollback, OneOf(kRollbackWords, /*omit_default=*/true),
-          {.meaning = "how nodes return to the revision that the fleet completed last, that is, at which all nodes "
-                      "were done: stage by stage, or with all stages open immediately. Limits, groups, windows and "
-                      "health still apply. `upgradectl status` shows which of the two applies",
+          {.meaning = "how nodes return to the last revision that the whole fleet completed. `Staged`: stage by stage. "
+                      "`Fast`: all stages are open immediately. Limits, groups, windows and health still apply. "
+                      "`upgradectl status` shows which of the two applies",
            .description = "How nodes return to the last revision that the whole fleet completed: Staged opens one "
                           "stage at a time, Fast opens all stages immediately."}),
     Field(
@@ -171,8 +177,8 @@ inline constexpr std::tuple kRolloutFields(
                     "than the longest window. If the measured duration is not, no node starts (gate `NoWindow`)"}),
     CrossCheck(&CheckFinishBy),
     Field("health", &RolloutPolicy::health, Section(kHealthFields),
-          {.description = "Conditions and limits by which an upgraded node counts as sick, which halts the rollout, "
-                          "and the pods that must be Ready on such a node before a stage completes."}));
+          {.description = "Conditions and limits that make an upgraded node count as sick, which halts the rollout. "
+                          "Also selects the pods that must be Ready on an upgraded node before a stage completes."}));
 
 inline constexpr Field kRolloutField(
     "rollout", &UpgradePolicy::rollout, Section(kRolloutFields),

@@ -218,7 +218,7 @@ link() {
 translate() {
   (cd scripts/wasm && "$go" tool wasm2go -pkg "$1" -o "$work/translated-$1.go" "$work/$1.wasm" &&
     "$go" run ./shrink "$work/translated-$1.go" >"$work/$1.go")
-  ! grep -q 'wasi_snapshot' "$work/$1.go" || { echo "build-wasm: the module $1 imports" >&2; return 1; }
+  ! grep -q 'wasi_snapshot' "$work/$1.go" || { echo "build-wasm: the module $1 has imports" >&2; return 1; }
 }
 
 if [ "${1:-}" = --check ]; then
@@ -251,12 +251,12 @@ if [ "${1:-}" = --reproduce ]; then
   for module in "${modules[@]}"; do
     check_size "$module"
     cmp "$work/$module.go" "$(committed "$module")"
-    echo "build-wasm: $(committed "$module") is what the sources give"
+    echo "build-wasm: $(committed "$module") matches the sources"
   done
   exit 0
 fi
 if grep -qs '/include/driverupgrade/' "$work"/object/*.d && ! grep -qs "$root/include/" "$work"/object/*.d; then
-  echo "build-wasm: the objects in $work are of another checkout: build without KEEP_OBJECTS" >&2
+  echo "build-wasm: the objects in $work belong to another checkout: build without KEEP_OBJECTS" >&2
   exit 1
 fi
 for module in "${modules[@]}"; do

@@ -11,7 +11,7 @@ unavailable() { echo "deploy-tools: $*" >&2; exit 77; }
 for go in "$(command -v go || true)" /usr/local/go/bin/go "${XDG_CACHE_HOME:-$HOME/.cache}"/driverupgrade/go-*/bin/go; do
   if [[ -x $go ]]; then break; fi
 done
-[[ -x $go ]] || unavailable "there is no Go toolchain here"
+[[ -x $go ]] || unavailable "no Go toolchain is installed"
 
 mkdir -p "$tools"
 cd scripts/deploy-tools

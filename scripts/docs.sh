@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 
 folder=${1:-build/docs}
 for tool in doxygen mkdocs; do
-  command -v "$tool" >/dev/null || { echo "docs.sh: no $tool: scripts/install-deps.sh --docs" >&2; exit 1; }
+  command -v "$tool" >/dev/null || { echo "docs.sh: $tool is missing: scripts/install-deps.sh --docs installs it" >&2; exit 1; }
 done
 rm -rf "$folder/pages" "$folder/html"
 mkdir -p "$folder/pages/api"

@@ -8,7 +8,7 @@ if ! [[ $number =~ ^[1-5]$ ]]; then
   echo "usage: scripts/exercise.sh NUMBER, from 1 to 5 (docs/on-call-exercise.md)" >&2
   exit 2
 fi
-echo "exercise: builds what is missing, which takes minutes the first time" >&2
+echo "exercise: building missing programs, which takes minutes the first time" >&2
 DRIVERUPGRADE_CONTROLPLANE_BINARY=$(tests/controlplane/build.sh)
 export DRIVERUPGRADE_CONTROLPLANE_BINARY DRIVERUPGRADE_EXERCISE=1
 if [[ ! -f build/release/build.ninja ]]; then cmake --preset release >/dev/null; fi

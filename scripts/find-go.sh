@@ -7,5 +7,5 @@ for go in "$(command -v go || true)" /usr/local/go/bin/go "${XDG_CACHE_HOME:-$HO
     exit
   fi
 done
-echo "there is no Go toolchain here" >&2
+echo "no Go toolchain is installed" >&2
 exit 1

@@ -27,7 +27,7 @@ TIMEFORMAT='%U %S'
 read -r user system < <(export LC_ALL=C; { time GOCACHE=$cache "$go" build ./internal/wasm; } 2>&1 | tail -n 1)
 rm -rf "$cache"
 compiled=$((${user%.*} + ${system%.*}))
-echo "go: the engine compiles in $compiled s of the processor" >&2
+echo "go: compiling the engine takes $compiled s of processor time" >&2
 ((compiled <= compile_max)) || echo "go: warning: that is above $compile_max s" >&2
 
 # The translated WebAssembly contains unreachable code.

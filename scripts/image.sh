@@ -61,7 +61,7 @@ try_image() {
   [ "$(store inspect --type image --format '{{.OCIv1.Config.User}}' "$image")" = "$2" ]
   for program in "${@:3}"; do
     run "$program" --help >"$work/$program.help"
-    [ "$(run "$program" --version)" = "$version" ] || { say "$program has another version than $version"; return 1; }
+    [ "$(run "$program" --version)" = "$version" ] || { say "the version of $program is not $version"; return 1; }
     say "$1: $program runs: $(head -n 1 "$work/$program.help")"
   done
 }
@@ -70,7 +70,7 @@ try_image() {
 try_operator() {
   local status=0
   run gpu_operator --in-cluster --namespace gpu-operator --cluster-policy --once 2>"$work/in-cluster.log" || status=$?
-  [ "$status" -eq 2 ] || { say "gpu_operator outside a pod ends with $status:"; cat "$work/in-cluster.log"; return 1; }
+  [ "$status" -eq 2 ] || { say "gpu_operator outside a pod exits with $status:"; cat "$work/in-cluster.log"; return 1; }
 }
 
 # Tests the programs that driver_manager calls.
@@ -92,9 +92,9 @@ write_oci() {
     -C "$work/oci" -cf "$2" blobs index.json oci-layout
 }
 
-[ "$(id -u)" -eq 0 ] || unavailable "needs root's rights"
+[ "$(id -u)" -eq 0 ] || unavailable "needs root privileges"
 for tool in buildah mmdebstrap; do
-  command -v $tool >/dev/null || unavailable "there is no $tool: scripts/install-deps.sh --image installs it"
+  command -v $tool >/dev/null || unavailable "$tool is missing: scripts/install-deps.sh --image installs it"
 done
 rm -rf "$work/context" "$work/store" "$work/run"
 mkdir -p "$work/context"

@@ -48,7 +48,7 @@ fetch_promtool() {
   (cd "$folder" && apt-get download -qq prometheus 2>/dev/null &&
     dpkg-deb --fsys-tarfile prometheus_*.deb | tar -x ./usr/bin/promtool) &&
     mkdir -p build/tools && mv "$folder/usr/bin/promtool" build/tools/ ||
-    echo "install-deps: no promtool to be had"
+    echo "install-deps: promtool cannot be downloaded"
   rm -r "$folder"
 }
 

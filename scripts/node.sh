@@ -62,10 +62,10 @@ play() {
 
 choose_kubernetes "$source/kubernetes" "${1:-}"
 rm -rf "$work"
-[[ $kubernetes != v1.35.* ]] || unavailable "the kubelet of $kubernetes needs another version of k8s.io/cri-client than kwok"
-[ "$(id -u)" -eq 0 ] || unavailable "needs root's rights"
+[[ $kubernetes != v1.35.* ]] || unavailable "the kubelet of $kubernetes and kwok need different versions of k8s.io/cri-client"
+[ "$(id -u)" -eq 0 ] || unavailable "needs root privileges"
 for tool in buildah busybox runc; do
-  command -v $tool >/dev/null || unavailable "there is no $tool: scripts/install-deps.sh --node installs it"
+  command -v $tool >/dev/null || unavailable "$tool is missing: scripts/install-deps.sh --node installs it"
 done
 mkdir -p "$work/images" "$work/context/bin" "$work/context/node" "$work/context/tmp"
 programs

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds the release of a tag, or verifies one. docs/releasing.md describes both.
-#   release.sh VERSION [--sign KEYFILE] [--out FOLDER]   everything of the tag vVERSION, from a clean clone, into FOLDER (build/releases/VERSION)
-#   release.sh --verify FOLDER [--key FILE]              installs each artefact of FOLDER into an empty root or prefix, and runs it
+#
+#   release.sh VERSION [--sign KEYFILE] [--out FOLDER]   builds the tag vVERSION from a clean clone into FOLDER (default: build/releases/VERSION)
+#   release.sh --verify FOLDER [--key FILE]              installs each artifact of FOLDER into an empty root or prefix, and runs it
 #
 # KEYFILE is a private key of openssl, FILE the public key that users trust. RELEASE_URL is the address of the published
 # artifacts. For each artifact that cannot be built or tested on this machine, prints one line with the reason.
@@ -9,7 +10,7 @@ set -euo pipefail
 umask 022
 repository=$(cd "$(dirname "$0")/.." && pwd)
 
-usage() { sed -n '3,4s/^# *//p' "$0" >&2; exit 2; }
+usage() { sed -n '4,5s/^# *//p' "$0" >&2; exit 2; }
 fail() { echo "release: $*" >&2; exit 1; }
 # file PATH: prints the absolute path of an existing file.
 file() { realpath --canonicalize-existing --quiet "$1" || fail "there is no $1"; }
@@ -33,15 +34,15 @@ cd "$repository"
 [ -n "$version" ] || usage
 
 tag=v$version out=${out:-$repository/build/releases/$version} work=$repository/build/releases/work
-commit=$(git rev-parse --verify --quiet "refs/tags/$tag^{commit}") || fail "git knows no tag $tag"
+commit=$(git rev-parse --verify --quiet "refs/tags/$tag^{commit}") || fail "the tag $tag does not exist"
 scripts/install-deps.sh --image >&2
 rm -rf "$work" "$out"
 mkdir -p "$work" "$out"
 git -c advice.detachedHead=false clone --quiet --depth 1 --branch "$tag" "file://$repository" "$work/source"
 cd "$work/source"
-[ "$(git rev-parse HEAD)" = "$commit" ] || fail "the clone has another commit than $tag"
+[ "$(git rev-parse HEAD)" = "$commit" ] || fail "the clone is not at the commit of $tag"
 scripts/release/versions.py "$version" >/dev/null
-! grep -q "^## Unreleased" CHANGELOG.md || fail "CHANGELOG.md has a section Unreleased"
+! grep -q "^## Unreleased" CHANGELOG.md || fail "CHANGELOG.md still has a section Unreleased"
 # From here on, everything comes from the clone, and from packages that are installed on this machine.
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH RELEASE_VERSION=$version

@@ -49,15 +49,15 @@ esac
 build_and_test "$@"
 case $tier in
   quick)
-    say "left out: properties, crashes, exhaustive states, 2,500 seeds, the C interface and the operators: scripts/test.sh --full"
-    say "left out: seeds by the thousand, sanitizers, fuzzers, planted defects, hostile networks: scripts/test.sh --long"
+    say "skipped: properties, crashes, exhaustive states, 2,500 seeds, the C interface and the operators: scripts/test.sh --full"
+    say "skipped: seeds by the thousand, sanitizers, fuzzers, planted defects, hostile networks: scripts/test.sh --long"
     ;;
   full)
-    say "left out: a real control plane: scripts/e2e.sh; packages: scripts/packages.sh; the Go module: scripts/go.sh; all of CI: .ci/run"
-    say "left out: seeds by the thousand, sanitizers, fuzzers, planted defects, hostile networks: scripts/test.sh --long"
+    say "skipped: a real control plane: scripts/e2e.sh; packages: scripts/packages.sh; the Go module: scripts/go.sh; all of CI: .ci/run"
+    say "skipped: seeds by the thousand, sanitizers, fuzzers, planted defects, hostile networks: scripts/test.sh --long"
     ;;
   long)
     run_long
-    say "left out: packages: scripts/packages.sh; the Go module: scripts/go.sh; all of CI: .ci/run"
+    say "skipped: packages: scripts/packages.sh; the Go module: scripts/go.sh; all of CI: .ci/run"
     ;;
 esac

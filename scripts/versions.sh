@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 [[ $# -eq 1 ]] || { echo "usage: scripts/versions.sh COMMIT" >&2; exit 2; }
 
-other=$(git rev-parse --verify --quiet "$1^{commit}") || { echo "versions.sh: git knows no commit $1" >&2; exit 2; }
+other=$(git rev-parse --verify --quiet "$1^{commit}") || { echo "versions.sh: the commit $1 does not exist" >&2; exit 2; }
 scripts/install-deps.sh
 cmake --preset release >/dev/null
 cmake --build --preset release --target gpu_operator controlplane_tests

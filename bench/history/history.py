@@ -104,7 +104,7 @@ def take(header, history, counts, release):
 
 def compare(history, counts):
     """Returns one line for each error."""
-    wrong = [f"{name}: is counted no more" for name in history if name not in counts]
+    wrong = [f"{name} is no longer counted" for name in history if name not in counts]
     for name, value in counts.items():
         before = history.get(name, [""])[-1]
         if before == "":

@@ -61,7 +61,8 @@ int main(int argc, char** argv) {
   setenv("SSL_CERT_FILE", "/dev/null", 0);
   Arguments arguments;
   CLI::App app{
-      "Rolls a driver with the fewest requests that a cluster allows: a reference for measurements, not an operator.\n"
+      "Rolls out a driver with the fewest requests that a cluster allows: a reference for measurements, not an "
+      "operator.\n"
       "Exit codes: 0 every node is done; 1 it failed; 2 usage or configuration."};
   Declare(app, arguments);
   try {

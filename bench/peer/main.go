@@ -30,7 +30,7 @@ var (
 	namespace    = flag.String("namespace", "gpu-operator", "namespace of the driver's DaemonSets")
 	driverLabels = flag.String("driver-labels", "app=nvidia-driver-daemonset", "selector of the driver's DaemonSets and pods")
 	policyFile   = flag.String("policy", "", "YAML file with the upgradePolicy section")
-	_            = flag.Bool("until-done", true, "always on")
+	_            = flag.Bool("until-done", true, "has no effect: the program always exits when the rollout is done")
 	timeout      = flag.Duration("timeout", 10*time.Minute, "timeout")
 	qps          = flag.Float64("qps", -1, "requests per second; -1: no limit")
 )

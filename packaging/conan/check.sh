@@ -64,4 +64,4 @@ create without-cpprest -o '&:with_cpprest=False'
 consumer
 create without-curl -o '&:with_curl=False' -o '&:with_prometheus=False'
 conan list "driverupgrade/$version" --format=json 2>/dev/null | grep -q "\"driverupgrade/$version\"" ||
-  { echo "check: the package has not the version $version of version.h" >&2; exit 1; }
+  { echo "check: the package does not have the version $version of version.h" >&2; exit 1; }

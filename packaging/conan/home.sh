@@ -15,7 +15,7 @@ conan() { "$venv/bin/conan" "$@"; }
 rm -rf "$CONAN_HOME"
 conan remote remove '*' >/dev/null 2>&1
 if [ "$(conan remote list --format=json 2>/dev/null | tr -d '[:space:]')" != "[]" ]; then
-  echo "conan: a remote is left" >&2
+  echo "conan: a remote still exists" >&2
   exit 1
 fi
 for name in abseil cpp-httplib cpprestsdk fmt libcurl openssl prometheus-cpp rapidjson yaml-cpp; do

@@ -100,7 +100,7 @@ image() {
 
 images() {
   there "driverupgrade-$version-oci-$arch.tar" "driver-manager-$version-oci-$arch.tar"
-  [ "$(id -u)" -eq 0 ] && command -v buildah || unavailable "needs root's rights and buildah"
+  [ "$(id -u)" -eq 0 ] && command -v buildah || unavailable "needs root privileges and buildah"
   export BUILDAH_ISOLATION=chroot
   image driverupgrade gpu_operator ofed_operator safe_load_init upgradectl openshift_preflight
   image driver-manager driver_manager
@@ -134,7 +134,7 @@ PYTHON
 
 # Creates a root with a shell and apt, and without the libraries that our programs load.
 make_root() {
-  [ "$(id -u)" -eq 0 ] && command -v mmdebstrap || unavailable "needs root's rights and mmdebstrap"
+  [ "$(id -u)" -eq 0 ] && command -v mmdebstrap || unavailable "needs root privileges and mmdebstrap"
   mmdebstrap --quiet --variant=minbase bookworm "$work/root" || unavailable "no Debian from its mirrors"
   cp tests/tools/upgradectl/testdata/{fleet.json,policy.yaml} "$work/root/"
   echo "minbase"

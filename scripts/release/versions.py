@@ -80,7 +80,7 @@ def main():
     places = list(read_places())
     mistakes = list(differences(version, places))
     mistakes += [f"{HEADER}: the numbers make {numbers}, the string is {version}"] if numbers != version else []
-    mistakes += [f"asked for {wanted}, but {HEADER} has {version}" for wanted in arguments
+    mistakes += [f"{wanted} was requested, but the version in {HEADER} is {version}" for wanted in arguments
                  if wanted not in (version, "--self-test")]
     mistakes += unnoticed(version, places) if self_test else []
     for mistake in mistakes:

@@ -96,7 +96,7 @@ endforeach()
 # The dashboard must be importable into any Grafana.
 string(JSON uid ERROR_VARIABLE broken TYPE "${dashboard}" uid)
 if(broken OR NOT uid STREQUAL "NULL")
-  mistake("${dashboard_file}: is no JSON, or has a uid: ${broken}")
+  mistake("${dashboard_file}: is not valid JSON, or has a uid: ${broken}")
 endif()
 string(REGEX MATCHALL "\"uid\": \"[^\"]*\"" uids "${dashboard}")
 list(REMOVE_DUPLICATES uids)

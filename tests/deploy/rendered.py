@@ -36,7 +36,7 @@ def tool(name, folder):
     """Returns the tool that scripts/deploy-tools.sh has built, or one from PATH."""
     program = shutil.which(name, path=folder) or shutil.which(name)
     if program is None:
-        print(f"skipped: there is no {name}; scripts/deploy-tools.sh builds one")
+        print(f"skipped: {name} is not installed; scripts/deploy-tools.sh builds it")
         sys.exit(SKIPPED)
     return program
 
@@ -126,7 +126,7 @@ def check_program(objects, operator, mistakes):
 def check_monitoring(objects, mistakes):
     """Checks that the rendered alerts and dashboard are equal to the files that promtool and alerts.cmake check."""
     rules = yaml.safe_load((ROOT / "deploy/prometheus/rules.yaml").read_text(encoding="utf-8"))
-    mistakes.unless(only(objects, "PrometheusRule")["spec"] == rules, "the alerts are not those of rules.yaml")
+    mistakes.unless(only(objects, "PrometheusRule")["spec"] == rules, "the alerts differ from rules.yaml")
     dashboards = only(objects, "ConfigMap")
     mistakes.unless(dashboards["metadata"]["labels"] == {"grafana_dashboard": "1"}, "Grafana finds no dashboard")
     (dashboard,) = dashboards["data"].values()

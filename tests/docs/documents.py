@@ -43,16 +43,16 @@ def kind(where):
 
 def mistakes_of_row(cells, known):
     if len(cells) != 3 or not all(cells):
-        yield "has not four cells with something in each"
+        yield "needs four cells that are not empty"
         return
     _, where, shown = cells
     names = re.findall(r"`([^`]*)`", shown)
     if re.sub(r"`[^`]*`", "", shown).strip(", –"):
-        yield "names more than tests in its last cell"
+        yield "has text other than tests in its last cell"
     if kind(where) == "done" and not names:
         yield "names no test"
     if kind(where) == "otherwise" and "](../../docs/compatibility.md#" not in where:
-        yield "does not lead to the reason"
+        yield "does not link to the reason"
     for name in names:
         if not exists(name, known):
             yield f"there is no test {name}"

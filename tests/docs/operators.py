@@ -34,12 +34,12 @@ def ctests():
 
 def mistakes_of_row(cells, known, on_control_plane, others):
     if len(cells) != 3 or not all(cells):
-        yield "has not four cells with something in each"
+        yield "needs four cells that are not empty"
         return
     for cell, wanted in ((cells[1], known - on_control_plane | others), (cells[2], on_control_plane)):
         names = re.findall(r"`([^`]*)`", cell)
         if re.sub(r"`[^`]*`", "", cell).strip(", ") != ("" if names else "–"):
-            yield "names more than tests"
+            yield "has text other than tests"
         for name in names:
             if name not in wanted:
                 yield f"there is no such test in this column: {name}"
@@ -64,7 +64,7 @@ def mistakes(page, numbers, need_control_plane):
         yield f"the numbers are {sorted(shown)}"
     for number in need_control_plane & shown.keys():
         if not any(shown[number]):
-            yield f"{number}: nothing shows it on a control plane"
+            yield f"{number}: no test shows it on a control plane"
 
 
 def main():

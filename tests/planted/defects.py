@@ -30,12 +30,12 @@ class Defect:
         if not (self.sentence and self.find and self.instead):
             raise SystemExit(f"planted defect {self.name}: needs a sentence, and lines with `- ` and with `+ `")
         if not re.search(r"\bPLANTED\b", self.instead):
-            raise SystemExit(f"planted defect {self.name}: PLANTED stands nowhere in it")
+            raise SystemExit(f"planted defect {self.name}: its replacement does not contain PLANTED")
 
     def plant(self, text):
         times = text.count(self.find)
         if times != 1:
-            raise SystemExit(f"planted defect {self.name}: its text stands {times} times in {self.source}, not once:\n{self.find}")
+            raise SystemExit(f"planted defect {self.name}: its text occurs {times} times in {self.source}, not once:\n{self.find}")
         on = f'::driverupgrade::planted::IsOn("{self.name}")'
         return text.replace(self.find, re.sub(r"\bPLANTED\b", on, self.instead))
 
@@ -59,7 +59,7 @@ def read_all():
         defect.check()
     names = [defect.name for defect in defects]
     if len(set(names)) < len(names):
-        raise SystemExit(f"planted defects: the same name twice: {sorted(n for n in set(names) if names.count(n) > 1)}")
+        raise SystemExit(f"planted defects: duplicate names: {sorted(n for n in set(names) if names.count(n) > 1)}")
     return defects
 
 

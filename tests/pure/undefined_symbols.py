@@ -42,7 +42,7 @@ def main():
         needed = sorted(s for s in undefined - ALLOWED if re.match(rf"(vtable for |typeinfo for )?({pattern})", s))
         mistakes += [f"needs {what}: {symbol}" for symbol in needed]
     # The archive is complete: it contains all our symbols that it needs.
-    mistakes += [f"is not in it: {symbol}" for symbol in sorted(undefined) if "driverupgrade::" in symbol]
+    mistakes += [f"is not in the archive: {symbol}" for symbol in sorted(undefined) if "driverupgrade::" in symbol]
     if not any("driverupgrade::StateMachine::Step" in symbol for symbol in defined):
         mistakes.append("it has no StateMachine::Step: is this the archive?")
     if mistakes:

@@ -18,7 +18,8 @@ constexpr std::int64_t kFaultTimesMin = 100;
 /// Gates that no seed reaches, and the reasons.
 const std::map<GateReason, std::string>& UnreachableGates() {
   static const std::map<GateReason, std::string> gates = {
-      {GateReason::kUnhandledState, "only for who finds a node in requestor mode and has none; a seed has one mode"},
+      {GateReason::kUnhandledState,
+       "only for an operator without requestor mode that finds a node in requestor mode; a seed has one mode"},
       {GateReason::kUnreadable, "the objects of the simulation are whole; unreadable_object_test has others"},
   };
   return gates;

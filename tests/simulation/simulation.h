@@ -183,7 +183,7 @@ SimulationResult Simulate(std::uint64_t seed, const SimulationOptions& options =
 /// it.
 SimulationOptions Shrink(std::uint64_t seed, SimulationOptions options);
 
-/// Names of the defects that can be planted: `uncordons always`, `is blind to the skip label`, ...
+/// Names of the defects that can be planted: `uncordons always`, `ignores the skip label`, ...
 std::vector<std::string> MutantNames();
 
 }  // namespace driverupgrade::testing

@@ -39,7 +39,7 @@ func (h *Host) Approve(ctx context.Context, owner *string, stage string) error {
 	key := h.options.Identity.approvedKey()
 	sets := slices.SortedFunc(slices.Values(h.sets.all()), func(a, b *appsv1.DaemonSet) int { return strings.Compare(a.Name, b.Name) })
 	if len(sets) == 0 {
-		return errors.New("there is no DaemonSet of the driver")
+		return errors.New("the driver has no DaemonSet")
 	}
 	given := slices.ContainsFunc(sets, func(set *appsv1.DaemonSet) bool { return slices.Contains(approvalsOn(set, key), approval) })
 	if given && !halted {
@@ -55,7 +55,7 @@ func (h *Host) Approve(ctx context.Context, owner *string, stage string) error {
 		}
 	}
 	if given {
-		return fmt.Errorf("%s was set before the rollout was halted, so it does not lift the halt; it is removed now: approve again", approval)
+		return fmt.Errorf("the approval %s was set before the rollout was halted, so it does not lift the halt; it was removed: approve again", approval)
 	}
 	return nil
 }
@@ -71,7 +71,7 @@ func (h *Host) awaited(owner *string, stage string) (approval string, halted boo
 		return part.Rollout == nil || (owner != nil && part.Owner != *owner)
 	})
 	if len(parts) == 0 {
-		return "", false, errors.New("there is no rollout: the last ApplyState or ApplyPolicy had a policy without one")
+		return "", false, errors.New("there is no rollout: the policy of the last ApplyState or ApplyPolicy has no rollout")
 	}
 	var owners []string
 	for _, part := range parts {
@@ -89,7 +89,7 @@ func (h *Host) awaited(owner *string, stage string) (approval string, halted boo
 	case 1:
 		return approval, halted, nil
 	}
-	return "", false, fmt.Errorf("the rollouts of several owners wait for it (%s): approve each with ApprovePart", strings.Join(owners, ", "))
+	return "", false, fmt.Errorf("the rollouts of several owners wait for this approval (%s): approve each rollout with ApprovePart", strings.Join(owners, ", "))
 }
 
 // annotate sets an annotation, or removes it if the value is empty. It sends nothing if the annotation already has this

@@ -42,7 +42,7 @@ func (h *Host) deviceListFailed(kind engine.Kind, err error) {
 		err = h.engine.Put(kind, text)
 	}
 	if err != nil {
-		h.log.Error(err, "the engine does not accept that a kind is missing", "kind", kind.String())
+		h.log.Error(err, "the engine rejected the notice that the cluster does not serve a kind", "kind", kind.String())
 	}
 	h.ring()
 }

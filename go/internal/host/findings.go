@@ -26,7 +26,7 @@ type noted struct {
 // because a momentary finding may then be due for logging. Zero means that no such pass is needed.
 func (h *Host) logPass(o *order, found engine.Pass, now time.Time) (due time.Time) {
 	for _, gate := range found.Gates {
-		h.log.V(1).Info("Node waits", "node", gate.Node, "state", gate.State, "reason", gate.Reason, "detail", gate.Detail)
+		h.log.V(1).Info("node waits", "node", gate.Node, "state", gate.State, "reason", gate.Reason, "detail", gate.Detail)
 	}
 	findings := map[engine.Finding]noted{}
 	for _, finding := range found.Findings {
@@ -46,7 +46,7 @@ func (h *Host) logPass(o *order, found engine.Pass, now time.Time) (due time.Tim
 		case now.Before(reported):
 			due = earliest(due, reported)
 		default:
-			h.log.Info("Something is wrong", "code", finding.Code, "node", finding.Node, "message", finding.Message)
+			h.log.Info("finding", "code", finding.Code, "node", finding.Node, "message", finding.Message)
 			one.logged = true
 		}
 		findings[finding] = one

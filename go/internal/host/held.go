@@ -26,7 +26,7 @@ func (h *Host) unmarked(node *corev1.Node) {
 		}
 		if o.held == "" {
 			o.held = fmt.Sprintf("another client removed the state label of node %s; no node starts before the next ApplyState", node.Name)
-			h.log.Info("No further node starts before the next call, because another client removed a state label", "node", node.Name)
+			h.log.Info("no further node starts before the next call, because another client removed a state label", "node", node.Name)
 		}
 		if !started {
 			delete(o.nodes, node.Name)

@@ -174,7 +174,7 @@ func alert(channel chan struct{}) {
 // end ends the host after a defect of the engine, because the engine can no longer be used. The operator's next call
 // creates a new host, which continues from the state on the nodes.
 func (h *Host) end(defect error) {
-	h.broken.Do(func() { h.log.Error(defect, "the upgrade engine failed; it starts again with the next call") })
+	h.broken.Do(func() { h.log.Error(defect, "the upgrade engine failed; the next call starts a new engine") })
 	h.stop()
 }
 

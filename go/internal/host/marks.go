@@ -63,7 +63,7 @@ func (a answer) refusal(object string) error {
 	case a.err != nil:
 		return a.err
 	case a.status == http.StatusConflict:
-		return fmt.Errorf("patch %s: it has changed since it was read; call again", object)
+		return fmt.Errorf("patch %s: the object has changed since it was read; call again", object)
 	case a.status < 200 || a.status > 299:
 		var refused metav1.Status
 		_ = json.Unmarshal(a.body, &refused)

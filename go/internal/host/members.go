@@ -104,7 +104,7 @@ func (h *Host) restartOnly(question engine.Question) engine.Answer {
 	running, err := h.templateOf(question.Running)
 	wanted, wantedErr := h.templateOf(question.Wanted)
 	if err := errors.Join(err, wantedErr); err != nil { // the node does not wait for a revision that may never arrive
-		h.log.Error(err, "a node is upgraded in full, because its driver cannot be compared with the new one", "node", question.Node,
+		h.log.Error(err, "upgrading a node in full, because its driver cannot be compared with the new driver", "node", question.Node,
 			"pod", question.Pod)
 		answer.Error, answer.RevisionUnknown = err.Error(), true
 		return answer

@@ -57,7 +57,7 @@ func (m *mirror[T]) Replace(objects []any, version string) error {
 	for _, one := range objects {
 		typed, ok := one.(T)
 		if !ok {
-			return fmt.Errorf("a list has a %T", one)
+			return fmt.Errorf("a list contains an object of type %T", one)
 		}
 		typed.SetManagedFields(nil)
 		text := marshal(m.reduce(typed))
@@ -114,7 +114,7 @@ func (m *mirror[T]) putAll(items [][]byte, version string) error {
 func (m *mirror[T]) change(one any, kind string) error {
 	typed, ok := one.(T)
 	if !ok {
-		return fmt.Errorf("a watch has a %T", one)
+		return fmt.Errorf("a watch event contains an object of type %T", one)
 	}
 	typed.SetManagedFields(nil)
 	text, key := marshal(m.reduce(typed)), keyOf(typed)

@@ -147,7 +147,7 @@ func (h *Host) waitForOwnWrites(ctx context.Context) error {
 		case <-h.ctx.Done():
 			return ErrClosed
 		case <-timer.C():
-			h.log.Info("The watches do not show the module's own writes yet; the state may be older than the writes", "waited", ownWritesMax)
+			h.log.Info("the watches do not show the module's own writes yet; the state may be older than the writes", "waited", ownWritesMax)
 			for _, late := range writes[i:] {
 				late.of.forget(late)
 			}

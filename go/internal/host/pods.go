@@ -116,9 +116,9 @@ func (f *podFollower) fail(err error) {
 	if f.stopped {
 		return
 	}
-	f.host.log.Error(err, "the pods of a node are not known", "node", f.node)
+	f.host.log.Error(err, "failed to list the pods of a node", "node", f.node)
 	if _, err := f.host.engine.PutPods(f.node, nil, engine.UsesDriver{}); err != nil {
-		f.host.log.Error(err, "the engine does not accept this", "node", f.node)
+		f.host.log.Error(err, "the engine rejected the notice that the pods of a node are unknown", "node", f.node)
 	}
 	f.host.ring()
 }

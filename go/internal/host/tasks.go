@@ -94,10 +94,10 @@ func (h *Host) serve(t *task) {
 		switch {
 		case told.err == nil:
 		case ctx.Err() != nil: // the operator stops
-			h.log.V(1).Info("A request has no response, because the operator stops", "node", node, "verb", request.Verb, "target", request.Target)
+			h.log.V(1).Info("a request got no response, because the operator is stopping", "node", node, "verb", request.Verb, "target", request.Target)
 		case t.queued.Err() != nil && told.status == engine.NotSent:
 			h.hear(t.order, node) // caused by the operator, so it is not a failure
-			h.log.V(1).Info("A request is not sent, because the policy has changed", "node", node, "verb", request.Verb, "target", request.Target)
+			h.log.V(1).Info("a request was not sent, because the policy has changed", "node", node, "verb", request.Verb, "target", request.Target)
 		default:
 			h.log.Error(told.err, "a request got no response", "node", node, "verb", request.Verb, "target", request.Target)
 		}
@@ -183,11 +183,11 @@ func (h *Host) settle() {
 		}
 		h.tellCalls(outcome.Node, failure)
 		if outcome.Code == 0 {
-			h.log.V(1).Info("The requests for a node have responses", "node", outcome.Node, "patched", outcome.Patched, "evictions",
+			h.log.V(1).Info("the requests for a node have responses", "node", outcome.Node, "patched", outcome.Patched, "evictions",
 				outcome.EvictionsAccepted, "refused", outcome.EvictionsRefused, "podsDeleted", outcome.PodsDeleted)
 			continue
 		}
-		h.log.Info("A request failed; it is planned again", "node", outcome.Node, "error", outcome.Message)
+		h.log.Info("a request failed; the engine will plan it again", "node", outcome.Node, "error", outcome.Message)
 	}
 	for _, event := range settled.Events {
 		h.log.V(1).Info(event.Message, "node", event.Node, "type", event.Type)
@@ -197,7 +197,7 @@ func (h *Host) settle() {
 		select {
 		case h.events <- event:
 		default:
-			h.log.Info("An Event is dropped, because the recorder does not accept more Events", "node", event.Node, "message", event.Message)
+			h.log.Info("an Event is dropped, because the recorder does not accept more Events", "node", event.Node, "message", event.Message)
 		}
 	}
 	for _, o := range h.orders {

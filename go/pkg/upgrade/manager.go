@@ -190,7 +190,7 @@ func (m *Manager) change(alter func()) ClusterUpgradeStateManager {
 // receives its own copies of pods, and is called from one goroutine for each node.
 func (m *Manager) WithPodDeletionEnabled(filter PodDeletionFilter) ClusterUpgradeStateManager {
 	if filter == nil {
-		m.log.Info("Pod deletion stays off, because there is no filter")
+		m.log.Info("pod deletion stays off, because there is no filter")
 		return m
 	}
 	return m.change(func() { m.podDeletion, m.options.UsesDriver = filter, filter })
@@ -199,7 +199,7 @@ func (m *Manager) WithPodDeletionEnabled(filter PodDeletionFilter) ClusterUpgrad
 // WithValidationEnabled keeps a node in progress until the pods with this selector are ready on the node.
 func (m *Manager) WithValidationEnabled(podSelector string) ClusterUpgradeStateManager {
 	if podSelector == "" {
-		m.log.Info("Validation stays off, because there is no selector")
+		m.log.Info("validation stays off, because there is no selector")
 		return m
 	}
 	return m.change(func() { m.options.ValidationSelector = podSelector })
@@ -392,7 +392,7 @@ func checkOurs(foreign []string) error {
 	if len(foreign) == 0 {
 		return nil
 	}
-	return fmt.Errorf("node %s is not from BuildState of this module", slices.Min(foreign))
+	return fmt.Errorf("node %s does not come from this module's BuildState", slices.Min(foreign))
 }
 
 // ApplyState makes one pass over the nodes of currentState, and returns when the requests of the pass have a response.

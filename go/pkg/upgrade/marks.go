@@ -63,7 +63,7 @@ func (m *Manager) RequestUpgrade(ctx context.Context, node string) error {
 		case state == UpgradeStateFailed:
 			return mark, errors.New("it has failed; call Retry")
 		case state != UpgradeStateUnknown && state != UpgradeStateDone:
-			return mark, fmt.Errorf("it is in %s already", state)
+			return mark, fmt.Errorf("it is already in %s", state)
 		}
 		return host.Mark{Kind: "annotations", Key: keys.RequestedAnnotation(), Value: new("true")}, nil
 	})
@@ -88,5 +88,5 @@ func (m *Manager) mark(ctx context.Context, verb, name string, decide func(Keys,
 		}
 		return nil
 	}
-	return fmt.Errorf("%s node %s: no state from BuildState contains it", verb, name)
+	return fmt.Errorf("%s node %s: no state returned by BuildState contains this node", verb, name)
 }

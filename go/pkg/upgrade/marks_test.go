@@ -15,13 +15,13 @@ func (w *world) check(err error, text string) {
 
 func TestASkippedNodeIsNotUpgradedBeforeUnskip(t *testing.T) {
 	w := newWorld(t, 2)
-	w.check(w.manager.Skip(t.Context(), "n0"), "skip node n0: no state from BuildState contains it")
+	w.check(w.manager.Skip(t.Context(), "n0"), "skip node n0: no state returned by BuildState contains this node")
 	w.apply(t.Context(), policyOf(0))
 	w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))
 	for range 2 {
 		w.check(w.manager.Skip(t.Context(), "n0"), "")
 	}
-	w.check(w.manager.Skip(t.Context(), "n9"), "no state from BuildState contains it")
+	w.check(w.manager.Skip(t.Context(), "n9"), "no state returned by BuildState contains this node")
 	w.cluster.NewDriver()
 	w.eventually("the upgrade of the other node", func() bool {
 		return w.cluster.State("n1") == UpgradeStateDone && w.cluster.Revision("n1") == "hash-2"
@@ -40,7 +40,7 @@ func TestANodeInProgressCanNeitherBeSkippedNorRequestedNorRetried(t *testing.T) 
 	w, started := inTheMiddle(t, 2, 1)
 	for text, verb := range map[string]func(ctx context.Context, node string) error{
 		"it is in pod-restart-required, and the skip label has an effect only before": w.manager.Skip,
-		"it is in pod-restart-required already":                                       w.manager.RequestUpgrade,
+		"it is already in pod-restart-required":                                       w.manager.RequestUpgrade,
 		`it has not failed: its state is "pod-restart-required"`:                      w.manager.Retry,
 	} {
 		w.check(verb(t.Context(), started[0]), text)

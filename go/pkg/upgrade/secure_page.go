@@ -156,7 +156,7 @@ func (p *SecurePage) announceOnceElected(ctx context.Context) {
 	err := wait.PollUntilContextCancel(ctx, announceAgain, true, func(ctx context.Context) (bool, error) {
 		err := p.announce(ctx)
 		if err != nil {
-			p.log.Error(err, "Failed to announce the page of the rollout; upgradectl cannot find it", "lease", p.options.Lease)
+			p.log.Error(err, "failed to announce the page of the rollout; upgradectl cannot find it", "lease", p.options.Lease)
 		}
 		return err == nil || apierrors.IsNotFound(err), nil // without an election there is no Lease
 	})

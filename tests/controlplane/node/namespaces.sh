@@ -9,10 +9,10 @@ node=$here/../../../build/node
 
 skip() { echo "skipped: $*"; exit 77; }
 
-[ "$(id -u)" -eq 0 ] || skip "a kubelet needs root's rights"
+[ "$(id -u)" -eq 0 ] || skip "a kubelet needs root privileges"
 [ -e "$node/ready" ] || skip "there is no build/node: scripts/node.sh builds it"
 for tool in runc ip; do
-  command -v "$tool" >/dev/null || skip "there is no $tool: scripts/install-deps.sh --node installs it"
+  command -v "$tool" >/dev/null || skip "$tool is missing: scripts/install-deps.sh --node installs it"
 done
 unshare=(unshare --mount --net --pid --fork --kill-child --mount-proc)
 "${unshare[@]}" true 2>/dev/null || skip "there are no namespaces of mounts, networks and processes here"

@@ -117,7 +117,7 @@ class DevicesActor final : public Actor {
     // Pods that have outlasted their grace period on a node that is not ready do not count (dep-F11).
     if (is_driver && node.ready && !node.claims.empty()) {
       world_.checker->Fail(
-          "I24", fmt::format("the driver of {} was replaced, while {} was held", pod.node_name, *node.claims.begin()));
+          "I24", fmt::format("the driver of {} was replaced while {} was held", pod.node_name, *node.claims.begin()));
     }
     if (is_driver || !pod.resource_claims.empty() || (world_.setup.hooks && pod.labels.contains("uses"))) return;
     world_.checker->Fail(

@@ -129,12 +129,12 @@ std::vector<Mutant> WrongPolicies() {
 
 std::vector<Mutant> WrongReads() {
   return {
-      OnNode("is blind to the skip label", [](Node& n) { n.labels.erase(Gpu().SkipUpgradeLabel()); }),
-      OnNode("is blind to its own label", [](Node& n) { n.labels.erase(Gpu().StateLabel()); }),
-      OnNode("is blind to cordons", [](Node& n) { n.unschedulable = false; }),
-      OnNode("is blind to its name on the cordon",
+      OnNode("ignores the skip label", [](Node& n) { n.labels.erase(Gpu().SkipUpgradeLabel()); }),
+      OnNode("ignores its own label", [](Node& n) { n.labels.erase(Gpu().StateLabel()); }),
+      OnNode("ignores cordons", [](Node& n) { n.unschedulable = false; }),
+      OnNode("ignores its name on the cordon",
              [](Node& n) { n.annotations.erase(std::string(kCordonedByAnnotation)); }),
-      OnNode("is blind to the note of the initial state",
+      OnNode("ignores the note of the initial state",
              [](Node& n) { n.annotations.erase(Gpu().InitiallyUnschedulableAnnotation()); }),
       OnNode("takes one node for done",
              [](Node& n) {

@@ -47,7 +47,7 @@ void Replica::Judge(const Plan& plan) {
   // A host of the C interface does not report the whole plan.
   if (process_->host) return;
   if (IsInvalid(pass_policy_) && !IsRemoved())
-    driver_.checker.Fail("I8", "a plan was made with a policy that must be refused");
+    driver_.checker.Fail("I8", "a plan was based on a policy that must be refused");
   if (plan.nodes.empty()) return;
   if (process_->cache && !process_->cluster->HasListedAll(driver_.setup.requestor)) {
     driver_.checker.Fail("I15", "a plan was made before everything had been read once");

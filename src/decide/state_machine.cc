@@ -133,9 +133,11 @@ void JudgeInto(const JudgeContext& in, const NodeView& view, const Admission& ad
     verdict.plan.remove.clear();
   }
   walk.Finish(acts, shown_wait);
-  // A failed node that an administrator uncordoned needs no admission when it recovers, but it is cordoned again. The
-  // tally must include this for the admission of other nodes in the same pass.
-  if (verdict.plan.from == UpgradeState::kFailed && !verdict.candidate && verdict.plan.patch) {
+  // If another client uncordoned a node that recovers, or whose driver must be restarted after all, the node is cordoned
+  // again without an admission. The tally must include this for the admission of other nodes in the same pass.
+  const bool may_cordon_again =
+      verdict.plan.from == UpgradeState::kFailed || verdict.plan.from == UpgradeState::kUncordonRequired;
+  if (may_cordon_again && !verdict.candidate && verdict.plan.patch) {
     verdict.tally = internal::WithPatch(verdict.tally, view, *verdict.plan.patch, in.identity, in.policy);
   }
 }

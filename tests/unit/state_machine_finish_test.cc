@@ -316,6 +316,19 @@ TEST_CASE("I1: a failed node that another client uncordoned counts as unavailabl
   CHECK(verdict.tally.unavailable == 1);
 }
 
+// Seed 59981 of the simulation: with the last free place of maxUnavailable, another node started in the same pass.
+TEST_CASE(
+    "I1: a node that another client uncordoned counts as unavailable in the pass in which its driver fails again") {
+  auto node = NodeUnderTest("uncordon-required", "new");
+  node.WithDriverPods({DriverPod("new").NotReady().Build()});
+  const Verdict verdict = node.Judge();
+  CHECK(Path(verdict.plan) == "pod-restart-required");
+  REQUIRE(verdict.plan.patch);
+  CHECK(verdict.plan.patch->unschedulable == true);
+  CHECK_FALSE(verdict.candidate);
+  CHECK(verdict.tally.unavailable == 1);
+}
+
 TEST_CASE("dep-F2: a failed node waits until a new revision moves it back to upgrade-required") {
   auto node = NodeUnderTest("upgrade-failed", "old").CordonedByUs();
   node.Annotated(Gpu().FailedRevisionAnnotation(), "new");

@@ -335,7 +335,7 @@ TEST_CASE("I12: a replica writes although nothing is left to do") {
   CHECK(world.Broken() == "I12");
 }
 
-TEST_CASE("I13: an upgrade needs too many writes; faults triple the limit") {
+TEST_CASE("I13: an upgrade needs too many writes, and faults triple the limit") {
   enum class Faults { kNone, kAllTheTime, kOne, kOneLongAgo, kClocksApart };
   for (const Faults faults :
        {Faults::kNone, Faults::kAllTheTime, Faults::kOne, Faults::kOneLongAgo, Faults::kClocksApart}) {

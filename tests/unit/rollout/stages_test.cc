@@ -449,8 +449,8 @@ TEST_CASE("W8: a node of the soaking stage that is out of use ends the soak, and
   const RolloutStep halted = Settled(fleet, step.record, rules, kNow + absl::Seconds(60));
   REQUIRE(halted.halted);
   CHECK(halted.halted->detail == "node " + canaries[0] +
-                                     " of stage canary is sick: NotReady since then, for more than 1m; to continue, give the "
-                                     "approval canary@r1");
+                                     " of stage canary is sick: NotReady since then, for more than 1m; to continue, "
+                                     "approve canary@r1");
 
   SECTION("an approval accepts the stage despite the node") {
     fleet.view.approvals = {"canary@r1"};

@@ -39,7 +39,7 @@ class LruMap {
   using Entries = std::list<std::pair<std::string, Value>>;
 
   const std::size_t size_max_;
-  Entries entries_;  // most recently used entry first
+  Entries entries_;  // the most recently used entry comes first
   std::map<std::string, typename Entries::iterator> places_;
 };
 

@@ -17,7 +17,7 @@
 #define RAPIDJSON_SSE2
 #endif
 // Enabled in every build. No input may cause a failed assertion: a failure means that this library did not check an
-// access. To continue would be undefined behavior, and this code does not throw.
+// access. Continuing would be undefined behavior, and this code does not throw.
 #define RAPIDJSON_ASSERT(condition) ((condition) ? static_cast<void>(0) : std::abort())
 
 #include <rapidjson/document.h>

@@ -26,8 +26,8 @@ inline std::string_view Message(const absl::Status& status) {
     }                                                                                     \
   } while (false)
 
-/// `DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node node, cluster.GetNode(context, {.name = name}));` After `if`, put it in
-/// braces. The declaration must not contain a comma: define an alias for such a type first.
+/// `DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node node, cluster.GetNode(context, {.name = name}));` After `if`, put the
+/// macro call in braces. The declaration must not contain a comma: define an alias for such a type first.
 #define DRIVERUPGRADE_ASSIGN_OR_RETURN(declaration, expression) \
   DRIVERUPGRADE_ASSIGN_OR_RETURN_IMPL(DRIVERUPGRADE_CONCAT(driverupgrade_result_, __LINE__), declaration, expression)
 

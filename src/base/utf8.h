@@ -11,7 +11,7 @@
 namespace driverupgrade::internal {
 
 // Returns the length of the well-formed character at the start of `text` (RFC 3629: shortest form, no surrogates), or 0
-// if `text` does not start with one.
+// if `text` does not start with a well-formed character.
 inline std::size_t Utf8Length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
   if (text.empty()) return 0;

@@ -25,8 +25,7 @@ absl::Status CheckPolicy(const UpgradePolicy& policy, bool has_ledger) {
   return absl::OkStatus();
 }
 
-// Returns an error if marks or claims of ours may remain on the node because the node or its NodeMaintenances cannot be
-// read.
+// Returns an error if the node or its NodeMaintenances cannot be read, because marks or claims of ours may then remain.
 absl::Status CheckReadable(const NodeView& view, bool requestor) {
   if (IsUnreadable(view.node)) return absl::UnavailableError(CannotBeRead("Node", view.node));
   if (requestor && !view.maintenances) {

@@ -9,7 +9,7 @@
 //     if (core.Settle(pass, now)) ...                 // send the ledger's requests, and Settle again
 //     core.Withhold(pass, now);
 //     for (NodeRequests& requests : core.Begin(pass.plan, now)) ...  // send them
-//     NodeOutcome outcome = core.End(requests, now);  // once they are answered
+//     NodeOutcome outcome = core.End(requests, now);  // once their responses have arrived
 #ifndef DRIVERUPGRADE_SRC_CORE_CORE_H_
 #define DRIVERUPGRADE_SRC_CORE_CORE_H_
 
@@ -51,7 +51,7 @@ struct CoreOptions {
   std::size_t nodes_per_pass = std::numeric_limits<int>::max();
 };
 
-// State of an earlier engine that a dry run needs. A dry run is a pass that changes nothing.
+// State of an earlier engine, for a dry run. A dry run is a pass that changes nothing.
 struct DryRun {
   absl::Time active_since = absl::InfinitePast();
   // The record of the rollout; nullopt if no record is stored.
@@ -83,7 +83,7 @@ struct OwnedStatus {
   std::string owner = {};
   FleetStatus status = {};
 };
-// The pools of one owner together, in numbers.
+// Numbers about all pools of one owner.
 struct OwnedPart {
   std::string owner = {};
   Tally totals = {};
@@ -121,7 +121,7 @@ class Core {
   // Final step of a pass: removes from the plan the starts that the ledger withholds.
   void Withhold(CorePass& pass, absl::Time now);
   // Returns the Events about the findings and gangs of `pass` if its plan is finished. If the next reminder is earlier
-  // than the wake-up time of the plan, makes it the wake-up time.
+  // than the plan's wake-up time, the reminder time becomes the wake-up time.
   std::vector<RecordEventParams> EventsOf(CorePass& pass, absl::Time now);
   // See StateMachine::Release. The plan's wake_at has no meaning. Errors: same as for Apply. Also Unavailable if
   // nothing else is left to release, but a node or its NodeMaintenances cannot be read.
@@ -136,7 +136,7 @@ class Core {
   // Returns the requests of `plan`, which count as in flight from now on. No node of `plan` may have requests in
   // flight.
   std::vector<NodeRequests> Begin(const Plan& plan, absl::Time now);
-  // Finishes requests that Begin has returned. Must be called once they have no further request to send.
+  // Finishes requests that Begin has returned. Must be called when no further request is left to send.
   NodeOutcome End(const NodeRequests& requests, absl::Time now);
   bool InFlight(const std::string& node) const { return under_way_.Contains(node); }
 
@@ -190,7 +190,7 @@ class Core {
 
   // ----- pools (core_pools.cc)
   Pool& PoolFor(const Part& part);
-  // Returns the ledger that contains the entry of the owner; nullptr if the engine has no ledger. Errors: same as for
+  // Returns the ledger that contains the owner's entry; nullptr if the engine has no ledger. Errors: same as for
   // AdmissionLedger::Create.
   absl::StatusOr<LedgerSteps*> LedgerFor(const std::string& owner);
   // Moves `nodes` into the pool, and makes all other nodes of the pool guests.
@@ -220,8 +220,8 @@ class Core {
   void NoteInterruptions(const NodePlan& plan);
   // Forgets units and nodes that are no longer in progress.
   void ForgetInterruptions(Pool& pool) const;
-  // A ledger contains the record of one rollout, so only one pool may use it. Errors: FailedPrecondition if another
-  // pool uses the ledger of `pool`.
+  // Checks that no other pool uses the ledger of `pool`, because a ledger contains the record of only one rollout.
+  // Errors: FailedPrecondition if another pool uses the ledger.
   absl::Status CheckLedgerPool(const Pool& pool) const;
   bool UsesLedger(const Pool& pool) const {
     return pool.ledger != nullptr && (!pool.nodes.empty() || pools_.size() == 1);

@@ -12,8 +12,8 @@
 
 namespace driverupgrade::internal {
 
-// Returns true if pods of a gang may be on the node, because its pods are unknown. Other nodes wait for such a node,
-// but not after repeated failures to read its pods, and not if it has started and has requests in flight. They do wait
+// Returns true if other nodes must wait because the node's pods are unknown and may belong to a gang. Returns false
+// after repeated failures to read the pods, and for a node that has started and has requests in flight. Returns true
 // for a node that is only being labeled, because its pods are read afterwards.
 bool Core::MayHaveGangs(const Pool& pool, const std::string& node) const {
   constexpr int kFailuresMax = 5;
@@ -23,9 +23,9 @@ bool Core::MayHaveGangs(const Pool& pool, const std::string& node) const {
   return retry == reads_.end() || retry->second.failures < kFailuresMax;
 }
 
-// Nodes that start together wait until the pods of all of them have been read. Otherwise some would start without the
-// others. With gangs, all waiting nodes wait for each other, because a gang can have pods on any node. After a failed
-// list, a node continues with all work that does not depend on its pods.
+// Nodes that start together wait until the pods of all of them have been read. Otherwise some of these nodes would
+// start without the others. With gangs, all waiting nodes wait for each other, because a gang can have pods on any
+// node. After a failed list, a node continues with all work that does not depend on its pods.
 void Core::WithholdUnread(Pool& pool, const std::set<std::string>& wanted, bool for_gangs, Plan& plan) {
   const bool all_wait = for_gangs && std::any_of(pool.interest.begin(), pool.interest.end(),
                                                  [&](const std::string& node) { return MayHaveGangs(pool, node); });
@@ -43,8 +43,8 @@ void Core::WithholdUnread(Pool& pool, const std::set<std::string>& wanted, bool 
   WithholdNodes(pool.planner, unread, plan);
 }
 
-// No pod of a unit is evicted before all of its nodes are cordoned. Otherwise the pod's controller could recreate it on
-// another node of the unit. A node that cannot be cordoned delays the others for at most HoldMax.
+// No pod of a unit is evicted before all nodes of the unit are cordoned. Otherwise the pod's controller could recreate
+// the pod on another node of the unit. A node that cannot be cordoned delays the other nodes for at most HoldMax.
 void Core::WithholdEvictions(Pool& pool, Plan& plan, absl::Time now) {
   const std::map<std::string, std::string>& uncordoned = pool.planner.uncordoned_units();
   const bool knows_grants = !UsesLedger(pool) || pool.ledger->IsKnown();

@@ -27,8 +27,8 @@ bool HasLabel(const NodeView& view, const DriverIdentity& identity) { return Mar
 
 }  // namespace
 
-// Returns the pool of the owner. Without an owner, returns the pool that contains one of the named nodes, or that
-// contained it earlier. Creates the pool if none matches.
+// Returns the pool of the owner. Without an owner, returns the pool that contains one of the named nodes, or contained
+// one earlier. Creates a pool if no pool matches.
 Pool& Core::PoolFor(const Part& part) {
   for (const auto& pool : pools_) {
     const bool is_same = part.owner.empty() ? !part.nodes && pool->has_all : pool->owner == part.owner;
@@ -144,7 +144,7 @@ std::vector<OwnedStatus> Core::Statuses() const {
   return statuses;
 }
 
-// Pools of owners whose nodes have all left stay for their ledgers.
+// Skips owners without nodes: after all nodes of an owner have left, its pools are kept only for their ledgers.
 std::vector<OwnedPart> Core::Parts() const {
   std::map<std::string, OwnedPart> parts;
   for (const auto& pool : pools_) {

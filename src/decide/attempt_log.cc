@@ -16,7 +16,7 @@ constexpr absl::Duration kRefusedEvictionMax = absl::Seconds(40);
 constexpr absl::Duration kRetryAfterMax = absl::Minutes(5);
 constexpr absl::Duration kPatchRetryFirst = absl::Seconds(1);
 // A patch that was refused at an old version is refused again until a newer version is read. This delay applies if no
-// newer version arrives because the 409 was sent by mistake.
+// newer version arrives, for example because the 409 was a mistake of the server.
 constexpr absl::Duration kConflictRetryFirst = absl::Seconds(15);
 constexpr absl::Duration kPatchRetryMax = absl::Seconds(30);
 constexpr absl::Duration kStaleReadPatience = absl::Seconds(5);

@@ -37,11 +37,10 @@ bool IsSettled(const PatchAttempt& attempt, const Node& node);
 // Returns the time at which the node may be patched again at the version of `node`; InfiniteFuture() while a response
 // is outstanding.
 absl::Time NextPatchDue(const PatchAttempt& attempt, const Node& node);
-// Returns the time at which the same request for the pod may be sent again; InfiniteFuture() while a response is
-// outstanding.
+// Returns the time at which the request for the pod may be repeated; InfiniteFuture() while a response is outstanding.
 absl::Time NextPodRequestDue(const PodAttempt& attempt, std::string_view pod_uid);
-// Returns the time at which a patch that only writes the label again is due: 10 s after the first loss, doubling to 1
-// h.
+// Returns the time at which a patch that only restores the label is due. The delay after the first loss is 10 s, and
+// doubles with each further loss, up to 1 h.
 absl::Time NextLabelDue(const LabelLoss& loss);
 // Returns the time at which a loss is forgotten: 2 h after the label was last found missing.
 absl::Time LabelLossEnds(const LabelLoss& loss);
@@ -56,7 +55,7 @@ class AttemptLog {
  public:
   void PatchSent(const Node& node, const PatchNodeParams& patch, absl::Time now);
   void PatchAnswered(const std::string& node_uid, Outcome outcome, std::string message, absl::Time now);
-  // `node_version`: version of the node on which the decision to send the request was based.
+  // `node_version`: the node version on which the decision to send the request was based.
   void PodRequestSent(const std::string& node_uid, std::string_view node_version, const std::string& pod_uid,
                       absl::Time now);
   // `answer.count` and `answer.sent_at` are ignored: the log keeps its own values.
@@ -71,14 +70,14 @@ class AttemptLog {
                           absl::Time now);
   // Forgets the calls for the devices of a node that neither has nor needs rules.
   void DevicesOver(const std::string& node_uid);
-  // Forgets requests that this read has settled: finished patches, and requests for pods that are not in `live_pods` if
-  // it is set.
+  // Forgets requests that this read has settled: finished patches, and, if `live_pods` is not null, requests for pods
+  // that it does not contain.
   void NodeRead(const Node& node, const std::set<std::string>* live_pods);
   // Notes that a pass has started. Data that is read from now on counts as read at `now`.
   void PassBegan(absl::Time now) { now_ = now; }
-  // Notes whether a node that was read has its state label `key`. A missing label counts as lost if the node had it
-  // before, if a patch with it was sent, or if the upgrade of the node `is_in_progress`. Must be called before
-  // NodeRead.
+  // Notes whether a node that was read has its state label `key`. A missing label counts as lost if the node had the
+  // label before, if a patch that sets the label was sent, or if the upgrade of the node `is_in_progress`. Must be
+  // called before NodeRead.
   void StateLabelRead(const Node& node, const std::string& key, bool is_in_progress);
   // Notes that the engine itself removes the labels, so that missing labels do not count as lost.
   void LabelsRemoved() { labelled_.clear(); }

@@ -13,10 +13,10 @@ namespace driverupgrade {
 namespace {
 
 constexpr std::size_t kPodsInText = 5;
-// Usual size of the text of a gate. It is reserved in advance, because each pass writes a gate for every node that is
-// being drained.
+// Usual size of a gate's text. Memory of this size is reserved in advance, because each pass writes a gate for every
+// node that is being drained.
 constexpr std::size_t kDetailSize = 96;
-// Time after its grace period for which a pod on a Ready node may still be terminating before it counts as stuck.
+// Time by which a terminating pod on a Ready node may exceed its grace period before it counts as stuck.
 constexpr absl::Duration kStuckAfter = absl::Minutes(1);
 
 const PodAttempt* AttemptOn(const Pod& pod, const NodeView& view) {
@@ -75,7 +75,7 @@ int Rank(GateReason reason) {
   return static_cast<int>(std::find(kForemost.begin(), kForemost.end(), reason) - kForemost.begin());
 }
 
-// Only evictions can have these refusals; a failed deletion has Refusal::kOther.
+// Only evictions can be refused for these reasons; a failed deletion has Refusal::kOther.
 bool IsRefusedEviction(const PodAttempt& attempt) {
   return attempt.outcome && attempt.refusal != Refusal::kNone && attempt.refusal != Refusal::kOther;
 }

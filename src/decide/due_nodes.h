@@ -1,5 +1,5 @@
 // Selects the nodes that an Advance judges again: changed nodes, nodes whose wake-up time has passed and, during a
-// sweep, all nodes, some at a time.
+// sweep, all nodes in batches.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_DUE_NODES_H_
 #define DRIVERUPGRADE_SRC_DECIDE_DUE_NODES_H_
 
@@ -46,8 +46,8 @@ class DueNodes {
   // The sweep continues after `swept_to_`, wraps around, and ends where it started.
   struct SweepEnd {
     std::string name;
-    bool is_behind;               // the last node in order must be passed first
-    std::uint64_t judgement = 0;  // nodes that were judged after this one are not judged again
+    bool is_behind;               // the sweep has not wrapped around yet
+    std::uint64_t judgement = 0;  // nodes with a later judgement are not judged again
   };
   std::optional<SweepEnd> sweep_ = std::nullopt;  // nullopt: no sweep is in progress
   std::string swept_to_;

@@ -9,7 +9,7 @@
 //     for (const auto& view : snapshot.nodes) planner.Update(view);
 //     PlanUpdate update = planner.Advance(clock.Now());     // judges every node
 //     planner.Update(changed_view);
-//     update = planner.Advance(clock.Now());                // judges one, and those whose time has come
+//     update = planner.Advance(clock.Now());                // judges this node, and nodes whose wake-up time has come
 //
 // After each Advance, the planner has the same decision on every node that Step would make for a snapshot of the same
 // views. A whole rollout costs a few judgements per node, instead of one judgement per node in every pass.
@@ -46,8 +46,8 @@ struct JudgedNode;
 struct PlanUpdate {
   // Same as Step's plan, except for two members. `pod_interest` is empty; IncrementalPlanner::pod_interest returns it
   // without a copy. `gates` contains only gates that are new or have changed since the last Advance. The gate of a node
-  // that waits for a slot has no place in the queue, and is repeated only when its reason changes. Places and counts
-  // change with every admission. PublishedPlan contains them.
+  // that waits for a slot has no place in the queue, and is repeated only when its reason changes. Otherwise every
+  // admission would change the places and counts in many gates. PublishedPlan contains the places and counts.
   Plan plan = {};
   // Names of nodes that no longer have a gate, or that were deleted, in order.
   std::vector<std::string> ungated = {};
@@ -61,7 +61,7 @@ struct AdvanceLimits {
   std::size_t judged = std::numeric_limits<std::size_t>::max();
   // Maximum number of reported gates of nodes that wait for a slot. Later calls of Advance report the remaining gates.
   std::size_t told = std::numeric_limits<std::size_t>::max();
-  // False if the planner has not received all views yet, so that the plan is not finished.
+  // False if the planner has not received all views yet. The plan is then not finished.
   bool has_all_views = true;
 };
 
@@ -100,7 +100,7 @@ class PublishedPlan {
 
 class IncrementalPlanner {
  public:
-  // Creates a planner without nodes, with the default policy and facts, that counts as always active.
+  // Creates a planner without nodes, with the default policy and facts. The engine counts as always active.
   explicit IncrementalPlanner(StateMachine machine);
   ~IncrementalPlanner();
 
@@ -126,7 +126,7 @@ class IncrementalPlanner {
   // See ClusterSnapshot::rollout. No node is judged again.
   void SetRollout(const RolloutFacts& rollout);
 
-  // Adds a node, or replaces its view. `view` must not be null. The name of its node is the key.
+  // Adds a node, or replaces its view. `view` must not be null. The node name is the key.
   void Update(std::shared_ptr<const NodeView> view);
   // Notes that the pods of the node are no longer watched, so that the next judgement does not use the pods in its
   // view. The last verdict stays valid, because it did not request pods. Does nothing if the node is unknown.
@@ -135,7 +135,7 @@ class IncrementalPlanner {
   void Remove(const std::string& node);
 
   // Judges nodes that have changed, nodes whose wake_at has passed, and nodes for which the last Advance planned an
-  // action. Like Step, plans again what has not been done. Then admits nodes.
+  // action. Like Step, plans an action again if it has not been carried out. Then admits nodes.
   //
   // Cost: O((judged + admitted + told) log N), where *told* is the number of returned gates. A rollout adds the costs
   // that rollout_round.h describes. If `now` is earlier than at the last call, every node is judged again.
@@ -144,8 +144,9 @@ class IncrementalPlanner {
   // Both would be based on outdated verdicts.
   [[nodiscard]] PlanUpdate Advance(absl::Time now, const AdvanceLimits& limits = {});
 
-  // Cancels what the last Advance planned for the nodes in `gates`, by name. They keep their state until the next
-  // Advance judges them again. If both updates report the same node, this update replaces the report of Advance.
+  // Cancels the actions that the last Advance planned for the nodes in `gates` (by name). The nodes keep their state
+  // until the next Advance judges them again. If both updates report the same node, the update of Withhold replaces the
+  // update of Advance.
   [[nodiscard]] PlanUpdate Withhold(const std::map<std::string, Gate>& gates);
 
   // Returns the plan as of the last finished Advance or Withhold; never null. The cost does not grow with the number of
@@ -159,7 +160,7 @@ class IncrementalPlanner {
   // See Plan::pod_interest. As of the last Advance.
   const std::set<std::string>& pod_interest() const;
 
-  // Returns one node that is not cordoned yet, by unit (RolloutRound::uncordoned_units), as of the last finished
+  // Returns, for each unit, one node that is not cordoned yet (RolloutRound::uncordoned_units), as of the last finished
   // Advance.
   const std::map<std::string, std::string>& uncordoned_units() const;
   // Returns the nodes whose start is granted but whose unit is unknown (RolloutRound::of_unknown_units), as of the last

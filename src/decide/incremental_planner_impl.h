@@ -106,7 +106,7 @@ class IncrementalPlanner::Impl {
   JudgedNodes judged_;
   std::set<std::pair<std::string, std::string>> names_;  // pairs of UID and name
   Names elsewhere_;                                      // UIDs with a grant but without a node
-  Names untold_;                                         // nodes that wait for a slot; a later Advance reports them
+  Names untold_;  // nodes that wait for a slot, and whose gates a later Advance reports
   // Sums and sets over the verdicts of all nodes.
   Sums sums_ = {};
   Names acting_;

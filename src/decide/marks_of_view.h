@@ -83,7 +83,7 @@ class MarksOfView {
   const NodeMarks* marks_;
 };
 
-// Same as MarksOfView, for the driver pods of the view.
+// The counterpart of MarksOfView for the driver pods of the view.
 class DriverPodsOfView {
  public:
   explicit DriverPodsOfView(const NodeView& view);
@@ -101,7 +101,7 @@ Tally TallyByMarks(const NodeView& view, const NodeMarks& marks, const DriverIde
                    const NodeRules& rules);
 
 // Returns a driver pod of the node that is not Ready. If the node has no driver pod, returns a pod that waits to be
-// scheduled there. Returns nullptr if there is no such pod.
+// scheduled to the node. Returns nullptr if there is no such pod.
 const Pod* UnreadyDriverPod(const NodeView& view);
 // Returns true if the node is unavailable regardless of its upgrade and its cordon. The node is NotReady, is about to
 // leave the cluster, or has no driver pod because Kubernetes cannot schedule the pod.

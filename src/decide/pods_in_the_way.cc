@@ -10,7 +10,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Collects each pod once. A pod for which the upgrade waits may also have to be deleted.
+// Collects pods without duplicates. The upgrade may both wait for a pod and delete it.
 class PodSet {
  public:
   void Add(const Pod* pod) {

@@ -29,7 +29,7 @@ bool IsUpToDate(const DriverPodMarks& pod, const DriverFacts& driver) {
   });
 }
 
-// Same as DriverRuns, but does not read the pods.
+// Same as DriverRuns, but uses the decoded data and does not read the Pod objects.
 bool DriverRunsBy(const DriverPodsOfView& pods, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     if (!pods[i].ready || pods[i].terminating) return false;

@@ -35,7 +35,7 @@ struct RolloutWaits {
   // Returns nullptr if the last round started the node, or if the node was added after that round. A node that was
   // judged since then may wait without a gate until the next round.
   const Wait* WaitOf(std::string_view node) const;
-  // Returns nullopt in the same cases.
+  // Returns the node's gate with its place in the queue; nullopt if WaitOf returns nullptr.
   std::optional<Gate> GateAtPlace(std::string_view node) const;
   // Returns nullopt if the node was not part of the last round.
   std::optional<std::size_t> StageOf(std::string_view node) const;
@@ -56,7 +56,7 @@ struct PublishedPlan::Parts {
   Plan plan = {};
   internal::JudgedNodes nodes = {};
   Refusals refusals = {};
-  // Replaces `refusals`; nullptr if the policy has no rollout.
+  // Used instead of `refusals` if the policy has a rollout; otherwise nullptr.
   std::shared_ptr<const internal::RolloutWaits> rollout = nullptr;
 };
 

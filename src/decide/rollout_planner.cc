@@ -14,7 +14,7 @@ void RolloutPlanner::SetPolicy(const AdmissionLimits& limits) {
   stages_go_by_state_ = text.find(identity_.StateLabel()) != std::string::npos;
 }
 
-// Ignores the state label unless stages depend on it, because it changes with every step of a node.
+// Ignores the state label unless stages depend on it, because this label changes with every step of a node.
 void RolloutPlanner::LabelsChanged(const Node& before, const Node& after) {
   if (before.labels == after.labels) return;
   if (stages_go_by_state_ || LabelsWithoutState(before, identity_) != LabelsWithoutState(after, identity_)) {

@@ -54,7 +54,7 @@ class RolloutPlanner {
   const std::vector<Finding>& findings() const { return findings_; }
   const std::optional<absl::Time>& wake_at() const { return wake_at_; }
   const std::shared_ptr<const RolloutWaits>& waits() const { return waits_; }
-  // Nodes whose pods the next round must know.
+  // Nodes whose pods must be known in the next round.
   const Names& interest() const { return interest_; }
 
   // Same as in RolloutRound, but `of_unknown_units` contains names.

@@ -14,8 +14,8 @@
 
 namespace driverupgrade::internal {
 
-// A new process has no such data. It assumes that the gate started at its first judgement, and that an existing
-// annotation was written at that time.
+// A new process does not know how long a gate has lasted. It assumes that the gate started at the first judgement, and
+// that an existing annotation was written at that time.
 class ShownWait {
  public:
   // Notes the marks with which the node will be judged.

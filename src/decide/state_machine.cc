@@ -43,7 +43,7 @@ Progress Advance(Walk& walk) {
   return Progress::kStopped;
 }
 
-// Ends the walk when an upgrade finishes or fails, so that this is reported before another upgrade starts.
+// Ends the walk when an upgrade finishes or fails, so that the end is reported before another upgrade starts.
 bool EndsWalk(UpgradeState state) { return state == UpgradeState::kDone || state == UpgradeState::kFailed; }
 
 // Returns true if the node may be written to. Otherwise stops the walk with a gate.
@@ -133,8 +133,9 @@ void JudgeInto(const JudgeContext& in, const NodeView& view, const Admission& ad
     verdict.plan.remove.clear();
   }
   walk.Finish(acts, shown_wait);
-  // If another client uncordoned a node that recovers, or whose driver must be restarted after all, the node is cordoned
-  // again without an admission. The tally must include this for the admission of other nodes in the same pass.
+  // If another client uncordoned a node that recovers, or whose driver must be restarted after all, the node is
+  // cordoned again without an admission. The tally must include this cordon, because it limits the admission of other
+  // nodes in the same pass.
   const bool may_cordon_again =
       verdict.plan.from == UpgradeState::kFailed || verdict.plan.from == UpgradeState::kUncordonRequired;
   if (may_cordon_again && !verdict.candidate && verdict.plan.patch) {

@@ -32,7 +32,7 @@ KeptVerdict Keep(Verdict&& verdict);
 
 KeptVerdict CopyOf(const KeptVerdict& verdict);
 
-// Cancels what was planned for a node: it keeps its state and waits with `gate`.
+// Cancels the actions that were planned for a node: the node keeps its state, and waits with `gate`.
 void Withhold(const Gate& gate, KeptVerdict& verdict);
 
 // Adds the verdict on `node` to all members of `plan` except for the totals, the budget and the readings.

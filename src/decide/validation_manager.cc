@@ -54,7 +54,7 @@ Validation ValidationManager::Evaluate(const std::vector<Pod>& pods,
       if (!pod.deletion_timestamp) result.early.push_back(&pod);
     }
   }
-  // Reports a pod that validated the old driver first, because an administrator may have to act on it.
+  // A pod that validated only the old driver takes precedence, because an administrator may have to act on it.
   result.missing = not_proved.empty() ? std::move(not_ready) : std::move(not_proved);
   if (found == 0) result.missing = fmt::format("no pod matches {} on the node", selector_.ToString());
   result.passed = result.missing.empty();

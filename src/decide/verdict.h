@@ -13,7 +13,7 @@
 namespace driverupgrade {
 namespace internal {
 
-// The needs of a waiting node that the limits check. The name of the node is stored separately.
+// The requirements of a waiting node that are checked against the limits. The node name is stored separately.
 struct Candidate {
   // True if the node needs a slot of maxParallelUpgrades. A node that an administrator has cordoned needs no slot if
   // the policy allows such nodes to proceed.

@@ -83,7 +83,7 @@ void CacheReader::ListRevisions() {
     const std::lock_guard lock(mutex_);
     listed_ = std::move(listed);
   };
-  // The first pass has no earlier list, so it waits for this list.
+  // The first pass has no earlier list, so it waits for the new list.
   if (daemon_sets_.empty()) {
     return list({.deadline = std::min(context_.deadline, clock_->Now() + call_timeout_), .stop = context_.stop});
   }

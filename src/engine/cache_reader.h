@@ -32,7 +32,7 @@ class CacheReader final : public Reader, private ObjectSource {
 
   ObjectSource& objects() override { return *this; }
   absl::Status Begin(const CallContext& context, LedgerSteps* ledger) override;
-  // Starts to read the pods, and returns without waiting for them.
+  // Starts to read the pods, and returns without waiting for the results.
   void ReadPods(const CallContext& context, const UpgradePolicy& policy, const std::set<std::string>& nodes) override;
   std::map<std::string, absl::Status> TakeRead() override;
 
@@ -57,7 +57,7 @@ class CacheReader final : public Reader, private ObjectSource {
 
   // Lists the revisions for listed_for_.
   void ListRevisions();
-  // Accepts the result of a finished list. Returns true if a list has finished.
+  // Accepts the result of a list that has finished. Returns true if there was such a list.
   bool TakeRevisions();
 
   const std::shared_ptr<WatchCache> cache_;

@@ -71,8 +71,8 @@ bool MayBeForAnnotations(const absl::Status& status) {
   return absl::IsInvalidArgument(status) || absl::IsPermissionDenied(status);
 }
 
-// Returns OK if another write came first. That is not an error: the next attempt reads the current holder, which may be
-// this replica.
+// Returns OK if another write came first. This conflict is not an error: the next attempt reads the current holder,
+// which may be this replica.
 absl::Status Trouble(const absl::Status& status) {
   return absl::IsAborted(status) || absl::IsAlreadyExists(status) ? absl::OkStatus() : status;
 }
@@ -191,12 +191,12 @@ absl::Status LeaderElection::Write(const CallContext& context) {
   state_.record = *std::move(written);
   state_.exists = true;
   state_.watched = absl::ZeroDuration();
-  // This replica does not become the leader if the response took too long, or if its duration is unknown because the
-  // clock was set back.
+  // This replica does not become the leader if the response took too long, or if the duration of the request is unknown
+  // because the clock was set back.
   const bool leads = now - sent < options_.renew_deadline && setbacks == state_.setbacks;
   if (leads && !state_.leading) {
     ++state_.terms;
-    // Annotations are tried again, because earlier writes may have been refused for another reason.
+    // Annotations are written again, because earlier writes may have been refused for another reason.
     state_.muted = false;
   }
   state_.leading = leads;
@@ -232,7 +232,7 @@ absl::Time LeaderElection::Look() const {
   const absl::Time now = options_.clock->Now();
   if (now < state_.looked_at) {
     // The elapsed time is unknown. A leader must assume that its Lease has expired. A candidate must assume that the
-    // other replica's Lease has not.
+    // other replica's Lease has not expired.
     ++state_.setbacks;
     state_.leading = false;
     state_.due = now;
@@ -244,8 +244,8 @@ absl::Time LeaderElection::Look() const {
   return now;
 }
 
-// Returns true if the Lease was free or ours when last read, or if it has expired. A deleted Lease counts as held until
-// its duration has passed.
+// Returns true if the Lease was free or ours at the last read, or if it has expired. A deleted Lease counts as held
+// until its duration has passed.
 bool LeaderElection::MayTake() const {
   if (!state_.record || state_.record->holder.empty() || state_.record->holder == options_.identity) return true;
   return state_.watched >= Expiry();

@@ -29,7 +29,7 @@ class LedgerSender {
   LedgerSender(std::shared_ptr<ClusterFacade> cluster, std::shared_ptr<Clock> clock, PlanExecutor& executor,
                std::function<void()> on_answer);
 
-  // Passes responses to `steps`, and sends its requests. Returns true if a response has arrived.
+  // Passes responses to `steps`, and sends the requests of `steps`. Returns true if a response has arrived.
   bool Advance(const CallContext& context, LedgerSteps& steps);
 
  private:

@@ -1,4 +1,4 @@
-// Reads all objects with lists, in every pass.
+// Lists all objects in every pass.
 #ifndef DRIVERUPGRADE_SRC_ENGINE_LIST_READER_H_
 #define DRIVERUPGRADE_SRC_ENGINE_LIST_READER_H_
 
@@ -26,7 +26,7 @@ class ListReader final : public Reader {
     if (ledger != nullptr) ledger->NodesListed(objects_.Uids());
     return absl::OkStatus();
   }
-  // Reads the pods, and waits for them.
+  // Reads the pods, and waits for the results.
   void ReadPods(const CallContext& context, const UpgradePolicy& policy, const std::set<std::string>& nodes) override {
     read_ = ReadsAllPods(policy, nodes.size()) ? objects_.ListAllPods(context, *cluster_, nodes)
                                                : objects_.ListPodsOf(context, *cluster_, nodes);

@@ -1,4 +1,5 @@
-// The object source of an engine with threads: lists in each pass, or a cache.
+// Defines the object source of an engine with threads. One implementation lists the objects in each pass, another uses
+// a cache.
 #ifndef DRIVERUPGRADE_SRC_ENGINE_READER_H_
 #define DRIVERUPGRADE_SRC_ENGINE_READER_H_
 
@@ -20,7 +21,7 @@ class Reader {
   virtual ~Reader() = default;
 
   virtual ObjectSource& objects() = 0;
-  // Must be called before a pass. `ledger` may be null. Errors: errors of the reads.
+  // Must be called before a pass. `ledger` may be null. Errors: the errors of the reads.
   virtual absl::Status Begin(const CallContext& context, LedgerSteps* ledger) = 0;
   // Reads the pods of these nodes, or starts to read them.
   virtual void ReadPods(const CallContext& context, const UpgradePolicy& policy,

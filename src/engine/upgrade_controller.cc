@@ -70,7 +70,7 @@ bool UpgradeController::Lead(const CallContext& context, absl::Time& next) {
     const std::lock_guard lock(mutex_);
     status_.leading = leads;
     if (!leads || term == std::exchange(term_, term)) return leads;
-    // Our deadlines do not reflect the changes of another leader, so the new term starts with a pass.
+    // Our deadlines do not reflect the changes that another leader made, so the new term starts with a pass.
     due_ = absl::InfinitePast();
   }
   engine_.Resume();
@@ -85,7 +85,7 @@ absl::Time UpgradeController::Step(const CallContext& context) {
 
 absl::Status UpgradeController::CacheTrouble() const {
   if (cache_ == nullptr) return absl::OkStatus();
-  // Without old data to fall back on, each error of the cache counts immediately.
+  // Until the cache has synced once, there is no data to fall back on, so each error counts immediately.
   return cache_->Synced() ? cache_->Health() : cache_->Health(absl::ZeroDuration());
 }
 
@@ -117,8 +117,8 @@ absl::Time UpgradeController::StepOnce(const CallContext& context) {
     const std::lock_guard lock(mutex_);
     if (!policy_) return election_due;
     if (cache_ != nullptr && !cache_->Synced()) {
-      // This is not a failed pass. The cache sends a notification when it is ready, and a periodic check reports what
-      // delays it.
+      // The pass has not failed. The cache sends a notification when it is ready, and a periodic check reports what
+      // delays the cache.
       const absl::Status hindrance = cache_->Health(absl::ZeroDuration());
       status_.last_error = hindrance.ok() ? CacheNotRead() : hindrance;
       notified_ = false;
@@ -176,8 +176,8 @@ void UpgradeController::Stop() {
 
 void UpgradeController::Wait(absl::Time until, const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
-  // True if a notification has arrived after the check in Step. It cannot shorten the pause between passes, and a
-  // replica that does not lead ignores it.
+  // True if a notification has arrived after the check in Step. A notification does not shorten the pause between
+  // passes, and a replica that does not lead ignores it.
   const bool pending = notified_ && status_.leading && policy_;
   if (pending) until = std::min(until, not_before_);
   const absl::Duration pause = std::min(until - clock_->Now(), kWaitMax);

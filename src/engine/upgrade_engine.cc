@@ -48,7 +48,7 @@ absl::Status CheckOptions(const EngineOptions& options) {
   return options.state_machine.requestor ? Validate(*options.state_machine.requestor) : absl::OkStatus();
 }
 
-// Returns an error for objects that cannot be read, because they may be ours and could not be released. OK otherwise.
+// Returns an error if objects cannot be read, because they may be ours and would not be released. Returns OK otherwise.
 absl::Status CheckAllSeen(const ClusterSnapshot& snapshot, bool requestor) {
   for (const std::shared_ptr<const NodeView>& view : snapshot.nodes) {
     if (internal::IsUnreadable(view->node)) {
@@ -126,7 +126,7 @@ class UpgradeEngine::Impl {
 
   const std::shared_ptr<Clock> clock_;
   const std::shared_ptr<Observer> observer_;
-  internal::Signal changed_;  // before the members that raise it
+  internal::Signal changed_;  // declared before the members that raise it
   const std::function<SharedSlots()> shared_slots_;
   const std::function<std::string()> rollout_sick_;
   const ExecutorOptions calls_;
@@ -135,9 +135,9 @@ class UpgradeEngine::Impl {
   internal::HookCalls hooks_;
   std::unique_ptr<internal::Reader> reader_;
   std::unique_ptr<internal::Core> core_;
-  std::optional<SnapshotBuilder> builder_;  // after the core, whose attempts it reads
+  std::optional<SnapshotBuilder> builder_;  // declared after the core, whose attempts it reads
   internal::LedgerSender ledger_sender_;
-  internal::PlanExecutor executor_;                           // after the members whose objects its calls use
+  internal::PlanExecutor executor_;                           // declared after the members whose objects its calls use
   std::mutex mutex_;                                          // held during passes
   mutable std::mutex published_mutex_;                        // guards a pointer: no thread holds it for long
   std::shared_ptr<const internal::PublishedPlan> published_;  // never null
@@ -218,7 +218,7 @@ absl::StatusOr<ReconcileResult> UpgradeEngine::Impl::Pass(const CallContext& con
   result.plan = std::move(pass.plan);
   if (result.plan.finished) Publish(result);
   if (observer_) observer_->OnPlan(result.plan);
-  // Before the first driver pod of the rollout is deleted.
+  // Checks the configuration before the first driver pod of the rollout is deleted.
   result.configuration = configuration_.Look(policy, core_->SeesDaemonSet());
   for (const Finding& finding : configuration_.News(result.configuration, result.plan)) {
     if (observer_) observer_->OnFinding(finding);
@@ -263,7 +263,7 @@ bool UpgradeEngine::Impl::Read(const CallContext& context, const UpgradePolicy& 
                                const internal::CorePass& pass) {
   reader_->ReadPods(context, policy, pass.wanted_pods);
   const bool has_read = TakeRead();
-  // The ledger searches for nodes that were never seen.
+  // The ledger searches for nodes that the engine has never seen.
   return AdvanceLedger(context) || has_read;
 }
 
@@ -320,7 +320,7 @@ absl::StatusOr<ReconcileResult> UpgradeEngine::Impl::Release(const CallContext& 
   ReconcileResult result{.outcomes = Collect()};
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const ClusterSnapshot snapshot, builder_->Build(context));
   for (const Finding& finding : snapshot.findings) {
-    // Claims that were not read are not released; without this error the caller would assume that the release has
+    // Claims that were not read are not released. Without this error, the caller would assume that the release has
     // finished.
     if (finding.code == FindingCode::kReadFailed && finding.node.empty())
       return absl::UnavailableError(finding.message);

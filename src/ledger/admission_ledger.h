@@ -74,7 +74,7 @@ class AdmissionLedger {
                                                      const std::optional<std::string>& record = std::nullopt);
 
   // Reads the ConfigMap to show that no other client has changed it since it was read or stored. Errors:
-  // FailedPrecondition unless it has been read.
+  // FailedPrecondition unless the ConfigMap has been read.
   [[nodiscard]] absl::Status Confirm();
 
   // Returns the request to send; nullptr if there is nothing to send. Returns the same request until Take accepts its
@@ -96,8 +96,8 @@ class AdmissionLedger {
   // response to a request in progress is ignored.
   void Forget();
 
-  // Returns true if grants() is complete: not before the first Read, and not after a sign that another client may have
-  // changed the ConfigMap, until it is read again.
+  // Returns true if grants() is complete. Returns false before the first Read. After a sign that another client may
+  // have changed the ConfigMap, returns false until the ConfigMap is read again.
   bool IsKnown() const { return known_; }
   // The grants that were read or stored last.
   const Grants& grants() const { return grants_; }

@@ -100,7 +100,7 @@ void LedgerSteps::TakeUids(const absl::StatusOr<std::vector<std::string>>& of_al
   if (!looked_for_) return;
   std::set<std::string> unseen = *std::exchange(looked_for_, std::nullopt);
   if (std::exchange(look_is_stale_, false) || !of_all_nodes.ok()) return;  // unseen grants count until the next list
-  // A UID that cannot be read may be that of any grant.
+  // A node whose UID cannot be read may be the node of any grant.
   if (std::find(of_all_nodes->begin(), of_all_nodes->end(), "") != of_all_nodes->end()) return;
   const std::size_t before = unseen.size();
   for (const std::string& uid : *of_all_nodes) unseen.erase(uid);
@@ -110,7 +110,7 @@ void LedgerSteps::TakeUids(const absl::StatusOr<std::vector<std::string>>& of_al
 
 // Each list is complete, so it replaces the result of the previous list.
 void LedgerSteps::NodesListed(const std::vector<std::string>& uids) {
-  // A UID that cannot be read may be that of any grant.
+  // A node whose UID cannot be read may be the node of any grant.
   if (std::find(uids.begin(), uids.end(), "") != uids.end()) return;
   const std::set<std::string> there(uids.begin(), uids.end());
   gone_.clear();

@@ -14,8 +14,8 @@ namespace driverupgrade::internal {
 
 enum class CordonKind {
   kNone,           // The node is schedulable.
-  kUpgrade,        // An upgrade of our driver or of another driver set it. Our upgrade may join.
-  kAdministrator,  // We never lift it.
+  kUpgrade,        // An upgrade of our driver or of another driver set the cordon. Our upgrade may join.
+  kAdministrator,  // An administrator set the cordon. We never lift it.
 };
 
 // The cordon that a node has before an upgrade of `identity` starts.
@@ -32,9 +32,9 @@ struct Cordon {
 };
 Cordon ReadCordon(const Node& node, const DriverIdentity& identity);
 
-// Returns the name of a driver outside the cordon set that still needs the node evacuated, by itself or by a
-// maintenance operator. Our upgrade then leaves the cordon in place for that driver. Returns nullopt if there is no
-// such driver.
+// Returns the name of a driver outside the cordon set that still needs the node evacuated, and evacuates it itself or
+// through a maintenance operator. Our upgrade then leaves the cordon in place for that driver. Returns nullopt if there
+// is no such driver.
 std::optional<std::string> DriverThatNeedsCordon(const Node& node, const DriverIdentity& identity);
 
 // Writes the cordon set, or removes it if there are no names.

@@ -38,7 +38,8 @@ struct ForeignCordonMark {
 inline constexpr std::array kForeignCordonMarks = {
     ForeignCordonMark{"nvidia.com/driver-manager.node-initial-state.unschedulable", "NVIDIA's driver manager"},
 };
-// Returns the owner of the first such mark on the node; nullopt if the node has no such mark or is schedulable.
+// Returns the owner of the first foreign cordon mark on the node; nullopt if the node has no such mark or is
+// schedulable.
 std::optional<std::string_view> ForeignCordonOwner(const Node& node);
 
 // Returns the names in the annotation, without surrounding white space. A name may be stale, or may not be a valid

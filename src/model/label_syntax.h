@@ -11,7 +11,7 @@ namespace driverupgrade::internal {
 inline constexpr std::size_t kDnsSubdomainSizeMax = 253;
 inline constexpr std::size_t kLabelNameSizeMax = 63;
 
-// Replace the predicates of the C library, which depend on the locale.
+// These functions replace the predicates of the C library, which depend on the locale.
 inline bool IsLowerAlnum(char c) { return ('a' <= c && c <= 'z') || ('0' <= c && c <= '9'); }
 inline bool IsAlnum(char c) { return IsLowerAlnum(c) || ('A' <= c && c <= 'Z'); }
 
@@ -27,7 +27,7 @@ inline bool IsDnsSubdomain(std::string_view text) {
   return IsLowerAlnum(before);
 }
 
-/// Checks the part of a key after the `/`. It must not be empty.
+/// Checks the part of a key after the `/`, which must not be empty.
 inline bool IsLabelName(std::string_view text) {
   return !text.empty() && text.size() <= kLabelNameSizeMax && IsAlnum(text.front()) && IsAlnum(text.back()) &&
          std::all_of(text.begin(), text.end(), [](char c) { return IsAlnum(c) || c == '-' || c == '_' || c == '.'; });

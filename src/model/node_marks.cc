@@ -173,7 +173,7 @@ std::optional<UpgradeState> StateWithoutLabel(const NodeMarks& marks, bool named
   const std::optional<UpgradeState> timed = StateOfTimer(marks);
   const bool is_interrupted = IsInterrupted(marks, named, driver_runs);
   // The timer shows that the node has not been admitted. Without the timer, the name in the cordon set would mean that
-  // it has.
+  // the node has been admitted.
   if (named && timed == UpgradeState::kUpgradeRequired) return is_interrupted ? timed : std::nullopt;
   if (marks.failed_revision.present()) return UpgradeState::kFailed;
   if (!is_interrupted) return std::nullopt;
@@ -225,7 +225,7 @@ void RemoveMarks(Node& node, const DriverIdentity& identity) {
     return std::string_view(entry.first).starts_with(identity.KeyPrefix());
   };
   std::erase_if(node.labels, is_ours);
-  // Without the annotation, an administrator set the cordon, and it stays.
+  // If the annotation is missing, an administrator set the cordon, so the cordon stays.
   if (node.annotations.erase(std::string(kCordonedByAnnotation)) > 0) node.unschedulable = false;
   std::erase_if(node.annotations, is_ours);
   node.taints = WithSteering(node, identity, /*steers=*/false);

@@ -1,7 +1,8 @@
 // Defines the labels and annotations on a node for the upgrade of one driver, both ours and those of the Go library.
 //
-// They are decoded once into NodeMarks when a view is created (ShareView). A walk edits the NodeMarks, which are
-// encoded when the patch is created. No other code in src/ depends on the format. DriverIdentity defines the keys.
+// The labels and annotations are decoded once into NodeMarks, when a view is created (ShareView). A walk edits the
+// NodeMarks, which are encoded when the patch is created. No other code in src/ depends on the format. DriverIdentity
+// defines the keys.
 #ifndef DRIVERUPGRADE_SRC_MODEL_NODE_MARKS_H_
 #define DRIVERUPGRADE_SRC_MODEL_NODE_MARKS_H_
 

@@ -17,12 +17,13 @@ std::string UtcText(absl::Time time);
 std::string WhyNotReady(const Node& node);
 
 // Returns why the node is about to leave the cluster: it is being deleted, or a node autoscaler has tainted it for
-// removal. Returns an empty text if it stays. To support an autoscaler that uses another taint, add a row to the table
-// in node_service.cc.
+// removal. Returns an empty text if the node stays. To support an autoscaler that uses another taint, add a row to the
+// table in node_service.cc.
 std::string WhyLeaving(const Node& node);
 
-// Returns what OpenShift's Machine Config Operator is doing with the node. It reboots a node if the current config
-// differs from the desired config. Returns an empty text if its work is done, or if the cluster has no such operator.
+// Returns what OpenShift's Machine Config Operator is doing with the node. The operator reboots a node if the current
+// config differs from the desired config. Returns an empty text if its work is done, or if the cluster has no such
+// operator.
 std::string WhyMachineConfig(const Node& node);
 
 // Returns a text such as `driver pod gpu-operator/driver-x is not Ready since 2026-11-26T12:00:00Z: container driver

@@ -25,7 +25,7 @@ bool IsForInformation(FindingCode code) {
          code == FindingCode::kForeignCordon || code == FindingCode::kClaimLeftBehind;
 }
 
-// Returns true if the last report is too old, and sets its time to `now`.
+// Returns true if the last report, at `told`, is too old, and then sets `told` to `now`.
 bool IsDue(absl::Time& told, absl::Time now, absl::Duration reminder = kReminder) {
   if (told > now) told = now;  // the clock was set back
   if (now - told < reminder) return false;

@@ -18,14 +18,14 @@
 
 namespace driverupgrade::internal {
 
-// Decides which findings and gates must be reported. Not thread-safe.
+// Decides which findings and gates must be reported as Events. Not thread-safe.
 class FindingEvents {
  public:
-  // `own_pod`: object of Events that do not concern a single node. Such Events are dropped if it is not set.
+  // `own_pod`: object of Events that do not concern a single node. If `own_pod` is not set, such Events are dropped.
   FindingEvents(const DriverIdentity& identity, std::optional<PodRef> own_pod);
 
-  // Must be called with every plan, in order. Returns Events for findings and gates that are new or changed, and for
-  // those that are due to be reported again. `uid_of` returns the UID of a node; empty if the node does not exist.
+  // Must be called with every plan, in order. Returns Events for findings and gates that are new, have changed, or are
+  // due to be reported again. `uid_of` returns the UID of a node; empty if the node does not exist.
   std::vector<RecordEventParams> Follow(const Plan& plan,
                                         const std::function<std::string(const std::string& node)>& uid_of,
                                         absl::Time now);

@@ -17,10 +17,10 @@ namespace driverupgrade::internal {
 class NodeTimes {
  public:
   struct Times {
-    // Time in plan.from; nullopt if the observer did not see the node enter it.
+    // Time in plan.from; nullopt if the observer did not see the node enter that state.
     std::optional<absl::Duration> in_state = std::nullopt;
-    // Duration of an upgrade that has just finished successfully; nullopt if it has not, or if the observer did not see
-    // it start.
+    // Duration of the upgrade that this patch completes; nullopt if the patch completes no upgrade, or if the observer
+    // did not see the upgrade start.
     std::optional<absl::Duration> upgrade = std::nullopt;
   };
   // Must be called, in order, for each acknowledged patch with a path.

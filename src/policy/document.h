@@ -15,7 +15,7 @@ namespace driverupgrade::internal {
 inline constexpr std::size_t kDocumentSizeMax = std::size_t{1} << 20;
 inline constexpr int kDocumentDepthMax = 32;
 
-// A position in the document. Marks determine the order of values in the document.
+// A position in the document. Marks show the order of the values.
 struct DocumentMark {
   int line = 0;
   int column = 0;

@@ -1,5 +1,5 @@
-// Collects errors in the fields of a policy, under the field names of documents. The same messages thus apply to
-// policies from documents and from code.
+// Collects errors in the fields of a policy, under the field names of documents. Policies from documents and policies
+// from code thus get the same messages.
 #ifndef DRIVERUPGRADE_SRC_POLICY_FIELD_CHECKER_H_
 #define DRIVERUPGRADE_SRC_POLICY_FIELD_CHECKER_H_
 
@@ -39,7 +39,7 @@ class FieldChecker {
   }
   void Check(std::string_view field, const LabelKey& kind, const std::string& value);
   void Check(std::string_view field, const Names& kind, const std::vector<std::string>& value);
-  // For a kind that has its own check or no range.
+  // Checks a kind that has its own check. Does nothing for a kind without a range.
   template <typename Kind, typename T>
   void Check(std::string_view field, const Kind& kind, const T& value) {
     if constexpr (requires { kind.Check(*this, std::string(field), value); }) {
@@ -60,7 +60,7 @@ class FieldChecker {
   // Calls `check` with the path and the value of each item.
   template <typename T, typename CheckItem>
   void Items(const std::string& field, const std::vector<T>& items, const CheckItem& check) {
-    // The number is limited because some lists are evaluated in every pass.
+    // The number of items is limited, because some lists are evaluated in every pass.
     constexpr std::size_t kItemsMax = 100;
     Require(items.size() <= kItemsMax, field, fmt::format("must have <= {} items, got {}", kItemsMax, items.size()));
     for (std::size_t i = 0; i < items.size(); ++i) check(fmt::format("{}[{}]", field, i), items[i]);

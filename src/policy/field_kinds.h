@@ -18,8 +18,8 @@ struct Boolean {};
 
 struct Number {
   int min = 0;
-  // Special meaning of 0; empty if 0 is an ordinary number. If set, documents contain 0 instead of null for a missing
-  // value.
+  // Special meaning of 0; empty if 0 is an ordinary number. If `zero` is set, documents contain 0 instead of null for a
+  // missing value.
   std::string_view zero = {};
 };
 
@@ -46,9 +46,9 @@ struct Selector {
 struct Text {};
 struct LabelKey : Text {};
 
-// A list of texts. A list in the document replaces the whole default.
+// A list of texts. A list in the document replaces the whole default list.
 struct Names {
-  // Whether the list must have at least one item, and no empty items.
+  // True if the list must have at least one item, and no empty items.
   bool required = false;
 };
 
@@ -70,7 +70,7 @@ struct OneOf {
       : words(choices), omits_default(omit_default) {}
 
   Words<Enum, kSize> words;
-  // Whether documents with only set fields (FieldWriter) omit the default.
+  // True if documents with only set fields (FieldWriter) omit the default.
   bool omits_default;
 };
 

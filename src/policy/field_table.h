@@ -27,7 +27,7 @@ namespace driverupgrade::internal {
 struct FieldDoc {
   std::string_view meaning = {};
   std::string_view advice = {};
-  // Replace the values that follow from the kind, and the default that follows from the struct.
+  // Texts that replace the values derived from the kind, and the default derived from the struct.
   std::string_view values = {};
   std::string_view fallback = {};
   // The `description` of the field in the CRDs.
@@ -54,7 +54,8 @@ struct Field {
   constexpr Field(std::string_view field_name, Value Owner::*field_member, Kind field_kind, FieldDoc field_doc = {})
       : name(field_name), member(field_member), kind(field_kind), doc(field_doc) {}
 
-  // Allows the field only if `condition` is true. `problem`: the error if the field is set in other cases.
+  // Allows the field only if `condition` is true. `problem`: the error if the field is set although `condition` is
+  // false.
   constexpr Field OnlyIf(bool (*condition)(const Owner&), std::string_view problem) const {
     Field field = *this;
     field.allowed = condition;
@@ -81,7 +82,7 @@ struct Field {
   std::string_view not_allowed = {};
 };
 
-// A field that ReadFields, WriteFields and CheckFields skip, because its section handles it with its own code.
+// A field that ReadFields, WriteFields and CheckFields skip, because the field's section has its own code for it.
 struct ByHand {
   constexpr explicit ByHand(std::string_view field_name, FieldDoc field_doc = {}) : name(field_name), doc(field_doc) {}
   void Read(PolicySection&, const auto&) const {}
@@ -92,7 +93,7 @@ struct ByHand {
   FieldDoc doc;
 };
 
-// A check of several fields together. It is not a field.
+// A check of several fields together, which is not itself a field.
 template <typename Owner>
 struct CrossCheck : ByHand {
   constexpr explicit CrossCheck(void (*function)(const Owner&, FieldChecker&)) : ByHand(""), check(function) {}
@@ -124,16 +125,17 @@ struct Section {
   }
 
   const Fields& fields;
-  // Whether a section with only default values is written as null.
+  // True if a section with only default values is written as null.
   bool writes_null;
 };
 
 // The kind of a list. Overloads of ReadItem, WriteItem and CheckItems handle its items.
 template <typename Item>
 struct ListOf {
-  // Whether documents with only set fields (FieldWriter) omit an empty list.
+  // True if documents with only set fields (FieldWriter) omit an empty list.
   bool omits_empty = false;
-  // Reason why the list must not be empty; empty if it may be. If it is set, a list without items is written as null.
+  // Reason why the list must not be empty; empty text if the list may be empty. If the reason is set, a list without
+  // items is written as null.
   std::string_view not_empty = {};
 
   void Read(PolicySection& section, std::string_view name, std::vector<Item>& value) const {

@@ -17,8 +17,8 @@ namespace driverupgrade::internal {
 
 class FieldWriter {
  public:
-  // `only_set`: omits nulls and Booleans that are false. A field that is added to a later version then does not change
-  // documents in which it is not set.
+  // `only_set`: omits nulls and Booleans that are false. A field that a later version adds then does not change
+  // documents in which the field is not set.
   explicit FieldWriter(bool only_set = false) : only_set_(only_set) {}
   bool only_set() const { return only_set_; }
 
@@ -34,7 +34,7 @@ class FieldWriter {
   }
   void EndArray() { writer_.EndArray(); }
 
-  // Write items of an array.
+  // These functions write items of an array.
   void Item(int value) { writer_.Int(value); }
   void Item(std::string_view value) {
     writer_.String(value.data(), static_cast<driverupgrade_rapidjson::SizeType>(value.size()));
@@ -73,7 +73,7 @@ class FieldWriter {
     if (only_set_ && kind.omits_default && value == kind.words.front().second) return;
     Write(name, Text(), WordOf(kind.words, value));
   }
-  // For a kind that has its own writer.
+  // Writes a field of a kind that has its own writer.
   template <typename Kind, typename T>
   requires requires(FieldWriter& writer, const Kind& kind, const T& value) { kind.Write(writer, "", value); }
   void Write(std::string_view name, const Kind& kind, const T& value) { kind.Write(*this, name, value); }

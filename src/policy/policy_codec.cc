@@ -114,7 +114,6 @@ absl::StatusOr<UpgradePolicy> internal::ReadUpgradePolicy(const absl::StatusOr<D
     return absl::InvalidArgumentError(fmt::format("upgrade policy: must be a mapping, got {}", Describe(*document)));
   }
   DRIVERUPGRADE_RETURN_IF_ERROR(reading.problems.ToStatus());
-  // Checks the ranges of the fields.
   DRIVERUPGRADE_RETURN_IF_ERROR(Validate(policy));
   return policy;
 }

@@ -70,7 +70,7 @@ class PolicySection {
     for (std::size_t i = 0; i < kSize; ++i) texts[i] = kind.words[i].first;
     if (const auto index = ReadChoice(name, texts.data(), kSize)) value = kind.words[*index].second;
   }
-  /// For a kind that has its own reader.
+  /// Reads a field of a kind that has its own reader.
   template <typename Kind, typename T>
   requires requires(PolicySection& section, const Kind& kind, T& value) { kind.Read(section, "", value); }
   void Read(std::string_view name, const Kind& kind, T& value) { kind.Read(*this, name, value); }
@@ -113,7 +113,7 @@ class PolicySection {
   PolicyReading& reading_;
   std::map<std::string, Entry, std::less<>> entries_;
   std::vector<std::string_view> known_;
-  // For a list: the keys of `entries_` in the order of the items.
+  // For a list: the keys of `entries_`, in the order of the items.
   std::vector<std::string_view> items_;
 };
 

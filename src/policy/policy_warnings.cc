@@ -220,7 +220,7 @@ void WarnOfHealth(const RolloutPolicy& rollout, Texts& warnings) {
       }
     }
   }
-  // Only stages wait for the pods that this selector matches.
+  // Only stages wait for the pods that the selector matches.
   if (health.pod_selector && rollout.stages.empty()) {
     warnings.emplace_back("rollout.health.podSelector: has no effect without stages");
   }

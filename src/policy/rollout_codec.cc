@@ -35,7 +35,7 @@ void ReadStageNodes(PolicySection& list, std::string_view item, PolicySection& s
   if (section.IsSet("nodes") == section.IsSet("nodeSelector")) {
     return list.Reject(item, "must have either nodes or nodeSelector");
   }
-  // Assigns a complete variant: the assignment of an alternative could throw an exception.
+  // Assigns a complete variant, because the assignment of an alternative could throw an exception.
   using Nodes = decltype(stage.nodes);
   stage.nodes = section.IsSet("nodes") ? Nodes(nodes) : Nodes(std::move(selector));
 }

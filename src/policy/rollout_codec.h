@@ -15,7 +15,8 @@ struct RolloutSections {
   FailureBudgets by_class = {};
   friend bool operator==(const RolloutSections&, const RolloutSections&) = default;
 };
-// Returns only these two sections as JSON, with the field names of policies. `only_set`: see FieldWriter.
+// Returns only `rollout` and `failurePolicy.byClass` as JSON, with the field names of policies. `only_set`: see
+// FieldWriter.
 std::string FormatRolloutSections(const RolloutSections& sections, bool only_set = false);
 
 }  // namespace driverupgrade::internal

@@ -1,4 +1,4 @@
-// Loads time zones in a separate source file, because this code reads files.
+// Loads time zones. This code has its own source file, because it reads files.
 #include <algorithm>
 #include <cstddef>
 #include <string>
@@ -21,7 +21,7 @@ constexpr std::size_t kZoneNameSizeMax = 64;
 
 bool IsZoneCharacter(char c) { return internal::IsAlnum(c) || c == '/' || c == '_' || c == '-' || c == '+'; }
 
-// Rejects paths that leave the directory of the time zones, and zones that depend on the machine.
+// Rejects paths outside the time zone directory, and zones that depend on the machine.
 bool IsZoneName(std::string_view name) {
   return !name.empty() && name.size() <= kZoneNameSizeMax && internal::IsAlnum(name.front()) &&
          std::all_of(name.begin(), name.end(), IsZoneCharacter) && name != "localtime";

@@ -7,8 +7,8 @@
 namespace driverupgrade {
 namespace {
 
-// Default limit if the policy limits failures: without it, a driver that never becomes ready would not count as a
-// failure.
+// Default time limit if the policy limits failures. Without a time limit, a driver that never becomes ready would not
+// count as a failure.
 constexpr absl::Duration kPodRestartDefault = absl::Minutes(30);
 
 DeadlinePolicy DeadlinesOf(const UpgradePolicy& policy) {

@@ -16,7 +16,7 @@ struct Span {
 
 constexpr int kWindowDaysMax = 7;
 constexpr int kDaysAtFirst = kWindowDaysMax + 1;
-// Longer than a year, so that a yearly window is found even if closed days follow it.
+// Longer than a year, so that a yearly window is found even if closed days delay it.
 constexpr int kDaysAheadMax = 400;
 
 // Returns the parts of `span` outside the days in `closed`, with the clocks of `zone`.
@@ -44,8 +44,8 @@ bool BeginsOn(const RolloutWindow& window, absl::CivilDay day) {
   return window.days_of_month.contains(kLastDayOfMonth) && (day + 1).month() != day.month();
 }
 
-// Returns the end of the window. A window of whole days ends at the same time of day at which it starts. Otherwise a
-// weekend window would end on Monday when the clocks go forward.
+// Returns the end of the window. A window of whole days ends at the time of day at which it starts. Otherwise a weekend
+// window would end on Monday when the clocks go forward.
 absl::Time EndOf(const RolloutWindow& window, absl::CivilSecond start, absl::Time begin) {
   constexpr absl::Duration kDay = absl::Hours(24);
   if (absl::Trunc(window.duration, kDay) != window.duration) return begin + window.duration;

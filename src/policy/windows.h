@@ -18,9 +18,9 @@ namespace driverupgrade::internal {
 struct StartTime {
   // True if nodes may start now.
   bool open = true;
-  // Time until which the result stays valid; it must then be computed again. If `open` is false, nodes may start again
-  // at this time. Infinite if the policy has neither windows nor closed days, or if no window opens for more than a
-  // year.
+  // Time until which the result stays valid. At this time, the result must be computed again. If `open` is false, nodes
+  // may start again at this time. Infinite if the policy has neither windows nor closed days, or if no window opens for
+  // more than a year.
   absl::Time until = absl::InfiniteFuture();
   // True if a window is open, but its remaining time is shorter than the duration of a node's upgrade.
   bool too_late = false;
@@ -36,7 +36,7 @@ struct StartTime {
 StartTime StartTimeAt(const RolloutPolicy& rollout, absl::Time now, absl::Duration takes);
 
 // Returns the longest uninterrupted time in which nodes may start, ignoring closed days. Infinite if the policy has no
-// windows. With RolloutPolicy::finish_by, no node ever starts if its upgrade takes longer.
+// windows. With RolloutPolicy::finish_by, a node whose upgrade takes longer never starts.
 absl::Duration LongestWindow(const RolloutPolicy& rollout);
 
 }  // namespace driverupgrade::internal

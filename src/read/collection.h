@@ -31,7 +31,7 @@ struct Collection {
 
   // The objects by key; nullopt until the first list.
   std::optional<std::map<std::string, T>> objects = std::nullopt;
-  // Keys of the objects by node. The entry "" has the keys of the objects that belong to no node.
+  // Keys of the objects by node. The entry "" contains the keys of objects that belong to no node.
   std::map<std::string, std::set<std::string>> keys_by_node = {};
 };
 

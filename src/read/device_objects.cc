@@ -23,7 +23,7 @@ bool Contains(const std::vector<std::string>& drivers, const std::string& driver
   return std::find(drivers.begin(), drivers.end(), driver) != drivers.end();
 }
 
-// Returns true if the node's object belongs, or may belong, to one of the drivers.
+// Returns true if the object belongs, or may belong, to one of the DRA drivers.
 bool IsOf(const std::vector<std::string>& drivers, const std::string&, const DeviceTaintRule& rule) {
   return rule.driver.empty() || Contains(drivers, rule.driver);
 }
@@ -44,7 +44,7 @@ void NoteUnbound(const PackedObjects<T>& objects, std::vector<Finding>& findings
   }
 }
 
-// Sets `objects` to the node's objects that belong to these drivers.
+// Sets `objects` to the node's objects that belong to `drivers`.
 template <typename T>
 absl::Status Take(const absl::Status& status, const PackedObjects<T>& from, const std::string& node,
                   const std::vector<std::string>& drivers, std::vector<T>& objects) {
@@ -118,7 +118,7 @@ template <typename T>
 ChangedNodes DeviceObjects::Listed(const std::vector<T>& objects) {
   Kind<T>& kind = std::get<Kind<T>>(kinds_);
   ChangedNodes changed;
-  // Until now, the objects of all nodes were unknown.
+  // Before this list, the objects of all nodes were unknown.
   if (!kind.status.ok()) changed.emplace(kAllNodes);
   kind.status = absl::OkStatus();
   if constexpr (std::is_same_v<T, ResourceClaim>) other_claims_.clear();

@@ -46,10 +46,10 @@ class DeviceObjects {
     return std::get<Kind<T>>(kinds_).status.ok();
   }
 
-  // Returns the node's objects that belong to these drivers. Errors: see WatchCache::Devices.
+  // Returns the node's objects that belong to `drivers`. Errors: see WatchCache::Devices.
   absl::StatusOr<NodeDevices> On(const std::string& node, const std::vector<std::string>& drivers) const;
-  // Returns false if the claim has not been read, or was not allocated when it was read. Such a claim may have devices
-  // of the kept drivers.
+  // Returns false if the claim has not been read, or was not allocated when it was read. Such a claim may contain
+  // devices of the DRA drivers in Keep.
   bool KnowsClaim(const std::string& ns, const std::string& name) const;
   // Returns a finding for each object that cannot be read and may belong to any node.
   std::vector<Finding> Findings() const;
@@ -62,11 +62,11 @@ class DeviceObjects {
   };
 
   // Returns the nodes to which the object belongs, or kAllNodes if it may belong to any node. The result is empty if
-  // the object must not be kept.
+  // the object does not need to be kept.
   std::set<std::string> NodesOf(const DeviceTaintRule& rule) const;
   std::set<std::string> NodesOf(const ResourceClaim& claim) const;
   std::set<std::string> NodesOf(const ResourceSlice& slice) const;
-  // Remembers the claim if all its devices belong to other drivers, and otherwise forgets it.
+  // Remembers the claim if all its devices belong to other DRA drivers, and otherwise forgets the claim.
   void NoteOther(const ResourceClaim& claim);
   template <typename T>
   void Put(const T& object, ChangedNodes& changed);
@@ -74,8 +74,8 @@ class DeviceObjects {
   void Drop(const T& named, ChangedNodes& changed);
 
   std::set<std::string> drivers_ = {};
-  // Name hashes of claims whose devices all belong to other drivers. Only hashes are kept, because a cluster can have
-  // many such claims.
+  // Name hashes of claims whose devices all belong to other DRA drivers. Only hashes are kept, because a cluster can
+  // have many such claims.
   std::unordered_set<std::uint64_t> other_claims_ = {};
   std::tuple<Kind<DeviceTaintRule>, Kind<ResourceClaim>, Kind<ResourceSlice>> kinds_ = {};
 };

@@ -39,7 +39,7 @@ class HeldObjects : public ObjectSource {
   void HoldDriverPod(Pod pod);
   // `objects` is nullopt if the objects could not be listed.
   void HoldMaintenances(std::optional<std::vector<NodeMaintenance>> objects);
-  // Drops all DRA objects, and returns the container to fill with the objects of these drivers.
+  // Drops all DRA objects, and returns the container to fill with the objects of `dra_drivers`.
   DeviceObjects& BeginDevices(const std::vector<std::string>& dra_drivers);
 
   std::map<std::string, Node> nodes_;

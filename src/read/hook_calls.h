@@ -17,8 +17,8 @@ class HookCalls final : public NodeHooks {
  public:
   explicit HookCalls(SnapshotOptions options) : options_(std::move(options)), runner_(options_.hook_timeout) {}
 
-  // Must be called before the first call of a pass, so that a callback that hangs delays each pass once, and not once
-  // per pod.
+  // Must be called before the first call of a pass, so that a callback that hangs delays each pass only once, instead
+  // of once per pod.
   void BeginPass(const CallContext& context) {
     Use(context);
     runner_.BeginRound();

@@ -18,8 +18,8 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Maximum number of threads that hang in a callback indefinitely. The stack of each stays allocated until the process
-// exits.
+// Maximum number of threads that hang in a callback indefinitely. The stack of each such thread stays allocated until
+// the process exits.
 constexpr int kGivenAwayMax = 8;
 
 }  // namespace
@@ -41,7 +41,7 @@ class HookRunner::Worker : public std::enable_shared_from_this<Worker> {
     changed_.notify_all();
   }
 
-  // Returns nullopt if the call did not finish within `limit` of its start, or was stopped. The time that a busy
+  // Returns nullopt if the call did not finish within `limit` after its start, or was stopped. The time that a busy
   // machine takes to start the call does not count.
   std::optional<absl::StatusOr<bool>> Await(absl::Duration limit, const std::stop_token& stop) {
     std::unique_lock lock(mutex_);

@@ -15,31 +15,31 @@
 
 namespace driverupgrade::internal {
 
-// Runs one call at a time. A call that exceeds its time limit keeps its thread until it returns, on its own or because
-// of its stop token. The next call gets a new thread, but the number of abandoned threads is limited.
+// Runs one call at a time. A call that exceeds its time limit keeps its thread until the call returns, on its own or
+// because of its stop token. The next call gets a new thread, but the number of abandoned threads is limited.
 class HookRunner {
  public:
   using Call = std::function<absl::StatusOr<bool>(const CallContext& context)>;
-  // Calls on this thread, without a limit. Errors: the errors of `call`; Internal if it throws.
+  // Makes the call on this thread, without a limit. Errors: the errors of `call`; Internal if `call` throws.
   static absl::StatusOr<bool> RunHere(const CallContext& context, std::string_view what,
                                       absl::FunctionRef<absl::StatusOr<bool>(const CallContext&)> call);
 
-  // `limit` is measured in real time, regardless of the engine's clock, because a callback hangs in real time. `now` is
-  // for tests of the total duration of calls; empty: absl::Now.
+  // `limit` is measured in real time, regardless of the engine's clock, because a callback hangs in real time. `now`:
+  // clock for tests of the total duration of calls; absl::Now if empty.
   explicit HookRunner(absl::Duration limit, std::function<absl::Time()> now = nullptr);
   ~HookRunner();
 
-  // After a call has exceeded the limit, or the calls of a round have taken `limit` in total, the next ones fail
-  // immediately until a new round starts: a caller with a thousand objects waits only once, and can do other work in
-  // the meantime.
+  // Starts a round. After a call has exceeded the limit, or the calls of a round have taken `limit` in total, further
+  // calls of the round fail immediately. A caller with a thousand objects thus waits only once per round, and can do
+  // other work between rounds.
   void BeginRound() {
     overrun_ = false;
     spent_ = absl::ZeroDuration();
   }
 
   // `what` is the start of error texts. `call` must own everything that it uses, because it may outlive this object.
-  // Errors: the errors of `call`; Internal if it throws; DeadlineExceeded if it exceeds the limit; Cancelled if a stop
-  // is requested.
+  // Errors: the errors of `call`; Internal if `call` throws; DeadlineExceeded if `call` exceeds the limit; Cancelled if
+  // a stop is requested.
   absl::StatusOr<bool> Run(const CallContext& context, std::string_view what, Call call);
 
  private:

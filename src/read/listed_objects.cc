@@ -73,7 +73,7 @@ void ListedObjects::ListMaintenances(const CallContext& context, ClusterReader& 
   if (!scope.requestor) return HoldMaintenances(std::nullopt);
   absl::StatusOr<std::vector<NodeMaintenance>> objects =
       cluster.ListNodeMaintenances(context, {.ns = scope.requestor->ns, .on_unreadable = OnUnreadable::kMark});
-  // If the cluster does not serve this kind, there are no such objects. The request that creates a NodeMaintenance will
+  // If the cluster does not serve this kind, no NodeMaintenance exists. The request that creates a NodeMaintenance will
   // report the reason.
   if (absl::IsNotFound(objects.status())) objects = std::vector<NodeMaintenance>();
   if (objects.ok()) return HoldMaintenances(*std::move(objects));
@@ -95,7 +95,7 @@ void ListedObjects::ListDevices(const CallContext& context, ClusterReader& clust
   };
   const auto rules = cluster.ListDeviceTaintRules(context, {.on_unreadable = OnUnreadable::kMark});
   take(rules);
-  // Claims are read even without rules, because they show which pods use the driver.
+  // Claims are read even if there are no rules, because claims show which pods use the driver.
   take(cluster.ListResourceClaims(context, {.on_unreadable = OnUnreadable::kMark}));
   if (rules.ok()) take(cluster.ListResourceSlices(context, {.on_unreadable = OnUnreadable::kMark}));
   const std::vector<Finding> unbound = devices.Findings();

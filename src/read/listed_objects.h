@@ -17,20 +17,20 @@ namespace driverupgrade::internal {
 
 class ListedObjects final : public HeldObjects {
  public:
-  // Lists everything except the pods of nodes, and drops the pods that were read before. If the list of
+  // Lists all objects except for the pods of nodes, and drops the pods that were read before. If the list of
   // NodeMaintenances or of a DRA kind fails, the failure becomes a finding and the objects of the kind are unknown.
   // Errors: the errors of the other lists.
   absl::Status List(const CallContext& context, ClusterReader& cluster, const ViewScope& scope);
-  // Read the pods of these nodes, with one list for each node or with one list of all pods. Both functions return a
-  // status for each node; if the pods of a node could not be read, they stay unknown.
+  // Read the pods of `nodes`. ListPodsOf uses one list for each node, and ListAllPods uses one list of all pods. Both
+  // functions return a status for each node. If the pods of a node could not be read, they stay unknown.
   std::map<std::string, absl::Status> ListPodsOf(const CallContext& context, ClusterReader& cluster,
                                                  const std::set<std::string>& nodes);
   std::map<std::string, absl::Status> ListAllPods(const CallContext& context, ClusterReader& cluster,
                                                   const std::set<std::string>& nodes);
 
   std::vector<std::string> Uids() const;
-  // Moves out all nodes with their objects, by name. Adds a finding to `missing` for each node that driver pods name
-  // but that does not exist.
+  // Moves out all nodes with their objects, by name. Adds a finding to `missing` for each node that a driver pod names
+  // although the node does not exist.
   std::vector<NodeParts> TakeAll(std::vector<Finding>& missing);
 
   std::vector<Finding> Findings() const override { return findings_; }

@@ -18,7 +18,7 @@ namespace {
 
 bool ByName(const Pod& a, const Pod& b) { return a.ref < b.ref; }
 
-// Returns the UIDs of the node's pods, including those that hold a device and are not bound yet.
+// Returns the UIDs of the node's pods, including pods that hold a device of the node but are not bound to it yet.
 std::set<std::string> PodUids(const NodeView& view, const std::vector<std::string>& dra_drivers) {
   std::set<std::string> uids = HolderUids(view, dra_drivers);
   for (const Pod& pod : view.driver_pods) uids.insert(pod.ref.uid);
@@ -98,7 +98,8 @@ NodeViews::NodeViews(DriverIdentity identity, ViewScope scope)
     : identity_(std::move(identity)), scope_(std::move(scope)) {}
 
 // A node with leftover marks of an upgrade is managed even without driver pods, so that the marks are removed
-// (defect-D18). An unreadable node may be managed.
+// (defect-D18). An unreadable node without labels counts as managed, because the labels may be the part that could not
+// be read.
 bool NodeViews::IsManaged(const NodeParts& parts) const {
   if (IsUnreadable(parts.node) && parts.node.labels.empty()) return true;
   if (!scope_.node_selector.Matches(parts.node.labels)) return false;
@@ -153,8 +154,8 @@ void NodeViews::AddPods(NodeHooks& hooks, const ObjectSource& objects, std::vect
   view.attempts = log.ForNode(view.node.uid);
 }
 
-// Returns true if the node is or may be in progress. The data may be older than the engine's writes or than earlier
-// reads.
+// Returns true if the node is or may be in progress. The data in the view may be older than the engine's writes or than
+// earlier reads.
 bool NodeViews::MayBeBusy(const NodeView& view) const {
   const std::optional<PatchAttempt>& patch = view.attempts.patch;
   return IsBusy(view.node, identity_) || (patch && !IsSettled(*patch, view.node)) ||
@@ -178,7 +179,7 @@ bool NodeViews::MayHaveClaims(const NodeView& view) const {
   return !view.maintenances || !MaintenanceRequestor(*scope_.requestor).ClaimsOn(view).empty();
 }
 
-// The key of the taint shows the owner. An unreadable rule may be ours.
+// The key of the taint shows the owner. An unreadable rule counts as ours, because it may be.
 bool NodeViews::IsOurs(const DeviceTaintRule& rule) const {
   return IsUnreadable(rule) || internal::IsOurs(rule, identity_);
 }
@@ -189,8 +190,8 @@ bool NodeViews::MayHaveRules(const NodeView& view) const {
                      [&](const DeviceTaintRule& rule) { return IsOurs(rule); });
 }
 
-// A pod that holds a device uses the driver, even if the operator's callback does not know the pod. A pod whose claim
-// is not known yet is recorded, because pods may be newer than the claims.
+// A pod that holds a device uses the driver, even if the operator's callback does not know the pod. Also records pods
+// whose claims are not known yet, because the pods may be newer than the claims.
 void NodeViews::AddHolders(const ObjectSource& objects, NodeView& view) const {
   if (scope_.devices.empty()) return;
   const std::set<std::string> holders = HolderUids(view, scope_.devices);
@@ -230,7 +231,7 @@ void NodeViews::RunFilter(NodeHooks& hooks, NodeView& view, std::vector<Finding>
   }
 }
 
-// T7, T8: for nodes whose upgrade has not started, calls the predicate with each driver pod that is out of date.
+// T7, T8: for nodes whose upgrade has not started, calls RestartOnlyPredicate with each driver pod that is out of date.
 void NodeViews::CompareRevisions(NodeHooks& hooks, const DriverParts& driver, NodeView& view,
                                  std::vector<Finding>& findings) {
   if (!scope_.asks_restart_only) return;
@@ -254,7 +255,8 @@ void NodeViews::CompareRevisions(NodeHooks& hooks, const DriverParts& driver, No
   }
 }
 
-// Without calling the predicate, returns true if the pod's revision is current, and false if a revision is not known.
+// Calls the predicate only if necessary: returns true if the pod's revision is current, and false if a revision is
+// unknown.
 absl::StatusOr<bool> NodeViews::NeedsRestartOnly(NodeHooks& hooks, const Pod& pod, const DriverParts& driver,
                                                  const std::map<std::string, RestartOnly>& known,
                                                  std::map<std::string, RestartOnly>& seen) {

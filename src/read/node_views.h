@@ -25,7 +25,7 @@
 
 namespace driverupgrade::internal {
 
-// Adds a finding for each object that could not be read. `node` is the node of the objects, or empty.
+// Adds a finding for each object that could not be read. `node`: the node to which the objects belong, or empty.
 template <typename T>
 void NoteUnreadable(std::string_view kind, const std::vector<T>& objects, const std::string& node,
                     std::vector<Finding>& findings) {
@@ -53,7 +53,7 @@ DriverParts MakeDriverParts(const std::vector<DaemonSet>& daemon_sets, std::vect
 
 struct NodeParts {
   Node node = {};
-  std::vector<Pod> driver_pods = {};  // bound to the node, or waiting for it
+  std::vector<Pod> driver_pods = {};  // bound to the node, or waiting to be scheduled to it
   std::optional<std::vector<NodeMaintenance>> maintenances = std::nullopt;
   std::optional<absl::StatusOr<NodeDevices>> devices = std::nullopt;  // nullopt: not requested
 };
@@ -67,7 +67,7 @@ class NodeHooks {
   virtual absl::StatusOr<bool> UsesDriver(const Pod& pod) = 0;
   virtual absl::StatusOr<bool> RestartOnly(const Pod& pod, const ControllerRevision& running,
                                            const ControllerRevision& wanted) = 0;
-  // Called before the view of the node is created.
+  // Called before the node's view is created.
   virtual void Begin(const std::string&) {}
   virtual void Forget(const std::string&) {}
   // Called after an error that is recorded in the view. Returns true if a new result will arrive without another call.
@@ -92,7 +92,8 @@ class NodeViews {
 
   // Returns true if the engine must manage the node for the driver.
   bool IsManaged(const NodeParts& parts) const;
-  // Returns the node's view with driver pods only. Drops requests from `log` if the node already shows their outcome.
+  // Returns the node's view, which contains only its driver pods. Drops requests from `log` if the node already shows
+  // their outcome.
   NodeView Make(NodeHooks& hooks, NodeParts parts, const DriverParts& driver, AttemptLog& log,
                 std::vector<Finding>& findings);
   // Adds the node's other pods to the view. `pods` must contain every pod on the node; driver pods are skipped. Drops
@@ -103,7 +104,7 @@ class NodeViews {
   void DropOldAttempts(NodeView& view, AttemptLog& log) const;
   // Returns the view in its final form: complete and decoded.
   std::shared_ptr<const NodeView> Share(NodeView view) const { return ShareView(std::move(view), identity_); }
-  // Forgets the results for all other nodes.
+  // Forgets the hook results for all nodes that are not in `nodes`.
   void KeepOnly(const std::set<std::string>& nodes);
   void Forget(const std::string& node) { memory_.erase(node); }
 

@@ -1,4 +1,4 @@
-// Interface to the objects on which a Core bases its decisions.
+// Defines the interface to the objects on which a Core bases its decisions.
 #ifndef DRIVERUPGRADE_SRC_READ_OBJECT_SOURCE_H_
 #define DRIVERUPGRADE_SRC_READ_OBJECT_SOURCE_H_
 
@@ -33,13 +33,14 @@ class ObjectSource {
   virtual std::vector<Pod> DriverPods(const std::string& node) const = 0;
   // Returns nullopt if it is unknown which objects belong to the node.
   virtual std::optional<std::vector<NodeMaintenance>> Maintenances(const std::string& node) const = 0;
-  // Called only if the scope names DRA drivers. Errors: see WatchCache::Devices.
+  // Returns the DRA objects of the node. Called only if the scope names DRA drivers. Errors: see WatchCache::Devices.
   virtual absl::StatusOr<NodeDevices> Devices(const std::string& node) const = 0;
   // Returns false if the claim has not been read since it was allocated. Called only if the scope names DRA drivers.
   virtual bool KnowsClaim(const std::string& ns, const std::string& name) const = 0;
-  // Called after Take has reported a change of the driver. After an error, the next pass calls again.
+  // Returns the objects of the driver. Called after Take has reported a change of the driver. After an error, the next
+  // pass calls this function again.
   virtual absl::StatusOr<DriverObjects> Driver() = 0;
-  // Returns findings about failed reads that do not concern a single node.
+  // Returns findings about failed reads, except for reads that concern a single node.
   virtual std::vector<Finding> Findings() const { return {}; }
 
   // Returns nullopt if the node's pods are unknown.

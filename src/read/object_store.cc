@@ -12,7 +12,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Maximum number of changed nodes that are recorded for a driver that does not take its changes.
+// Maximum number of changed nodes that are recorded for a driver whose changes are not taken.
 constexpr std::size_t kChangesMax = 20'000;
 
 using driverupgrade::NodeOf;
@@ -34,8 +34,8 @@ void ObjectStore::NoteChange(std::size_t driver, const std::string& node) {
     return;
   }
   if (!changes.everything) changes.nodes.insert(node);
-  // If a driver has not taken changes for a long time, for example on a replica that is not the leader, it is simpler
-  // to report everything.
+  // If no engine takes the driver's changes for a long time, for example on a replica that is not the leader,
+  // everything is reported instead.
   if (changes.nodes.size() <= kChangesMax) return;
   changes.nodes.clear();
   changes.everything = true;
@@ -146,7 +146,7 @@ void ObjectStore::NodeDeleted(const Node& node) {
   const auto stored = nodes_->find(node.name);
   if (stored == nodes_->end()) return;
   const std::string_view uid = stored->second.uid();
-  const bool uid_unknown = uid.empty() || node.uid.empty();  // at least one of them could not be read
+  const bool uid_unknown = uid.empty() || node.uid.empty();  // at least one UID could not be read
   if (uid_unknown || uid == node.uid) DropNode(node.name);
 }
 
@@ -194,7 +194,7 @@ void ObjectStore::Put(std::size_t driver, T& object) {
   const std::string node = NodeOf(object);
   if (const auto stored = into.objects->find(key); stored != into.objects->end()) {
     if (stored->second == object) return;
-    // The node differs if another object has the same name, or if the object can no longer be read.
+    // The node differs if another object now has this name, or if the object can no longer be read.
     if (NodeOf(stored->second) != node) Drop<T>(driver, key);
   }
   into.objects->insert_or_assign(key, std::move(object));
@@ -209,7 +209,7 @@ void ObjectStore::Listed(std::size_t driver, std::vector<T> objects) {
   for (const std::string& key : Missing(known.objects, objects)) Drop<T>(driver, key);
   if (!known.objects) {
     known.objects.emplace();
-    // Until now, the NodeMaintenances of all nodes were unknown.
+    // Before this list, the NodeMaintenances of all nodes were unknown.
     if (std::is_same_v<T, NodeMaintenance>) NoteAllNodes(driver);
   }
   for (T& object : objects) Put(driver, object);

@@ -1,7 +1,7 @@
-// ObjectStore keeps the objects that lists, watches and responses to writes have reported. These are the nodes, the
-// objects of each driver, and all pods of the nodes in which a driver is interested. It records which changes each
-// driver has not taken yet. It does no I/O and has no lock: WatchStore adds a lock, and the host of the C interface
-// does not need one.
+// ObjectStore keeps objects that lists, watches and responses to writes have reported. These objects are the nodes, the
+// objects of each driver, and all pods of the nodes in which a driver is interested. The store records which changes
+// each driver has not taken yet. It does no I/O and has no lock: WatchStore adds a lock, and the host of the C
+// interface does not need a lock.
 #ifndef DRIVERUPGRADE_SRC_READ_OBJECT_STORE_H_
 #define DRIVERUPGRADE_SRC_READ_OBJECT_STORE_H_
 
@@ -24,14 +24,14 @@ namespace driverupgrade::internal {
 
 class ObjectStore {
  public:
-  // Drivers are numbered from 0. They share the nodes, the pods of nodes and the DRA objects; each driver has its own
-  // objects of other kinds.
+  // `drivers`: number of drivers. Drivers are numbered from 0. They share the nodes, the pods of nodes and the DRA
+  // objects; each driver has its own objects of other kinds.
   explicit ObjectStore(std::size_t drivers) : drivers_(drivers) {}
 
   // ----- nodes
 
   // Accepts a list of all nodes, read at version `at`. Returns true if the list shows that the cluster was restored
-  // from a backup; then all nodes known before are dropped.
+  // from a backup. In that case, all nodes that were known before are dropped.
   bool NodesListed(const std::vector<Node>& nodes, std::string_view at);
   void NodeChanged(const Node& node);
   void NodeDeleted(const Node& node);
@@ -51,7 +51,7 @@ class ObjectStore {
   void Changed(std::size_t driver, T object);
   template <typename T>
   void Deleted(std::size_t driver, const T& object);
-  // Returns true if the kind has been listed; also for `Node`.
+  // Returns true if the kind T has been listed. T can also be Node.
   template <typename T>
   bool IsListed(std::size_t driver) const;
   std::vector<DaemonSet> DaemonSets(std::size_t driver) const { return Of<DaemonSet>(driver).All(); }
@@ -86,9 +86,9 @@ class ObjectStore {
 
   // ----- all pods of a node
   //
-  // A node's pods are known only from a list that was read after the node's cordon last changed. Two kinds of callers
-  // ensure this in two ways:
-  // - WatchCache draws a ticket before it requests the list. Its lists have no version (ClusterReader::ListPods), and
+  // A node's pods are known only from a list that was read after the node's cordon last changed. There are two kinds of
+  // callers, which ensure this in different ways:
+  // - WatchCache gets a ticket before it requests the list. Its lists have no version (ClusterReader::ListPods), and
   //   its watch on all pods reports changes during the call, which must be merged with the list.
   // - A host passes the list's version, because it could mix up tickets (ADR 0016). It has no watch on all pods: a list
   //   replaces the previous list.
@@ -100,7 +100,8 @@ class ObjectStore {
   std::optional<std::vector<Pod>> PodsOn(const std::string& node) const;
   bool KnowsPodsOn(const std::string& node) const;
 
-  // Must be called whenever the watch on all pods starts or restarts, because changes between two watches are unknown.
+  // Must be called whenever the watch on all pods starts or restarts, because the changes between two watches are
+  // unknown.
   void PodsBegin();
   // A pod that cannot be read is not kept. The pods of its node are then unknown until they are listed again.
   void PodChanged(const Pod& pod);
@@ -109,16 +110,17 @@ class ObjectStore {
   // in the node. Several lists can be in progress.
   std::optional<int> BeginPodList(const std::string& node);
   // Returns false if the ticket has become invalid because the watch restarted, the cordon changed, or no driver is
-  // interested any longer.
+  // interested in the node any longer.
   bool EndPodList(const std::string& node, int ticket, const std::vector<Pod>& pods);
   void AbandonPodList(const std::string& node, int ticket);
 
   // Accepts a list of the node's pods, read at version `at`, and adds the node to the driver's interest. Returns false
   // if the node does not exist, or if the list is older than the node's cordon or the interest in its pods. Also
-  // returns false if a pod cannot be read; the pods are then unknown, and WhyNoPods names that pod.
+  // returns false if a pod cannot be read; the pods of the node are then unknown, and WhyNoPods names the unreadable
+  // pod.
   bool PutPods(std::size_t driver, const std::string& node, std::string_view at, const std::vector<Pod>& pods);
   void PodsFailed(std::size_t driver, const std::string& node, std::string why);
-  // Returns why the last list of the node's pods failed; empty if it succeeded.
+  // Returns why the last list of the node's pods failed; empty if that list succeeded.
   std::string WhyNoPods(const std::string& node) const;
 
   // ----- changes
@@ -142,10 +144,10 @@ class ObjectStore {
   struct NodePods {
     bool known = false;
     std::set<int> lists = {};            // tickets of the lists in progress
-    std::string void_since = {};         // node version that a list must have reached
+    std::string void_since = {};         // node version that a list must have reached to be valid
     std::string failure = {};            // error of the last list
     PackedPods pods = {};                // most of the stored data
-    std::set<std::string> deleted = {};  // UIDs, while lists are in progress
+    std::set<std::string> deleted = {};  // UIDs of pods that were deleted while lists are in progress
     bool IsFollowed() const { return known || !lists.empty(); }
   };
 
@@ -157,7 +159,7 @@ class ObjectStore {
   const Collection<T>& Of(std::size_t driver) const {
     return std::get<Collection<T>>(drivers_[driver].objects);
   }
-  // Moves from `object`.
+  // Stores `object`, and moves from it.
   template <typename T>
   void Put(std::size_t driver, T& object);
   template <typename T>
@@ -171,7 +173,8 @@ class ObjectStore {
   std::string VersionOf(const std::string& node) const;
 
   NodePods& Follow(const std::string& node);
-  // Also adds the node to the driver's interest. Returns nullptr if the node does not exist.
+  // Returns the pods of the node, and adds the node to the driver's interest. Returns nullptr if the node does not
+  // exist.
   NodePods* FollowFor(std::size_t driver, const std::string& node);
   void ForgetPods(const std::string& node);
   void ForgetPodsAround(const Pod& unreadable);

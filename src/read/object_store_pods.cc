@@ -27,7 +27,8 @@ std::vector<std::string> ObjectStore::SetInterest(std::size_t driver, std::set<s
   return forgotten;
 }
 
-// Lists that are requested from now on are at least as new as the stored node.
+// Sets `void_since` to the version of the stored node, because lists that are requested from now on are at least as new
+// as this version.
 ObjectStore::NodePods& ObjectStore::Follow(const std::string& node) {
   const auto [pods, is_new] = pods_.try_emplace(node);
   if (is_new) pods->second.void_since = VersionOf(node);
@@ -54,7 +55,7 @@ void ObjectStore::PodsBegin() {
   for (const auto& [node, pods] : pods_) ForgetPods(node);
 }
 
-// If the pod's node name is unreadable, the pods of all nodes are forgotten. New lists will show the node of the pod,
+// If the pod's node name is unreadable, the pods of all nodes are forgotten. New lists will show the pod's node,
 // because the server selects pods by their stored node name.
 void ObjectStore::ForgetPodsAround(const Pod& unreadable) {
   for (const auto& [node, pods] : pods_) {

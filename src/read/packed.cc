@@ -40,7 +40,7 @@ auto FieldsOf(Is<Taint> auto& taint) {
 auto FieldsOf(Is<Node> auto& node) {
   auto& [name, uid, version, labels, annotations, unschedulable, deletion, taints, ready, ready_transition,
          extended_resources, conditions, unreadable] = node;
-  // The fields that are read separately come first.
+  // Fields that are also read without unpacking the rest come first.
   return std::tie(uid, version, unschedulable, deletion, taints, ready, ready_transition, labels, annotations,
                   extended_resources, conditions, unreadable);
 }
@@ -49,7 +49,8 @@ auto FieldsOf(Is<Pod> auto& pod) {
          empty_dir, init, containers, not_ready_since, ready_since, resources, claims, annotations, volumes, scheduler,
          subdomain, unreadable] = pod;
   auto& [ns, name, uid] = ref;
-  // The UID and the version come first, because they are read separately. Unreadable and unbound pods are never packed.
+  // The UID and the version come first, because they are also read without unpacking the rest. Unreadable and unbound
+  // pods are never packed.
   return std::tie(uid, version, ns, name, labels, owners, phase, deletion, finalizers, mirror, empty_dir, init,
                   containers, not_ready_since, ready_since, resources, claims, annotations, volumes, scheduler,
                   subdomain);
@@ -70,7 +71,7 @@ auto FieldsOf(Is<PublishedDevice> auto& device) {
   auto& [name, driver_version] = device;
   return std::tie(name, driver_version);
 }
-// In the next three overloads the name comes first, because it is read separately.
+// In the next three overloads, the name comes first, because it is also read without unpacking the rest.
 auto FieldsOf(Is<DeviceTaintRule> auto& rule) {
   auto& [name, uid, version, generation, labels, node_name, node_uid, driver, pool, key, value, effect, time_added,
          deletion, conditions, unreadable] = rule;
@@ -109,7 +110,7 @@ class Packer {
     Put(text.size());
     Append(text.data(), text.size());
   }
-  // Copies the bytes in memory: the time may be infinite, and must not be rounded.
+  // Copies the bytes in memory, because the time may be infinite and must not be rounded.
   void Put(const absl::Time& time) {
     static_assert(std::is_trivially_copyable_v<absl::Time>);
     Append(&time, sizeof time);
@@ -203,7 +204,7 @@ class Unpacker {
   const char* next_;
 };
 
-// Passes over the object twice, first to count the bytes, so that one allocation is enough.
+// Processes the object twice, first only to count the bytes, so that one allocation is enough.
 template <Structure T>
 std::unique_ptr<const char[]> Pack(const T& object) {
   Packer counter(nullptr);
@@ -213,7 +214,7 @@ std::unique_ptr<const char[]> Pack(const T& object) {
   return bytes;
 }
 
-// Returns the pod with that UID, or the pod before which it would be inserted.
+// Returns the pod with this UID, or the position at which such a pod would be inserted.
 auto Find(auto& pods, std::string_view uid) {
   return std::lower_bound(pods.begin(), pods.end(), uid,
                           [](const PackedPod& pod, std::string_view sought) { return pod.uid() < sought; });

@@ -14,7 +14,7 @@
 
 namespace driverupgrade::internal {
 
-// All data of a node except its name, which the owner of this object knows. Uses one allocation.
+// All data of a node except for the node name, which the owner of this object knows. Uses one allocation.
 class PackedNode {
  public:
   explicit PackedNode(const Node& node);
@@ -27,7 +27,7 @@ class PackedNode {
   std::unique_ptr<const char[]> bytes_;
 };
 
-// All data of a readable pod except the name of its node, which the owner of this object knows. Uses one allocation.
+// All data of a readable pod except for its node name, which the owner of this object knows. Uses one allocation.
 class PackedPod {
  public:
   explicit PackedPod(const Pod& pod);
@@ -42,9 +42,9 @@ class PackedPod {
 // The pods of one node.
 class PackedPods {
  public:
-  // Returns false if the pod is already present in this or a newer version.
+  // Adds or replaces the pod. Returns false if the pod is already present in the same or a newer version.
   bool Put(const Pod& pod);
-  // Returns whether the pod was present.
+  // Removes the pod. Returns true if the pod was present.
   bool Erase(std::string_view uid);
   void clear() { pods_.clear(); }
   // Returns the pods in the order of their UIDs.
@@ -62,7 +62,8 @@ QualifiedName NameOf(const T& object) {
   return {{}, object.name};
 }
 
-// All data of an object, readable or not. Uses one allocation. T is DeviceTaintRule, ResourceClaim or ResourceSlice.
+// All data of an object, which may be unreadable. Uses one allocation. T is DeviceTaintRule, ResourceClaim or
+// ResourceSlice.
 template <typename T>
 class PackedObject {
  public:

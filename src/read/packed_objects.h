@@ -1,4 +1,5 @@
-// Packed objects of one kind, for a cache that keeps the objects of all nodes but examines those of only a few nodes.
+// Packed objects of one kind, for a cache that keeps the objects of all nodes but examines the objects of only a few
+// nodes.
 #ifndef DRIVERUPGRADE_SRC_READ_PACKED_OBJECTS_H_
 #define DRIVERUPGRADE_SRC_READ_PACKED_OBJECTS_H_
 
@@ -15,11 +16,11 @@
 
 namespace driverupgrade::internal {
 
-// For T, see PackedObject. A claim takes about 330 bytes.
+// T: see PackedObject. A claim takes about 330 bytes.
 template <typename T>
 class PackedObjects {
  public:
-  // Adds the object to these nodes. No object with the same name may be present.
+  // Adds the object to `nodes`. No object with the same name may be present.
   void Put(const T& object, const std::set<std::string>& nodes) {
     const auto stored = objects_.emplace(object).first;
     for (const std::string& node : nodes) by_node_[node].push_back(&*stored);

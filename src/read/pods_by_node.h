@@ -14,8 +14,8 @@ namespace driverupgrade::internal {
 
 using PodsByNode = std::map<std::string, std::vector<Pod>>;
 
-// Returns the pods by the names of their nodes; pods that cannot be read are marked. Errors: the errors of the list;
-// DataLoss for a pod whose node cannot be read, because it may be on any node.
+// Returns the pods by node name. Pods that cannot be read are marked. Errors: the errors of the list; DataLoss for a
+// pod whose node cannot be read, because such a pod may be on any node.
 absl::StatusOr<PodsByNode> ListPodsByNode(const CallContext& context, ClusterReader& cluster);
 
 }  // namespace driverupgrade::internal

@@ -13,8 +13,8 @@ namespace {
 namespace rapidjson = driverupgrade_rapidjson;
 using Json = rapidjson::Value;
 
-// Maximum depth of a comparison. No pod template is this deep; deeper values count as different, so the node is
-// evacuated.
+// Maximum depth of a comparison. No real pod template is this deep. Deeper values count as different, so that the node
+// is evacuated.
 constexpr int kDepthMax = 64;
 
 absl::StatusOr<rapidjson::Document> Parse(const ControllerRevision& revision) {
@@ -24,7 +24,7 @@ absl::StatusOr<rapidjson::Document> Parse(const ControllerRevision& revision) {
   }
   rapidjson::Document document;
   // Parses iteratively, because the server determines the nesting depth. Does not request full precision, because
-  // RapidJSON 1.1 would then read 0e-66 as 2.6e-85 due to undefined behavior.
+  // RapidJSON 1.1 would then read 0e-66 as 2.6e-85, due to undefined behavior.
   document.Parse<rapidjson::kParseIterativeFlag>(revision.data.data(), revision.data.size());
   if (document.HasParseError() || !document.IsObject()) {
     return absl::InvalidArgumentError(
@@ -38,7 +38,7 @@ Json* Member(Json* object, const char* name) {
   return &(*object)[name];
 }
 
-// Removes the keys. Also removes the map if it is then empty, because an empty map is equivalent to a missing map.
+// Removes the keys, and then the map if it is empty, because an empty map is equivalent to a missing map.
 void Erase(Json* metadata, const char* map_name, const std::vector<std::string>& keys) {
   Json* map = Member(metadata, map_name);
   if (map == nullptr || !map->IsObject()) return;

@@ -133,7 +133,7 @@ class WatchCache::Impl {
   const WatchCacheOptions& options() const { return options_; }
 
  private:
-  // The pause between two watches of a follower.
+  // The pause of a follower between two watches.
   struct Pause {
     absl::Time since = absl::InfinitePast();
     absl::Time until = absl::InfinitePast();
@@ -251,8 +251,9 @@ class WatchCache::Impl {
     }
   }
 
-  // Only a list of nodes shows that the cluster was restored from a backup. All other objects must then be read again
-  // before a pass may use them: they are marked as outdated before another thread can see a node of the restored state.
+  // Only a list of nodes shows that the cluster was restored from a backup. After a restore, all other objects must be
+  // read again before a pass may use them. They are therefore marked as outdated before another thread can see a node
+  // of the restored state.
   void NodesListed(const std::vector<Node>& nodes, std::string_view at) {
     const bool set_back = store_.Change([&](internal::ObjectStore& store) {
       const bool set_back = store.NodesListed(nodes, at);
@@ -262,7 +263,7 @@ class WatchCache::Impl {
     for (std::size_t i = 1; set_back && i < followers_.size(); ++i) followers_[i]->Restart();
   }
 
-  // Wakes all subscribers if the cache is synced, because they may be waiting for that.
+  // Wakes all subscribers if the cache is synced, because they may be waiting for the first sync.
   void TellIfSynced() {
     if (Synced()) store_.WakeAll();
   }
@@ -272,7 +273,7 @@ class WatchCache::Impl {
   internal::WatchStore store_;
   std::vector<std::unique_ptr<internal::WatchFollower>> followers_;
   std::vector<Pause> pauses_;          // pauses of the followers, for Turn
-  std::vector<std::jthread> threads_;  // last: joined before the rest is destroyed
+  std::vector<std::jthread> threads_;  // last member: joined before the other members are destroyed
 };
 
 absl::StatusOr<std::shared_ptr<WatchCache>> WatchCache::Create(std::shared_ptr<ClusterReader> cluster,

@@ -9,7 +9,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// If the server has not ended a watch this long after its timeout, the watch is dead (api-A19).
+// If the server has not ended a watch this long after the watch's timeout, the watch is dead (api-A19).
 constexpr absl::Duration kWatchSlack = absl::Seconds(30);
 // A watch that has run this long without an event counts as working.
 constexpr absl::Duration kQuiet = absl::Seconds(30);
@@ -27,7 +27,7 @@ WatchFollower::WatchFollower(std::string name, const WatchCacheOptions& options,
 
 absl::Time WatchFollower::Watch(const CallContext& context) {
   const absl::Time began = options_.clock->Now();
-  // The timeout is one to two times the option, so that watches do not all end at the same time.
+  // The timeout is one to two times the value of the option, so that watches do not all end at the same time.
   const auto thousandths = static_cast<int>(Hash(name_, round_++) % 1000);
   const absl::Duration timeout = options_.watch_timeout * (1000 + thousandths) / 1000;
   told_ = false;
@@ -67,7 +67,8 @@ absl::Time WatchFollower::Ended(const absl::Status& ended, absl::Time now) {
               : absl::IsOutOfRange(ended) ? WatchRestart::kExpired
                                           : WatchRestart::kFailed);
   if (absl::IsOutOfRange(ended) || failures % failures_before_list_ == 0) BeginAnew();
-  // A watch whose version has become too old is normal, so after the first such failure the list starts immediately.
+  // It is normal that the version of a watch becomes too old, so after the first such failure the list starts
+  // immediately.
   if (absl::IsOutOfRange(ended) && failures == 1) return now;
   if (failures_before_list_ == kFailuresBeforeListOfNodes) Untrust();
   return now + Spread(Doubled(options_.retry_first, options_.retry_max, failures), name_, failures);
@@ -101,8 +102,8 @@ void WatchFollower::NoteListed() {
   if (first) on_synced_();
 }
 
-// If the cluster does not serve the kind, there are no such objects. Once the kind has been served, NotFound may be
-// wrong.
+// NotFound means that the cluster does not serve the kind, so there are no objects. But once the kind has been served,
+// NotFound may be wrong.
 bool WatchFollower::IsAbsent(const absl::Status& ended) {
   if (!absl::IsNotFound(ended)) return false;
   if (!absent_ && !synced()) absent_ = TakeAsEmpty(ended);

@@ -22,17 +22,17 @@
 namespace driverupgrade::internal {
 
 // After this many failures without an event in between, a watch restarts with a list, because the next event may be the
-// cause.
+// cause of the failures.
 constexpr int kFailuresBeforeList = 2;
 // While the API server was unavailable, even for a second, the cluster may have been restored to an earlier state. A
-// watch that continues does not notice this, but a list of the nodes shows it (ADR 0007). Until that list, the watch
-// does not count as synced. Otherwise, a pass would reassign the slots of nodes whose upgrades were undone.
+// watch that continues does not notice the restore, but a list of the nodes shows it (ADR 0007). Until such a list, the
+// watch does not count as synced. Otherwise, a pass would reassign the slots of nodes whose upgrades were undone.
 constexpr int kFailuresBeforeListOfNodes = 1;
 
 class WatchFollower {
  public:
   // `options` must outlive this object. `on_synced` is called when the collection has been read for the first time.
-  // `failures_before_list`: see above; at least 1. With 1, the watch does not count as synced from a failure until the
+  // `failures_before_list`: see above; at least 1. With 1, the watch does not count as synced between a failure and the
   // next list.
   WatchFollower(std::string name, const WatchCacheOptions& options, std::function<void()> on_synced,
                 int failures_before_list = kFailuresBeforeList);
@@ -40,8 +40,8 @@ class WatchFollower {
   WatchFollower(const WatchFollower&) = delete;
   WatchFollower& operator=(const WatchFollower&) = delete;
 
-  // Runs one watch until it ends, and returns the time of the next call. Must be called by one thread at a time; the
-  // other functions below may be called by any thread.
+  // Runs one watch until it ends, and returns the time at which Watch must be called again. Must be called by one
+  // thread at a time. The functions below can be called by any thread.
   absl::Time Watch(const CallContext& context);
 
   // Marks earlier events as outdated because the history of the cluster has changed. The watch does not count as synced
@@ -55,7 +55,7 @@ class WatchFollower {
   // Returns OK unless the watch has been failing for at least `patience`. The error contains the reason and the start
   // of the failure.
   absl::Status Health(absl::Duration patience) const;
-  // Returns the number of restarts for this reason.
+  // Returns the number of restarts for `reason`.
   std::uint64_t restarts(WatchRestart reason) const;
 
  protected:
@@ -64,7 +64,7 @@ class WatchFollower {
   // Called if the cluster does not serve the kind. Returns true if a missing kind counts as an empty collection.
   virtual bool TakeAsEmpty(const absl::Status& absent) = 0;
 
-  // Records that the data is fresh. Keeps the count of failures, because a watch that fails after each list must wait
+  // Records that the data is fresh. Keeps the number of failures, because a watch that fails after each list must wait
   // longer each time.
   void NoteListed();
   void NotePresent() { absent_ = false; }
@@ -106,7 +106,7 @@ struct WatchTarget {
   std::function<void(std::vector<T>, std::string_view)> on_list;
   std::function<void(T)> on_change;
   std::function<void(const T&)> on_delete;
-  // Called if the cluster does not serve the kind. Null if every cluster serves the kind.
+  // Called if the cluster does not serve the kind. Null for kinds that every cluster serves.
   std::function<void(const absl::Status&)> on_absent = nullptr;
 };
 

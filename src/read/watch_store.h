@@ -1,5 +1,5 @@
-// WatchStore shares an ObjectStore among threads: watches change it, and engines read it. Wakes an engine when it has
-// changes to take.
+// WatchStore shares an ObjectStore among threads: watches change it, and engines read it. Wakes an engine when there
+// are changes for it to take.
 #ifndef DRIVERUPGRADE_SRC_READ_WATCH_STORE_H_
 #define DRIVERUPGRADE_SRC_READ_WATCH_STORE_H_
 
@@ -22,14 +22,15 @@ class WatchStore {
     return read(store_);
   }
   // Returns the result of `change`. Other threads see the store only after `change` has returned. Then wakes each
-  // driver for which changes are now waiting, if none were waiting before.
+  // driver that now has changes to take but had no changes before.
   template <typename F>
   auto Change(F change) {
     const Waker waker(*this);
     return change(store_);
   }
 
-  // Sets the callback for waking the driver; it must not block. When Subscribe returns, no earlier callback is running.
+  // Sets the callback that wakes the driver. The callback must not block. When Subscribe returns, no earlier callback
+  // is running.
   void Subscribe(std::size_t driver, std::function<void()> on_change);
   void WakeAll();
   CacheChanges Take(std::size_t driver);
@@ -38,7 +39,7 @@ class WatchStore {
  private:
   struct Subscriber {
     std::function<void()> on_change = nullptr;
-    bool has_changes = true;  // not taken yet, so the driver need not be woken again
+    bool has_changes = true;  // true until the changes are taken; meanwhile the driver need not be woken again
   };
   // Holds the lock while the store is changed, and wakes drivers after releasing the lock.
   class Waker {

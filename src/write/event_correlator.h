@@ -14,8 +14,8 @@
 namespace driverupgrade::internal {
 
 struct EventLimits {
-  // From this number of different messages about one object, each within `similar_within` of the previous message,
-  // further messages become one Event.
+  // If different messages about one object follow each other within `similar_within`, the message with this number and
+  // all later messages become one Event.
   std::size_t similar_max = 10;
   absl::Duration similar_within = absl::Minutes(10);
   // Limit for Events of one type about one object: `burst` Events without delay, then one Event every `refill`.
@@ -30,8 +30,9 @@ class EventCorrelator {
  public:
   explicit EventCorrelator(const EventLimits& limits = {});
 
-  // Returns the Event to write for `event`, which must not have a series. This is an Event of a series if `event` is
-  // repeated or must be aggregated, and otherwise `event` itself. Returns nullopt if the object has reached its limit.
+  // Returns the Event to write for `event`, which must not have a series. The result is an Event of a series if `event`
+  // is repeated or must be aggregated, and otherwise `event` itself. Returns nullopt if the object has reached its
+  // limit.
   std::optional<RecordEventParams> Correlate(RecordEventParams event);
 
  private:
@@ -50,14 +51,15 @@ class EventCorrelator {
     absl::Time at = {};
   };
 
-  // Changes the message if too many similar Events have occurred. Returns the key under which the Event is counted.
+  // Replaces the message of `event` if too many similar Events have occurred. Returns the key under which the Event is
+  // counted.
   std::string Aggregate(RecordEventParams& event);
   void Count(const std::string& key, RecordEventParams& event);
   bool Spend(const RecordEventParams& event);
 
   const EventLimits limits_;
   LruMap<Similar> similar_;  // by object, type and reason
-  LruMap<Written> written_;  // by the same key and the message; aggregated Events without the message
+  LruMap<Written> written_;  // by the key of `similar_` and the message; for aggregated Events, only by the key
   LruMap<Share> shares_;     // by object and type
 };
 

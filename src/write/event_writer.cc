@@ -7,7 +7,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Maximum number of nodes with waiting Events; further Events are dropped, same as in client-go (api-A50).
+// Maximum number of nodes with waiting Events. Further Events are dropped, as in client-go (api-A50).
 constexpr std::size_t kNodesQueuedMax = 10'000;
 // Maximum number of waiting Events of one node, which is more than the number of states in an upgrade.
 constexpr std::size_t kEventsOfNodeMax = 100;

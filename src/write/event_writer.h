@@ -1,4 +1,4 @@
-// Writes Events: best effort, off the critical path (api-A50).
+// Writes Events on a best-effort basis, outside the critical path (api-A50).
 #ifndef DRIVERUPGRADE_SRC_WRITE_EVENT_WRITER_H_
 #define DRIVERUPGRADE_SRC_WRITE_EVENT_WRITER_H_
 
@@ -23,7 +23,7 @@ namespace driverupgrade::internal {
 // Thread-safe. With `threads` below 2, everything is written on the calling thread.
 class EventWriter {
  public:
-  // `call_timeout` applies to each Event, within the deadline of its context.
+  // `call_timeout` limits the call for each Event, in addition to the deadline of its context.
   EventWriter(std::shared_ptr<ClusterWriter> cluster, std::shared_ptr<Clock> clock, absl::Duration call_timeout,
               int threads);
   // Waits for the calls in flight. Drops all other Events.
@@ -44,7 +44,7 @@ class EventWriter {
   void Record(const CallContext& context, const RecordEventParams& event);
   void WriteNode(const std::string& node);
   void WriteQueue();
-  // Returns the next item of `queue`; nullopt if it is empty, or if the writer stops.
+  // Returns the next item of `queue`; nullopt if the queue is empty, or if the writer stops.
   std::optional<Waiting> Next(std::deque<Waiting>& queue);
 
   const std::shared_ptr<ClusterWriter> cluster_;

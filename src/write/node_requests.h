@@ -1,4 +1,4 @@
-// Determines the requests of one node's plan, in sequence (arch-A12).
+// Determines the requests of one node's plan and their order (arch-A12).
 #ifndef DRIVERUPGRADE_SRC_WRITE_NODE_REQUESTS_H_
 #define DRIVERUPGRADE_SRC_WRITE_NODE_REQUESTS_H_
 
@@ -24,12 +24,12 @@ using NodeRequest = std::variant<PatchNodeParams, EvictPodParams, DeletePodParam
                                  PatchNodeMaintenanceParams, DeleteNodeMaintenanceParams, CreateDeviceTaintRuleParams,
                                  PatchDeviceTaintRuleParams, DeleteDeviceTaintRuleParams>;
 
-// The result of such a call.
+// The result of a NodeRequest.
 struct NodeAnswer {
   absl::Status status = absl::OkStatus();
-  // Result of PatchNode, if it is OK.
+  // Result of PatchNode, if the call succeeded.
   std::optional<Node> node = {};
-  // Result of EvictPod, if it is OK.
+  // Result of EvictPod, if the call succeeded.
   EvictionAnswer eviction = {};
 };
 
@@ -94,7 +94,7 @@ class NodeRequests {
   bool Acknowledged() const { return outcome_.patched || (!plan_.patch && outcome_.status.ok()); }
   // The pod of `plan().remove` whose deletion failed.
   const std::optional<PodRef>& undeleted() const { return undeleted_; }
-  // UIDs of the existing pods that were evicted or deleted.
+  // UIDs of the pods that were evicted or deleted, without pods that no longer existed.
   const std::vector<std::string>& stopped() const { return stopped_; }
 
   const NodePlan& plan() const { return plan_; }
@@ -104,7 +104,7 @@ class NodeRequests {
   enum class Part { kConfirm, kPatch, kDevices, kEvict, kRemove, kMaintenance };
   struct Step {
     Part part;
-    std::size_t place;  // index within that part of the plan
+    std::size_t place;  // index within the part of the plan
     NodeRequest request;
   };
 

@@ -21,8 +21,8 @@ namespace driverupgrade::internal {
 //     NodeOutcome outcome = under_way.End(requests, log);
 class NodesUnderWay {
  public:
-  // `plan.node` must not be in progress. Logs a patch immediately, because the server may apply it even if no response
-  // arrives.
+  // No requests of `plan.node` may be in progress. Logs a patch immediately, because the server may apply the patch
+  // even if no response arrives.
   NodeRequests Begin(const NodePlan& plan, AttemptLog& log, absl::Time now);
   bool Contains(const std::string& node) const { return nodes_.contains(node); }
   std::size_t size() const { return nodes_.size(); }

@@ -15,8 +15,8 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Maximum number of Events in flight. It is small, because Events are numerous and less important than the API server's
-// other clients.
+// Maximum number of Events in flight. The limit is small, because Events are numerous, and less important than the
+// requests of the API server's other clients.
 constexpr int kEventsInFlight = 4;
 
 }  // namespace

@@ -28,24 +28,24 @@ namespace driverupgrade::internal {
 class PlanExecutor {
  public:
   // `cluster` must not be null; `observer` may be null. If `clock` is null, SystemClock() is used. `on_answered` is
-  // called on another thread when there are results to take. It must not call the executor, and may be null.
+  // called on another thread when there are results to take. `on_answered` must not call the executor, and may be null.
   PlanExecutor(const DriverIdentity& identity, std::shared_ptr<ClusterWriter> cluster, std::shared_ptr<Clock> clock,
                std::shared_ptr<Observer> observer, const ExecutorOptions& options,
                std::function<void()> on_answered = nullptr);
   // Waits for the calls in flight; unsent requests are dropped.
   ~PlanExecutor();
 
-  // Does not wait for responses.
+  // Starts to send the requests, and does not wait for responses.
   void Begin(const CallContext& context, std::vector<NodeRequests> requests);
   // Returns the requests that have been completed since the last call.
   std::vector<std::shared_ptr<const NodeRequests>> TakeAnswered();
 
-  // Queues `call`, which shares the limit of calls in flight. When it starts, call_timeout bounds the deadline of its
-  // context. The call is dropped if the executor is destroyed first.
+  // Queues `call`, which counts towards the limit on calls in flight. When `call` starts, call_timeout limits the
+  // deadline of its context. If the executor is destroyed before the start, `call` is dropped.
   void Submit(const CallContext& context, std::function<void(const CallContext&)> call);
 
-  // Writes Events about findings if ExecutorOptions::finding_events is on, with the limits documented there. Does not
-  // wait.
+  // Writes Events about findings if ExecutorOptions::finding_events is on, with the limits that are documented for this
+  // option. Does not wait.
   void Tell(const CallContext& context, std::vector<RecordEventParams> events);
 
   // Waits until all requests are completed. Events may still be in progress.

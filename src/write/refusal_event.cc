@@ -9,8 +9,8 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Returns true for refusals that the server would repeat as long as its state does not change. Excludes the errors of a
-// busy or failing server, because an Event would add to the server's load.
+// Returns true if the server would refuse the request again as long as the state of the cluster stays the same. Returns
+// false for errors of a busy or failing server, because an Event would add to the server's load.
 bool IsRefusedForGood(const absl::Status& status) {
   return absl::IsPermissionDenied(status) || absl::IsInvalidArgument(status);
 }

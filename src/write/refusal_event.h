@@ -11,7 +11,8 @@
 
 namespace driverupgrade::internal {
 
-// Returns nullopt unless a request was refused in a way that the API server would repeat. `sent` must be completed.
+// Returns the Event; nullopt unless the API server refused a request and would refuse it again. All requests of `sent`
+// must be completed.
 std::optional<RecordEventParams> EventOfRefusal(const NodeRequests& sent, const std::string& reason, absl::Time now);
 
 }  // namespace driverupgrade::internal

@@ -9,7 +9,7 @@
 
 namespace driverupgrade::internal {
 
-// Returns once `requests` is completed. `call_timeout` applies to each call, within the deadline of `context`.
+// Returns once all requests are completed. `call_timeout` limits each call, in addition to the deadline of `context`.
 void SendRequests(NodeRequests& requests, const CallContext& context, absl::Duration call_timeout,
                   ClusterWriter& cluster, const Clock& clock);
 

@@ -6,12 +6,12 @@
 
 namespace driverupgrade::internal {
 
-// The tasks that a runner has. Each of them shares ownership, because the runner may start or drop it after the pool has
-// been destroyed.
+// Tracks the tasks that a runner has. Each task shares ownership of this object, because the runner may start or drop
+// the task after the pool has been destroyed.
 class WorkerPool::Lent : public std::enable_shared_from_this<Lent> {
  public:
-  // Returns a function that runs the task unless the pool has been destroyed. The task is open until the function has
-  // been destroyed.
+  // Returns a function that runs the task unless the pool has been destroyed. The task counts as unfinished until the
+  // function has been destroyed.
   std::function<void()> Lend(std::function<void()> task) {
     Count(open_, 1);
     std::shared_ptr<Lent> open(this, [self = shared_from_this()](Lent* lent) { lent->Count(lent->open_, -1); });

@@ -18,7 +18,7 @@ namespace driverupgrade::internal {
 class WorkerPool {
  public:
   // If `threads` is below 2, each task runs in the thread that submits it, which makes the order deterministic. If
-  // `runner` is set, it runs the tasks instead.
+  // `runner` is set, the runner runs the tasks instead.
   explicit WorkerPool(int threads, std::shared_ptr<TaskRunner> runner = nullptr);
   // Waits for running tasks, and drops queued tasks.
   ~WorkerPool();

@@ -1,15 +1,16 @@
-// Decides which nodes are granted a slot, and how grants count against the budgets. Formats and parses grants.
+// Decides which nodes are granted a slot, and how grants count against the budgets. Formats and parses grants. Pure.
 //
 //     sums.Add(verdict.tally, ShareOf(grants, view, verdict));                        // of every node
 //     Budgets budgets = sums.AndElsewhere(elsewhere).Against(limits, shared_slots);   // for admission
 //     GrantDecision decision = DecideGrants(grants, readings, admitted_uids, 5000);   // for the ledger
 //
-// A grant allows any leading replica to start this node at this version. The start is a patch with that version as its
-// precondition, so it can be applied only while the node is at that version. A grant can therefore be dropped:
-// - when its node is read at a newer version in a state that holds no slot. Patches that rely on the grant can no
+// A grant names a node and its resource version, and allows any leading replica to start the node at that version. The
+// start is a patch with this version as its precondition, so the patch can be applied only while the node is at this
+// version. A grant can therefore be dropped:
+// - when the node is read at a newer version in a state that holds no slot. Patches that rely on the grant can no
 //   longer be applied, and an upgrade that such a patch may have started has ended;
-// - when a consistent list of the nodes, started after the grant was read, contains no node with that UID. Until then
-//   the grant counts, even if the patch was lost, or was never sent because the replica crashed. Pure.
+// - when a consistent list of the nodes, started after the grant was read, does not contain the node's UID. Until
+//   then the grant counts, even if the patch was lost, or was never sent because the replica crashed.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ADMISSION_GRANTS_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ADMISSION_GRANTS_H_
 
@@ -31,16 +32,16 @@ NodeReading ReadingOf(const NodeView& view, const Verdict& verdict);
 // Returns the reading of a node about which nothing is known, so that its grant stays as it is.
 NodeReading ReadingElsewhere(const std::string& uid, const std::string& version);
 
-// Returns the version that the node's grant must name; nullopt if the node has no grant or no longer needs it.
+// Returns the version that the node's grant must name; nullopt if the node has no grant or no longer needs one.
 std::optional<std::string> KeptGrant(const Grants& grants, const NodeReading& node);
 // Returns true if the node has a grant that counts against the budgets. A grant that the next change would drop no
-// longer counts, because the same compare-and-set can give its slot to another node.
+// longer counts, because the compare-and-set that drops the grant can also give the slot to another node.
 bool Counts(const Grants& grants, const NodeReading& node);
 // Returns true if the node has a grant for exactly the version that was read. Such a node can start without a change of
 // the grants.
 bool IsCurrent(const Grants& grants, const NodeReading& node);
-// Returns `tally` for a node with a grant that counts: the node holds a slot and is unavailable. The totals shown to
-// users do not change.
+// Returns the tally of a node whose grant counts, given its tally without the grant: the node now holds a slot and is
+// unavailable. The totals shown to users do not change.
 Tally WithGrant(Tally tally);
 
 // How the grants affect a node that is judged without admission.
@@ -53,10 +54,10 @@ struct GrantShare {
 bool CountsAsUnavailable(const Tally& node, const GrantShare& share);
 GrantShare ShareOf(const Grants& grants, const NodeView& view, const Verdict& verdict);
 
-// Sums over all nodes, which admission uses.
+// Sums over all nodes, for admission.
 struct Sums {
   Tally with = {};       // with each grant that counts
-  Tally without = {};    // with all grants except for grants of candidates that are admitted first
+  Tally without = {};    // same, except for grants of candidates that are admitted first
   std::size_t kept = 0;  // number of grants that count
   void Add(const Tally& node, const GrantShare& share);
   void Subtract(const Tally& node, const GrantShare& share);
@@ -72,14 +73,15 @@ struct GrantDecision {
   Grants grants = {};
   // UIDs of the nodes in `wanted` that may start at the version that was read, once `grants` are stored.
   std::vector<std::string> admitted = {};
-  // UIDs of the other nodes in `wanted`: the number of grants is at its limit, or the data about the node is outdated.
+  // UIDs of the other nodes in `wanted`. They wait because the number of grants is at its limit, or because the data
+  // about the node is outdated.
   std::vector<std::string> held_back = {};
   friend bool operator==(const GrantDecision&, const GrantDecision&) = default;
 };
-// `nodes`: existing nodes, from a list that started after `grants` were known. They must include every existing node
-// that has a grant or is in `wanted`. `wanted`: UIDs to admit, in order. The budgets must have slots for them in
-// addition to every grant for which Counts returns true. The result has at most `grants_max` grants unless `grants`
-// already exceeds this limit.
+// `nodes`: existing nodes, from a list that started after `grants` were known. The list must include every existing
+// node that has a grant or is in `wanted`. `wanted`: UIDs to admit, in order. The budgets must have a slot for each of
+// these UIDs, in addition to the slots of all grants for which Counts returns true. The result has at most `grants_max`
+// grants unless `grants` already exceeds this limit.
 GrantDecision DecideGrants(const Grants& grants, const std::vector<NodeReading>& nodes,
                            const std::vector<std::string>& wanted, std::size_t grants_max);
 
@@ -90,9 +92,9 @@ struct ParsedGrants {
   // Describes the invalid lines. Empty if all lines are valid.
   std::string error = {};
 };
-// Never drops a line that could be a grant: the first word of a malformed line is treated as a UID, and the version as
-// lost. Such a grant counts until a list of the nodes shows that the UID does not exist. An invalid line can therefore
-// neither free a used slot nor occupy a slot permanently. If a node has two grants, the newer grant counts.
+// Never drops a line that could be a grant: the first word of a malformed line is treated as a UID, and the version
+// counts as lost. Such a grant counts until a list of the nodes shows that no node has this UID. An invalid line can
+// therefore neither free a used slot nor occupy a slot permanently. If a node has two grants, the newer grant counts.
 ParsedGrants ParseGrants(std::string_view text);
 
 }  // namespace driverupgrade

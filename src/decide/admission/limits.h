@@ -4,8 +4,8 @@
 //     if (const Limit* limit = limits.Refusing(candidate)) return limit->Describe();
 //     limits.Take(candidate);
 //
-// To add a limit, add a class to limits.cc and a line to Limits::Of. If it needs a property of a candidate that no
-// other limit checks, also add a field to Candidate and a bit to LimitsRoom::KindOf.
+// To add a limit, add a class to limits.cc and a line to Limits::Of. If the new limit checks a property of a candidate
+// that no other limit checks, add a field to Candidate and a bit to LimitsRoom::KindOf as well.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ADMISSION_LIMITS_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ADMISSION_LIMITS_H_
 
@@ -20,8 +20,8 @@
 
 namespace driverupgrade {
 
-// One reason for which a candidate may have to wait. Candidates are admitted one at a time. Equal candidates get the
-// same result, and a refused candidate stays refused until the end of the round.
+// A reason why a candidate may have to wait. Candidates are admitted one at a time. Equal candidates get the same
+// result, and a refused candidate stays refused until the end of the round.
 class Limit {
  public:
   virtual ~Limit() = default;
@@ -33,13 +33,14 @@ class Limit {
   virtual std::unique_ptr<Limit> Copy() const = 0;
 };
 
-// The budgets that the limits use. A candidate with a grant is already counted, so such candidates are checked against
-// `granted`, the budget without their own grants. A granted candidate that is refused, because a limit was lowered or
-// other nodes became unavailable, still counts in `all`: a patch in flight may start it.
+// The budgets that the limits use. Candidates with a grant are already counted in `all`. They are therefore checked
+// against `granted`, which does not count the grants of candidates. A candidate with a grant can be refused because a
+// limit was lowered or other nodes became unavailable. It still counts in `all`, because a patch in flight may start
+// it.
 struct Budgets {
   UpgradeBudget all = {};
   UpgradeBudget granted = {};
-  // Maximum number of grants in the ledger, and number of grants that it keeps; nullopt if there is no ledger.
+  // Maximum number of grants in the ledger, and number of grants that the ledger keeps; nullopt if there is no ledger.
   struct LedgerRoom {
     std::size_t max = 0;
     std::size_t kept = 0;

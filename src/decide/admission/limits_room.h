@@ -1,5 +1,4 @@
-// Checks how much room the limits of the policy leave for a rollout. The limits are checked for units of nodes that
-// start together.
+// Checks whether the policy limits leave room for units of a rollout. The nodes of a unit start together.
 //
 //     LimitsRoom room(Limits::Of(budgets, paused), {.unavailable_max = 3}, candidate_of);
 //     AdmitNodes(rules, view, census, step, start, room);
@@ -19,7 +18,7 @@
 namespace driverupgrade::internal {
 
 // Limits on the size of a unit of nodes that start together; nullopt if there is no limit. Also contains how much of
-// each limit is used by nodes that will not free it on their own (RolloutNode::lasts_from).
+// each limit is used by nodes that will not free their share on their own (RolloutNode::lasts_from).
 struct RoomOfGroups {
   std::optional<int> unavailable_max = std::nullopt;
   std::optional<std::size_t> grants_max = std::nullopt;

@@ -32,7 +32,7 @@ bool GoesBefore(const WaitingNode& a, const WaitingNode& b);
 // Returns `gate` for a refused node, with the node's place in the queue of refused nodes, starting at 1.
 Gate AtPlace(const Gate& gate, int place);
 
-// The reasons for which a call of Admit refused nodes. A plain value type that can outlive the queue.
+// The reasons why a call of Admit refused nodes. A plain value type that can outlive the queue.
 class Refusals {
  public:
   // Returns the gate of a node that was waiting during that call, without its place in the queue.
@@ -51,19 +51,19 @@ class Refusals {
   std::map<Candidate, std::vector<From>> kinds_ = {};  // each vector is ordered by key
 };
 
-// The waiting nodes by kind; the nodes of a kind are equal candidates. A round repeatedly takes the first node of all
-// kinds that are not refused, and ends when every kind is refused. A round therefore costs O(admitted (kinds + log
+// The waiting nodes by kind; the nodes of a kind are equal candidates. A round repeatedly takes the first node among
+// all kinds that are not refused, and ends when every kind is refused. A round therefore costs O(admitted (kinds + log
 // waiting)). Requires that a node that takes headroom also needs it, which Judge ensures. Not thread-safe.
 class AdmissionQueue {
  public:
   void Add(const WaitingNode& waiting);
-  // Does nothing if the node is not waiting.
+  // Removes the node from the queue. Does nothing if the node is not waiting.
   void Remove(const WaitingNode& waiting);
 
   // Removes the nodes that may start from the queue, and returns their names in the order of their admission.
   std::vector<std::string> Admit(Limits limits);
-  // Returns the nodes that waited before the last Admit and now wait for a different reason. Can also include other
-  // nodes.
+  // Returns the nodes that waited before the last Admit and now wait for a different reason. The result can also
+  // include other nodes.
   std::vector<std::string> ChangedRefusals() const;
 
   // The refusals of the last Admit. The reference is valid until the next Admit.
@@ -80,8 +80,8 @@ class AdmissionQueue {
   };
   struct Kind {
     std::set<Key> waiting = {};
-    // Refusals of the last round and of the round before it, ordered by `from`. The limits of the earlier round no
-    // longer exist.
+    // Refusals of the last round and of the round before it, ordered by `from`. The `limit` of an earlier refusal must
+    // not be used, because the limit no longer exists.
     std::vector<Refused> now = {};
     std::vector<Refused> before = {};
   };

@@ -17,7 +17,8 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Long enough for the kubelet to return after a restart of itself or of the node's network, and to remove the pod.
+// Gives the kubelet enough time to return after a restart of the kubelet or of the node's network, and to remove the
+// pod.
 constexpr absl::Duration kLostAfter = absl::Minutes(1);
 
 // Returns true if the node still has a NodeMaintenance from an earlier attempt, which occupies a slot of the
@@ -31,7 +32,7 @@ bool KeepsMaintenance(const NodeView& view, const std::optional<RequestorOptions
 
 bool IsLeftOut(GateReason reason) { return TraitsOf(reason).is_wish || TraitsOf(reason).left_out; }
 
-// Uses the marks on the node instead of its plan, because the plan has not been carried out yet.
+// Uses the marks on the node instead of the plan, because the plan has not been carried out yet.
 NodeProgress ProgressOf(const KeptVerdict& verdict, const GrantShare& share, bool keeps_maintenance,
                         bool is_of_older_revision) {
   if (verdict.candidate) return share.counts || keeps_maintenance ? NodeProgress::kUnderWay : NodeProgress::kWaiting;
@@ -61,8 +62,7 @@ std::vector<Pod> NewDriverPods(const NodeView& view, const DriverFacts& driver) 
   return pods;
 }
 
-// Ignores the conditions and the selected pods until the node is done, because they belong to the old driver until
-// then.
+// Ignores the conditions and the selected pods until the node is done, because until then they describe the old driver.
 NodeHealth HealthOfNode(const NodeView& view, NodeProgress progress, const DriverFacts& driver,
                         const RolloutHealth& health) {
   static const StringMap& kNone = *new StringMap();

@@ -1,4 +1,4 @@
-// Creates the RolloutNode of a node, the representation that rollouts use.
+// Creates a RolloutNode, the representation of a node that rollouts use.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ADMISSION_ROLLOUT_NODE_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ADMISSION_ROLLOUT_NODE_H_
 
@@ -6,7 +6,7 @@
 
 namespace driverupgrade::internal {
 
-// Uses the marks on the node instead of its plan, because the plan has not been carried out yet. The result refers to
+// Uses the marks on the node instead of the plan, because the plan has not been carried out yet. The result refers to
 // `view`.
 RolloutNode MakeRolloutNode(const NodeView& view, const KeptVerdict& verdict, const GrantShare& share,
                             const RolloutInput& input);

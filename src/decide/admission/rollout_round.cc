@@ -59,7 +59,7 @@ std::set<std::string> ApprovalsOf(const DriverFacts& driver, const DriverIdentit
   return approvals;
 }
 
-// Returns the DaemonSet to name in approval commands. An approval counts on any DaemonSet of the driver.
+// Returns the DaemonSet to name in approval commands. An approval on any DaemonSet of the driver counts.
 const DaemonSet& FirstDaemonSet(const DriverFacts& driver) {
   const auto first =
       std::min_element(driver.daemon_sets.begin(), driver.daemon_sets.end(), [](const auto& a, const auto& b) {
@@ -215,7 +215,7 @@ class RolloutRounds {
     }
   }
 
-  // Returns the indexes in the order of the node names.
+  // Returns RolloutRound::pod_interest, in the order of the node names.
   std::vector<std::size_t> PodInterest(const RolloutStep& step) const {
     const bool orders_by_pods = OrdersByPods(policy_);
     const bool has_gangs = GangsStartTogether(policy_);
@@ -349,7 +349,7 @@ class RolloutRounds {
     return most && *most > 0 ? most : std::nullopt;
   }
 
-  // Returns true if the rollout needs an approval. Without an unfinished node in a later stage, it needs none.
+  // Returns true if the rollout needs an approval. An approval is needed only if a later stage has unfinished nodes.
   bool AwaitsApproval(const RolloutStep& step) const {
     if (step.halted || step.closed.reason != GateReason::kApproval) return false;
     const std::vector<StageCount>& counts = census_.counts();

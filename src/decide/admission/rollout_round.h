@@ -6,8 +6,8 @@
 //     members.Change(i, *view, verdict, share, input);     // and the next round
 //
 // Pure. The first round costs O(N log N) for all N nodes. A later round costs O(C log N) for the C changed nodes, plus
-// a few nanoseconds for each waiting node. It costs O(N) if an order uses pods or a stage waits for selected pods, and
-// O(N log N) if the stages are assigned again.
+// a few nanoseconds for each waiting node. A later round costs O(N) if an order uses pods or a stage waits for selected
+// pods, and O(N log N) if the stages are assigned again.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ADMISSION_ROLLOUT_ROUND_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ADMISSION_ROLLOUT_ROUND_H_
 
@@ -53,7 +53,7 @@ class RolloutMembers {
   // Adds a node before the first round.
   void Add(const NodeView& view, const KeptVerdict& verdict, const GrantShare& share, const RolloutInput& input);
   // Notes that the view or the verdict of a node may have changed. The stages change only if the node is or was left
-  // out.
+  // out of the rollout.
   void Change(std::size_t i, const NodeView& view, const KeptVerdict& verdict, const GrantShare& share,
               const RolloutInput& input);
   // Notes that labels have changed. The next round then assigns stages and groups again.
@@ -89,11 +89,11 @@ class RolloutMembers {
   std::vector<Share> shares_;
   bool stale_ = true;
   bool units_stale_ = true;
-  std::optional<int> unavailable_max_ = std::nullopt;  // value with which the units were formed
+  std::optional<int> unavailable_max_ = std::nullopt;  // value with which the units were last formed
   RolloutCensus census_;
   std::shared_ptr<const std::vector<int>> stages_ = nullptr;
   std::optional<std::string> record_text_ = std::nullopt;
-  ParsedRecord record_ = {};  // of `record_text_`
+  ParsedRecord record_ = {};  // parsed from `record_text_`
 };
 
 struct RolloutDecision {
@@ -112,10 +112,11 @@ struct RolloutRound {
   RolloutStatus status = {};
   UpgradeBudget budget = {};
   std::vector<Finding> findings = {};
-  // Indexes of the nodes whose pods the next round must know. These are the waiting nodes if the order uses pods, and
-  // the upgraded nodes if a stage is done only when selected pods are ready.
+  // Indexes of the nodes whose pods must be known in the next round. These are the waiting nodes if the order uses
+  // pods, and the upgraded nodes if a stage is done only when selected pods are ready.
   std::vector<std::size_t> pod_interest = {};
-  // One node that is not cordoned yet, by unit. No pod of a unit is evicted before all nodes of the unit are cordoned.
+  // For each unit, one node that is not cordoned yet. No pod of a unit is evicted before all nodes of the unit are
+  // cordoned.
   std::map<std::string, std::string> uncordoned_units = {};
   // Nodes that have started according to the ledger, but whose units are unknown because their pods are unknown.
   std::vector<std::size_t> of_unknown_units = {};

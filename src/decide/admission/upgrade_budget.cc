@@ -79,7 +79,7 @@ std::string WhyUnavailable(const NodeView& view, const DriverIdentity& identity,
                                                              : "cordoned for an upgrade";
 }
 
-// 100 % is not a limit, because some nodes may be unavailable without a state or a pod that shows it.
+// 100 % is not a limit, because a node can be unavailable although neither its state nor a pod shows this.
 bool IsLimit(const CountOrPercent& max) {
   const Percent* percent = std::get_if<Percent>(&max);
   return percent == nullptr || percent->value < 100;

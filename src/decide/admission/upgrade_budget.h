@@ -15,8 +15,8 @@
 
 namespace driverupgrade::internal {
 
-// Returns the tally of one node; each count is 0 or 1. If the outcome of the last patch is unknown, all states that the
-// node may have matter: it counts for `slots` and `unavailable` if it counts in any of them.
+// Returns the tally of one node; each count is 0 or 1. If the outcome of the last patch is unknown, the node counts for
+// `slots` and `unavailable` if it counts in any state that it may have.
 Tally TallyOf(const NodeView& view, const DriverIdentity& identity, const NodeRules& rules);
 // Returns the tally of a node for which `patch` was sent. The node counts for `slots` and `unavailable` if it counts in
 // `tally`, or would count after the patch.

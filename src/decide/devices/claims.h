@@ -14,12 +14,12 @@
 
 namespace driverupgrade::internal {
 
-// Returns true if a pod uses devices of the pool through this claim.
+// Returns true if a pod uses devices of the pool through the claim.
 bool IsHeld(const ResourceClaim& claim, std::string_view device_driver, std::string_view pool);
 // Returns true if the claim uses the devices of the pool only for purposes such as monitoring.
 bool HasAdminAccess(const ResourceClaim& claim, std::string_view device_driver, std::string_view pool);
 
-// Returns the UIDs of the pods that hold devices of the node; empty if its devices are unknown.
+// Returns the UIDs of the pods that hold devices of the node; empty if the node's devices are unknown.
 std::set<std::string> HolderUids(const NodeView& view, const std::vector<std::string>& device_drivers);
 
 // Returns the UIDs of the pods whose claims were allocated after the devices had been tainted. The devices of the node
@@ -27,14 +27,15 @@ std::set<std::string> HolderUids(const NodeView& view, const std::vector<std::st
 std::set<std::string> LateHolderUids(const NodeView& view, const DriverIdentity& identity,
                                      const std::vector<std::string>& device_drivers);
 
-// A pod that holds a device of the node, but is not among the pods of the node because it is not bound yet.
+// A pod that holds a device of the node, but is not among the pods of the node because the pod is not bound to the node
+// yet.
 struct UnboundHolder {
   PodRef pod = {};
   // True if the claim was allocated after the devices had been tainted.
   bool late = false;
 };
-// Returns the pods that hold a device of the node but are not bound to it yet. The pods and devices of the node must be
-// known.
+// Returns the pods that hold a device of the node but are not bound to the node yet. The pods and devices of the node
+// must be known.
 std::vector<UnboundHolder> UnboundHolders(const NodeView& view, const DriverIdentity& identity,
                                           const IsolationPolicy& policy);
 

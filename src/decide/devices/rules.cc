@@ -16,7 +16,7 @@ constexpr std::string_view kConditionType = "EvictionInProgress";
 constexpr absl::Duration kSeenMax = absl::Seconds(30);
 // Time for which a rule has the effect None before it is deleted.
 constexpr absl::Duration kHarmless = absl::Seconds(5);
-// If more claims than this are allocated after the taint has settled, the taint is considered ineffective.
+// If more claims than this number are allocated after the taint has settled, the taint is considered ineffective.
 constexpr int kLateMax = 3;
 
 bool IsSeen(const DeviceTaintRule& rule) {
@@ -135,8 +135,8 @@ bool IsOurs(const DeviceTaintRule& rule, const DriverIdentity& identity) { retur
 RuleStep IsolateDevices(const NodeView& view, const DriverIdentity& identity, const IsolationPolicy& policy,
                         absl::Time now) {
   RuleStep step{.done = true};
-  // While a driver is being replaced, its devices are not published. If no DRA driver has devices or a rule, each of
-  // them gets a rule, because devices may appear at any time.
+  // While a driver is being replaced, its devices are not published. If neither devices nor a rule exist for any DRA
+  // driver, every DRA driver gets a rule, because its devices may appear at any time.
   const bool is_any_known =
       std::any_of(policy.device_drivers.begin(), policy.device_drivers.end(), [&](const std::string& device_driver) {
         return HasDevices(view, device_driver) || FindRule(view, device_driver, identity) != nullptr;

@@ -50,9 +50,9 @@ struct WaitingUnit {
   std::size_t group = 0;  // 0 if there are no groups
   std::vector<std::size_t> nodes = {};
   bool admitted_before = false;
-  bool is_rest = false;  // remaining nodes of a group that starts together and has started
+  bool is_rest = false;  // true for the remaining nodes of a group that starts together and has started
   bool own_node = false;
-  bool out_of_service = true;  // no node of the unit has to wait for its stage
+  bool out_of_service = true;  // true if no node of the unit has to wait for its stage
 };
 
 class RolloutCensus {
@@ -61,7 +61,7 @@ class RolloutCensus {
   // `stages`: stages by node. O(N log N).
   RolloutCensus(const RolloutPolicy& policy, const std::vector<RolloutNode>& nodes, std::vector<int> stages);
 
-  // Replaces node `i` by a node with the same labels. O(log N).
+  // Replaces node `i` with a node that has the same labels. O(log N).
   void Change(std::size_t i, const RolloutNode& before, const RolloutNode& after);
 
   const std::vector<int>& stages() const { return stages_; }
@@ -71,21 +71,21 @@ class RolloutCensus {
   const Matches& matches() const { return matches_; }
   // Returns the left-out nodes by stage.
   std::vector<LeftOutNodes> LeftOutByStage(const std::vector<RolloutNode>& nodes) const;
-  // Describes the left-out nodes of each group that has such nodes.
+  // Returns a description of the left-out nodes by group, for groups that have such nodes.
   std::map<std::size_t, std::string> LeftOutByGroup(const std::vector<RolloutNode>& nodes) const;
   // Returns the name of the first group with nodes in progress; nullptr if there is no such group. O(groups).
   const std::string* GroupUnderWay() const;
   // Group numbers by node; empty without groups.
   const std::vector<std::size_t>& group_of() const { return group_of_; }
 
-  // Returns the tallies for a rollout that has reached the stages up to `open`. O(N) if `open` differs from the last
-  // call.
+  // Returns the tallies of the groups in a rollout that has reached the stages up to `open`. O(N) if `open` differs
+  // from the last call.
   const GroupTallies& Groups(const std::vector<RolloutNode>& nodes, int open);
   // Returns the first failed node by group, for groups with failed nodes. Only with GroupMode::kOneAtATime.
   // O(troubled).
   std::map<std::size_t, std::string> FailedByGroup(const std::vector<RolloutNode>& nodes) const;
-  // Returns, by stage, the number of slots that are in use. Each node in progress takes a slot, or each group if groups
-  // start together.
+  // Returns, by stage, the number of slots that are in use. Each node in progress takes a slot. If groups start
+  // together, each group in progress takes a slot instead.
   std::vector<int> SlotsUsed() const;
   // Returns the numbers of the units with nodes that may start, in the order of admission. O(W + changed log W).
   const std::vector<std::size_t>& Waiting(const std::vector<RolloutNode>& nodes);

@@ -16,7 +16,7 @@ class DurationSketch {
  public:
   // Minimum number of samples for a meaningful quantile.
   static constexpr int kSamplesMin = 5;
-  // If there are more samples than this, old samples count half, so that the sketch adapts when upgrades become slower.
+  // If there are more samples than this, all counts are halved, so that the sketch adapts when upgrades become slower.
   static constexpr int kSamplesMax = 1000;
 
   void Add(absl::Duration took);
@@ -24,7 +24,7 @@ class DurationSketch {
   // can be up to 20 % too long. It is too short only if upgrades take more than a week.
   std::optional<absl::Duration> Quantile(int percent) const;
 
-  // Counts by number of the step, for storage.
+  // The counts by step number, for storage.
   const std::map<int, int>& counts() const { return counts_; }
   // Restores a sketch from stored counts. Ignores invalid entries.
   static DurationSketch FromCounts(const std::map<int, int>& counts);

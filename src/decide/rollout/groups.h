@@ -19,8 +19,7 @@
 
 namespace driverupgrade::internal {
 
-// Returns the groups of the policy. If gangs start together under the policy, returns the groups that their units form;
-// `by` is then empty.
+// Returns the groups of the policy. If gangs start together under the policy, each unit is a group, and `by` is empty.
 std::optional<NodeGroups> GroupsOf(const RolloutPolicy& policy);
 // Returns a text that is the same for all nodes of a group. A node without the label forms its own group.
 std::string GroupOf(const Node& node, const NodeGroups& groups);
@@ -44,10 +43,10 @@ struct GroupTally {
 
 // Tallies by group number. Groups are numbered in the order of their names.
 struct GroupTallies {
-  // Set by TallyGroups. Copies share it.
+  // Set by TallyGroups, and shared by copies.
   std::shared_ptr<const std::vector<std::string>> names = nullptr;
   std::vector<GroupTally> tallies = {};
-  // `name` must be one of `names`.
+  // Returns the number of the group. `name` must be one of `names`.
   std::size_t NumberOf(std::string_view name) const;
 };
 // `is_open`: returns true if the stage of the node with this index has been reached.
@@ -56,8 +55,8 @@ GroupTallies TallyGroups(const std::vector<RolloutNode>& nodes, const NodeGroups
 
 class GroupLimit {
  public:
-  // `failed`: a failed node by group, for texts. `left_out`: a text by group, for groups that continue without some of
-  // their nodes. `not_begun`: reason why groups that have not started must not start; empty if they may start.
+  // `failed`: one failed node by group, for texts. `left_out`: a text by group, for groups that continue without some
+  // of their nodes. `not_begun`: reason why groups that have not started must not start; empty if they may start.
   GroupLimit(NodeGroups groups, GroupTallies tallies, std::map<std::size_t, std::string> failed = {},
              std::map<std::size_t, std::string> left_out = {}, std::string not_begun = {});
 
@@ -82,7 +81,7 @@ class GroupLimit {
   std::map<std::size_t, std::string> failed_;
   std::map<std::size_t, std::string> left_out_;
   std::string not_begun_;
-  std::vector<std::size_t> begun_ = {};  // sorted; contains all such groups only with GroupMode::kOneAtATime
+  std::vector<std::size_t> begun_ = {};  // groups that have started, sorted; complete only with kOneAtATime
 };
 
 }  // namespace driverupgrade::internal

@@ -11,7 +11,7 @@
 
 namespace driverupgrade::internal {
 
-// Texts for users with the reasons why a node is sick or unwell. Empty if it is not.
+// The reasons why a node is sick and why it is unwell, as texts for users. Each text is empty if it does not apply.
 struct NodeHealth {
   std::string sick = {};
   std::string unwell = {};
@@ -21,8 +21,8 @@ struct NodeHealth {
 NodeHealth HealthOf(const StringMap& conditions, const std::vector<Pod>& pods, const std::vector<Pod>& driver_pods,
                     const RolloutHealth& health);
 
-// Returns RolloutHealth::unwell_max of the policy, or its default. Zero if the rollout does not check whether nodes are
-// in use.
+// Returns RolloutHealth::unwell_max of the policy, or its default. Returns zero if the rollout does not check whether
+// nodes are in use.
 absl::Duration UnwellMax(const RolloutPolicy& policy);
 
 }  // namespace driverupgrade::internal

@@ -21,7 +21,7 @@ constexpr std::int64_t kSecondsMax = 253'402'300'799;
 
 std::string_view View(const json::Value& text) { return {text.GetString(), text.GetStringLength()}; }
 
-// Reads the members of an object, and collects the invalid ones.
+// Reads the members of an object, and collects the invalid members.
 class Reader {
  public:
   explicit Reader(const json::Value& object) : object_(object) {}

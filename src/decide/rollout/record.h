@@ -1,5 +1,5 @@
-// Stores the state of a rollout that is not stored on nodes. This is the stage that it has reached, the start of the
-// stage's soak, a halt, and the durations of nodes. The record is one text in a ConfigMap, which is written by
+// Stores the state of a rollout that is not stored on nodes: the stage that the rollout has reached, the start of the
+// stage's soak, a halt, and upgrade durations. The record is one text in a ConfigMap, which is written by
 // compare-and-set.
 //
 //     const ParsedRecord read = ParseRecord(config_map.data["nvidia.com_gpu"]);
@@ -24,7 +24,7 @@ namespace driverupgrade::internal {
 
 // A halt of the rollout. No further node starts until the halt is lifted.
 struct Halt {
-  // Stage that the rollout had reached. Empty if it could not be read; the current stage is then used instead.
+  // Stage that the rollout had reached. Empty if the stage could not be read; the current stage is then used instead.
   std::string stage = {};
   // Text for users.
   std::string reason = {};
@@ -32,8 +32,8 @@ struct Halt {
   std::string policy = {};
   // Approvals in the form `<stage>@<revision>` that existed before the halt and therefore do not lift it.
   std::set<std::string> seen = {};
-  // Target revisions of all DaemonSets of the driver when the halt occurred. The halt is lifted when none of them is a
-  // target revision any longer.
+  // Target revisions of all DaemonSets of the driver when the halt occurred. The halt is lifted when none of these
+  // revisions is still a target revision.
   std::set<std::string> revisions = {};
   friend bool operator==(const Halt&, const Halt&) = default;
 };
@@ -42,14 +42,14 @@ struct RolloutRecord {
   // Target revision of the rollout; empty if nothing has been recorded.
   std::string revision = {};
   // Time at which `revision` was first recorded, in whole seconds. nullopt if an earlier version of the engine recorded
-  // it without the time.
+  // the revision without the time.
   std::optional<absl::Time> began = std::nullopt;
   // RolloutRules::stages_fingerprint of the policy. If the stages of the policy change, the rollout restarts at the
   // first stage.
   std::string stages = {};
   // Name of the stage that the rollout has reached; empty for the first stage.
   std::string stage = {};
-  // Group that was in progress last, with GroupMode::kOneAtATime. Empty if no group has started at this revision.
+  // Last group in progress, with GroupMode::kOneAtATime. Empty if no group has started at this revision.
   std::string group = {};
   // Time at which the last node of the stage was done, in whole seconds.
   std::optional<absl::Time> soak_since = std::nullopt;
@@ -59,7 +59,7 @@ struct RolloutRecord {
   // Nodes that had failed or were sick when an approval lifted a halt. At this revision, they do not halt the rollout
   // again.
   std::set<std::string> waived = {};
-  // Starts of the waits of gangs (GangWaits), in whole seconds.
+  // Times since which gangs have been waiting (GangWaits), in whole seconds.
   std::map<std::string, absl::Time> gang_waits = {};
   // Durations measured at this revision if the policy has an expected duration, otherwise at all revisions.
   DurationSketch durations = {};
@@ -76,7 +76,7 @@ struct ParsedRecord {
   // Describes the invalid members, for a finding. Empty if all members are valid.
   std::string error = {};
 };
-// Reads a record; nullopt stands for a missing record. Never fails: an unreadable record halts the rollout.
+// Parses a record; nullopt stands for a missing record. Never fails: an unreadable record halts the rollout.
 ParsedRecord ParseRecord(std::optional<std::string_view> text);
 
 }  // namespace driverupgrade::internal

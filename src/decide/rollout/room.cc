@@ -58,7 +58,7 @@ class Admission {
   }
 
   // Keeps the recorded waits of gangs whose nodes still wait. Keeps all waits while the pods of any waiting node are
-  // unknown, because its gang is then unknown, too. A clock that was set back does not extend a wait.
+  // unknown, because the gang of that node is then unknown, too. A clock that was set back does not extend a wait.
   void KeepWaits(const RolloutCensus& census, const std::vector<std::size_t>& waiting) {
     if (step_.record.gang_waits.empty()) return;
     const bool all = std::any_of(view_.nodes.begin(), view_.nodes.end(),
@@ -73,7 +73,7 @@ class Admission {
   // Returns true if nodes may start in general, but no node is in progress that would free room.
   bool IsIdle() const { return nobody_ == nullptr && !is_any_under_way_; }
 
-  // Same as Refusal, for a node that waits neither for an earlier stage nor for a group.
+  // Same as Refusal, but ignores earlier stages and groups.
   const Gate* RefusalAlone(const WaitingUnit& unit) {
     const Gate* gate = NotByStage(unit);
     return gate == nullptr ? NoRoom(unit) : gate;
@@ -131,7 +131,7 @@ class Admission {
     });
   }
 
-  // The wait of a gang starts when no other gate keeps its nodes from starting. It continues even if another gate
+  // The wait of a gang starts when no other gate keeps its nodes from starting. The wait continues even if another gate
   // closes later.
   const Gate* GangRuns(const WaitingUnit& unit) {
     if (!GangsStartTogether(policy_)) return nullptr;
@@ -194,7 +194,8 @@ class Admission {
 };
 
 // Starts one node that an earlier upgrade left cordoned. Such a node counts against maxUnavailable while it waits. If
-// no node is in progress, the nodes for which it waits may themselves be waiting for its share of maxUnavailable.
+// no node is in progress, the nodes for which the cordoned node waits may themselves be waiting for its share of
+// maxUnavailable.
 void StartOneOutOfService(const RolloutView& view, const RolloutCensus& census, Admission& admission,
                           RolloutAnswers& answers) {
   for (RolloutAnswer& answer : answers.nodes) {

@@ -51,16 +51,17 @@ struct RolloutAnswer {
 };
 // Decisions on all waiting nodes.
 struct RolloutAnswers {
-  // Most nodes share one of a few gates. A deque, because moving it does not move its gates.
+  // Most nodes share one of a few gates. A deque, because moving a deque does not move its elements.
   std::deque<Gate> gates = {};
   std::vector<RolloutAnswer> nodes = {};
   GangWaits gang_waits = {};  // recorded waits that have not ended, and new waits
 };
 
 // Decides which of the nodes with `may_start` start, in the order of admission. The remaining nodes of groups that have
-// started come first. If a group does not fit because other nodes are in progress, it reserves the room that they will
-// free. After such a group, only remaining nodes of started groups may start. If no node is in progress and no node
-// starts, one node that is out of service starts alone. `census`: census of the nodes in the view.
+// started come first. If a group does not fit because other nodes are in progress, the group reserves the room that
+// those nodes will free. Once a group has reserved room, only remaining nodes of started groups may start. If no node
+// is in progress and no node starts, one node that is out of service starts alone. `census`: census of the nodes in the
+// view.
 RolloutAnswers AdmitNodes(const RolloutRules& rules, const RolloutView& view, RolloutCensus& census,
                           const RolloutStep& step, const StartTime& start, absl::Time now, RolloutRoom& room);
 

@@ -45,8 +45,8 @@ struct RolloutStep {
   std::optional<Gate> halted = std::nullopt;
   // Reason why the nodes of later stages wait.
   Gate closed = {};
-  // Text about an unwell node of the last group, because of which no other group starts. Empty if all nodes of the
-  // group are healthy, or without GroupMode::kOneAtATime.
+  // Text about an unwell node of the last group that keeps other groups from starting. Empty if all nodes of the group
+  // are healthy, or if the policy does not use GroupMode::kOneAtATime.
   std::string last_group = {};
   // True if the fleet has completed this revision before.
   bool returns = false;

@@ -19,7 +19,7 @@ enum class NodeProgress : std::uint8_t {
   kWaiting,   // Not started.
   kUnderWay,  // Started but not finished, or possibly started by a write with an unknown outcome.
   kDone,
-  kFailed,   // Failed in the current rollout, and will not be retried; it may hold a slot.
+  kFailed,   // Failed in the current rollout, and will not be retried. The node may hold a slot.
   kLeftOut,  // Left out because of its own gate (GateTraits::left_out or is_wish). No other node waits for it.
 };
 
@@ -27,7 +27,7 @@ struct RolloutNode {
   // Not null.
   const Node* node = nullptr;
   NodeProgress progress = NodeProgress::kWaiting;
-  // True if the node waits only for the limits. Also set for some nodes that count as in progress. Such a node was
+  // True if the node waits only for the limits. Also true for some nodes that count as in progress. Such a node was
   // admitted with an unknown outcome, or still has a NodeMaintenance, which occupies a slot of the maintenance
   // operator.
   bool may_start = false;
@@ -39,17 +39,17 @@ struct RolloutNode {
   absl::Time lasts_from = absl::InfiniteFuture();
   // True if the operator runs on this node. The node then starts last, unless it belongs to a group that has started.
   bool own_node = false;
-  // True if an earlier upgrade has cordoned the node, itself or through the maintenance operator, and has not returned
-  // it to service. Such a node does not wait for its stage. Otherwise earlier stages could wait for its share of
-  // maxUnavailable, or for its slot of the maintenance operator.
+  // True if an earlier upgrade, or the maintenance operator on its behalf, has cordoned the node and has not returned
+  // it to service. Such a node does not wait for its stage. Otherwise earlier stages could wait for the node's share of
+  // maxUnavailable, or for the node's slot of the maintenance operator.
   bool out_of_service = false;
   // True if the node is cordoned, or if its devices are isolated and the evictions may start.
   bool is_isolated = false;
-  // Text for users: why the node counts as sick with its new driver. Empty if it is healthy, or if it has the old
+  // Text for users: why the node counts as sick with its new driver. Empty if the node is healthy or has the old
   // driver.
   std::string sick = {};
-  // Text for users: what is not ready yet on a node with its new driver, such as a pod. The stage is not done until
-  // then. Empty if everything is ready.
+  // Text for users: what is not ready yet on a node with its new driver, such as a pod. Empty if everything is ready.
+  // Until then the stage is not done.
   std::string unwell = {};
   // True if the node is done, but the node or its driver pod is not Ready, or the driver pod is missing. `unwell`
   // contains the details.
@@ -85,7 +85,8 @@ struct RolloutView {
   std::vector<RolloutNode> nodes = {};
   // Approvals on the DaemonSets of the driver: `<stage>@<revision>`.
   std::set<std::string> approvals = {};
-  // Reason why the callback of the embedding operator considers the rollout sick; empty if it does not.
+  // Reason why the callback of the embedding operator considers the rollout sick; empty if the callback reports no
+  // problem.
   std::string sick = {};
   // Upgrade durations of nodes that were completed since the previous view.
   std::vector<absl::Duration> took = {};

@@ -22,7 +22,7 @@ std::string Names(const std::vector<PodSelection::Blocked>& pods) {
   return text;
 }
 
-// Records the Event about the drain only here, so that it appears once.
+// Records the Event about the drain only here, so that the Event appears only once.
 Progress EnterDrain(Walk& walk, std::string reason) {
   walk.Enter(UpgradeState::kDrainRequired, std::move(reason));
   if (walk.in.policy.drain) walk.Event(false, "Scheduling drain of the node");

@@ -55,7 +55,7 @@ bool LiftsCordon(const Walk& walk) {
 }
 
 // Waits while another driver relies on the cordon that would be lifted. Returns nullopt if no other driver relies on
-// it.
+// the cordon.
 std::optional<Progress> WaitForOtherDriver(Walk& walk) {
   if (!LiftsCordon(walk)) return std::nullopt;
   const auto other = internal::DriverThatNeedsCordon(walk.view.node, walk.in.identity);
@@ -135,8 +135,8 @@ Progress EnterDone(Walk& walk, std::string reason) {
 }
 
 // T48: enters upgrade-done directly if an administrator had cordoned the node, because the engine must not lift that
-// cordon. Does not do so if the maintenance operator must release the node first, or if device taint rules must be
-// removed, which the current state would renew.
+// cordon. Otherwise enters uncordon-required. This state is also needed if the maintenance operator must release the
+// node first, or if device taint rules must be removed, because the current state would renew the rules.
 Progress FinishUpgrade(Walk& walk, std::string reason) {
   if (!walk.driver.ready) return RestartAgain(walk);
   if (walk.InRequestorMode()) {

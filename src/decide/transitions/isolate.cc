@@ -74,7 +74,7 @@ std::string WhyEvictedInVain(const Walk& walk) {
   return "";
 }
 
-// Reads the pods of the node, because only they show whether other schedulers place pods there.
+// Reads the pods of the node, because only the pods show whether other schedulers use the node.
 std::optional<Progress> CheckBeforeEvictions(Walk& walk) {
   if (walk.ReadPods() == nullptr) return walk.WaitForPods(absl::InfiniteFuture());
   if (const std::string why = internal::WhyNotDevices(walk.view, walk.in.policy.isolation); !why.empty()) {

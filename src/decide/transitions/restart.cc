@@ -44,7 +44,7 @@ bool IsMaintenanceOperator(const Pod& pod) {
   return component != pod.labels.end() && component->second == "maintenance-operator-controller-manager";
 }
 
-// If the policy contains a drain, its choice counts, because the drain comes last.
+// If the policy contains a drain, the setting of the drain counts, because the drain comes last.
 OnFailure OnFailureOf(const JudgeContext& in) {
   if (in.policy.drain) return in.policy.drain->on_failure;
   const std::optional<PodDeletionPolicy> deletion = PodDeletion(in);
@@ -243,7 +243,7 @@ std::optional<Progress> UnblockSafeLoadOfFailed(Walk& walk) {
   return std::nullopt;
 }
 
-// Returns the time at which the last driver pod became ready. Validation pods are compared with it.
+// Returns the time at which the last driver pod became ready. Validation pods are compared with this time.
 std::optional<absl::Time> DriverReadySince(const NodeView& view) {
   std::optional<absl::Time> since;
   for (const Pod& pod : view.driver_pods) since = std::max(since, pod.ready_since);
@@ -317,8 +317,8 @@ void RestartOnEntry(Walk& walk) {
 Progress LeavePodRestart(Walk& walk) {
   walk.HoldCordon();
   const DriverPods& driver = walk.driver;
-  // The mark applies to other revisions. If the target changes back to an earlier revision, this pod must still be
-  // compared with it.
+  // The mark names other revisions. If the target changes back to an earlier revision, this pod must still be compared
+  // with that revision.
   if (!driver.wanted_revision.empty() && !walk.RestartsOnly()) {
     walk.Remove(&NodeMarks::restart_only);
   }
@@ -377,8 +377,8 @@ Progress LeaveFailed(Walk& walk) {
     walk.Remove(&NodeMarks::failures);
     return RequireUpgrade(walk, fmt::format("revision {} is new", wanted));
   }
-  // A node that the Go library set to upgrade-failed has neither of these marks. The engine assumes that the node has
-  // just failed at this revision.
+  // A node that the Go library set to upgrade-failed has neither a failed revision nor a count of failures. The engine
+  // assumes that the node has just failed at this revision.
   if (!wanted.empty()) walk.Write(&NodeMarks::failed_revision, wanted);
   if (walk.PastFailures().count == 0) {
     if (const std::optional<std::string_view> text = walk.after().failures.text()) {
@@ -396,7 +396,7 @@ Progress LeaveFailed(Walk& walk) {
   }
   if (const auto stopped = UnblockSafeLoadOfFailed(walk)) return *stopped;
   if (!walk.driver.ready) return RetryOrWait(walk, WhyNotReady(walk, "the driver pod"));
-  // A failed node may hold no slot, so it must not have anything left to wait for when it leaves this state.
+  // A failed node may be without a slot, so it must not leave this state while it still has to wait for something.
   if (walk.IsolatesDevices()) {
     if (const auto releasing = ReleaseRules(walk)) return *releasing;
   }

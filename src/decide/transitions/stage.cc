@@ -41,8 +41,8 @@ absl::Time Walk::StageBegan(absl::Duration timeout) {
   return WholeSecond(in.now);
 }
 
-// Returns the start time that the Go library stored for the state. Returns nullopt if it is invalid, or if the time
-// limit had expired before the engine first saw the node.
+// Returns the start time that the Go library stored for the state. Returns nullopt if the stored time is invalid, or if
+// the time limit had expired before the engine first saw the node.
 std::optional<absl::Time> Walk::UpstreamTimer(absl::Duration timeout) const {
   std::optional<absl::Time> began;
   if (state_ == UpgradeState::kWaitForJobsRequired) began = after().pod_completion_start.value();
@@ -79,7 +79,7 @@ void Walk::DropStage() {
   Remove(&NodeMarks::validation_start);
 }
 
-// Returns the time limit of the current state; nullopt if it has no limit and thus needs no timer.
+// Returns the time limit of the current state; nullopt if the state has no limit and therefore needs no timer.
 std::optional<absl::Duration> Walk::StageTimeout() const {
   const auto finite = [](absl::Duration timeout) {
     return timeout == absl::InfiniteDuration() ? std::nullopt : std::optional(timeout);

@@ -45,7 +45,7 @@ void NoteRequestedRestart(Walk& walk) {
   walk.AssessDriver();
 }
 
-// Returns the candidate with the needs of the node. Excludes slots and headroom that an earlier admission with an
+// Returns the candidate for the node. Its requirements exclude slots and headroom that an earlier admission with an
 // unknown outcome has already taken.
 Candidate CandidateOf(const Walk& walk, const internal::Cordon& cordon) {
   const Tally& own = walk.verdict.tally;
@@ -84,7 +84,7 @@ bool IsUpToDate(const Walk& walk) {
          !has_begun;
 }
 
-// Returns a candidate without needs, because the maintenance operator has its own budgets (T10).
+// Returns a candidate without requirements, because the maintenance operator has its own budgets (T10).
 Candidate RequestorCandidate(const Walk& walk) {
   return {.needs_slot = false,
           .needs_headroom = false,
@@ -92,7 +92,7 @@ Candidate RequestorCandidate(const Walk& walk) {
           .own_node = walk.view.node.name == walk.in.options.own_node};
 }
 
-// Returns the gate of a node that cannot start, regardless of the limits; nullopt if it can.
+// Returns the gate of a node that cannot start, regardless of the limits; nullopt if the node can start.
 std::optional<Gate> WhyUnfit(const Walk& walk) {
   if (MayHaveStarted(walk)) return std::nullopt;
   const Node& node = walk.view.node;

@@ -259,7 +259,7 @@ Progress Walk::WaitForPods(absl::Time deadline) {
 // drivers whose upgrades are in progress and, from cordon-required on, our driver. While the node waits for a slot, our
 // name stays if it is already in the set. Our name also replaces stale names, because no other driver would ever lift
 // that cordon. The maintenance operator lifts its own cordon. In requestor mode, our name is therefore added only if
-// the engine set the cordon because the operator's cordon had been lifted too early (H13).
+// the engine set the cordon because the maintenance operator's cordon had been lifted too early (H13).
 void Walk::UpdateCordonSet() {
   std::set<std::string> names = internal::LiveCordonNames(view.node, in.identity.Name());
   bool ours = after().unschedulable && !internal::WasInitiallyUnschedulable(after());
@@ -283,8 +283,8 @@ bool Walk::AwaitsUpgrade() const {
   return state_ == UpgradeState::kUpgradeRequired || (IsInProgress(state_) && state_ != UpgradeState::kFailed);
 }
 
-// The taint never causes a patch; it is part of patches that are sent anyway. A node with the skip label keeps its
-// driver, so gangs on that node are safe.
+// The taint never causes a patch of its own; it is added to patches that are sent anyway. A node with the skip label
+// keeps its driver, so gangs on that node are safe.
 void Walk::Steer() {
   const bool steers =
       in.policy.steer_gangs && AwaitsUpgrade() && !after().skip_upgrade.value() && internal::CanWriteTaints(view.node);

@@ -63,8 +63,8 @@ struct Admission {
 };
 
 // Moves a node from state to state. Works on a copy of the node's marks, which is created on the first write because
-// most nodes only wait. The patch is the final difference from the node. It therefore never writes a value twice, or a
-// value that the node already has (defect-D31).
+// most nodes only wait. The patch contains only the final differences from the node. The walk therefore never writes a
+// value twice, or a value that the node already has (defect-D31).
 class Walk {
  public:
   // `judged`: a new Verdict, which the walk fills in.
@@ -106,12 +106,12 @@ class Walk {
   Progress Enter(UpgradeState next, std::string reason);
   // Ends the upgrade in the state unknown, after our marks have been removed.
   void Release(std::string reason);
-  // Enters upgrade-failed with a Warning event `what`, `why`.
+  // Enters upgrade-failed, and records a Warning Event with the text `what`, `why`.
   Progress Fail(std::string_view what, std::string why);
   // Same as Fail, for a node that could not be evacuated. With OnFailure::kGiveBack, the node returns to service if its
   // old driver is still running.
   Progress FailEvacuation(OnFailure on_failure, std::string_view what, std::string why);
-  // Plans the evictions that are due, and waits until `deadline` for the others. `fails_at`: time at which the node
+  // Plans the evictions that are due, and waits until `deadline` for the other pods. `fails_at`: time at which the node
   // fails if pods are still left.
   Progress Evict(EvictionRound round, absl::Time deadline, absl::Time fails_at = absl::InfiniteFuture());
   // Returns true if the policy deletes pods that are left at `deadline`, unless a pod is stuck despite its deletion.
@@ -119,7 +119,7 @@ class Walk {
   // Deletes pods whose eviction is overdue, and waits until they no longer exist.
   Progress DeleteOverdue(OnTimeout on_timeout, const std::vector<const Pod*>& overdue_pods, EvictionRound round,
                          absl::Time deadline);
-  // Stops for this pass. The arguments are the gate that users see.
+  // Stops for this pass. The arguments form the gate that users see.
   Progress Wait(GateReason reason, std::string detail, absl::Time not_before = absl::InfiniteFuture());
   // Same as above for a gate with a subject. The time in the gate is ignored.
   Progress Wait(Gate gate, absl::Time not_before = absl::InfiniteFuture());
@@ -227,8 +227,8 @@ inline constexpr absl::Duration kClockSkewMax = absl::Seconds(60);
 // Returns the time with the precision of a mark, in whole seconds.
 inline absl::Time WholeSecond(absl::Time time) { return absl::FromUnixSeconds(absl::ToUnixSeconds(time)); }
 
-// Returns the time of the next retry of a read: the next multiple of 5 s. With 5 s from now, every judgement would
-// change the verdict, and nodes that are judged often would never retry.
+// Returns the time at which a failed read is retried: the next multiple of 5 s. With a delay of 5 s from now, every
+// judgement would change the verdict, and nodes that are judged often would never retry.
 absl::Time NextRead(absl::Time now);
 
 // The transition functions, one for each state (src/decide/transitions/{start,evacuate,maintain,restart,finish}.cc).
@@ -241,8 +241,8 @@ Progress LeaveDrain(Walk& walk);
 Progress LeaveNodeMaintenance(Walk& walk);
 Progress LeavePodRestart(Walk& walk);
 // Plans the deletion of the driver pods together with the patch that enters pod-restart-required, if the walk ends in
-// that state. This patch confirms that the node is still as it was read. In the next pass, the deletions would need a
-// separate patch for that.
+// that state. This patch confirms that the node is still as it was read. If the deletions were planned in the next
+// pass, this confirmation would need a separate patch.
 void RestartOnEntry(Walk& walk);
 Progress LeaveFailed(Walk& walk);
 Progress LeaveValidation(Walk& walk);
@@ -276,11 +276,11 @@ void RemoveOldRules(Walk& walk);
 // Removes the rules of the node. Returns nullopt once no rule is left.
 std::optional<Progress> ReleaseRules(Walk& walk);
 // Returns the gate of a node whose devices may still be in use. Waits for claims of its pods that have not been read
-// yet. Then waits for pods that hold a device but are not bound yet, and evicts those that are late. Returns nullopt if
-// no such claim or pod exists.
+// yet. Then waits for pods that hold a device but are not bound yet, and evicts the late pods among them. Returns
+// nullopt if no such claim or pod exists.
 std::optional<Gate> WhyDevicesInUse(Walk& walk, absl::Time& due);
 // Returns why the driver is not confirmed to work although its pod is ready: its devices have not been published again.
-// Empty if they have been published. `due`: time of the next check.
+// Empty if the devices have been published. `due`: time of the next check.
 std::string WhyDevicesMissing(const Walk& walk, absl::Time& due);
 // Sets the counts of the plan for a node whose devices are isolated (NodePlan::late_holders, pods_kept).
 void CountPods(Walk& walk);
@@ -299,8 +299,8 @@ std::string GiveBack(const Node& node, const DriverIdentity& identity, NodeMarks
 // Releases a node with our cordon if no DaemonSet of the driver needs a pod there. Returns true if the node was
 // released.
 bool ReleaseUnwanted(Walk& walk);
-// Notes on a node in progress without a state label that its cordon is not ours, if the cordon set does not contain our
-// name.
+// For a node in progress without a state label: notes that the cordon is not ours if the cordon set does not contain
+// our name.
 void NoteForeignCordon(Walk& walk);
 // Returns the patch that changes the marks of `node` from `from` to `to`.
 PatchNodeParams PatchBetween(const Node& node, const NodeMarks& from, const NodeMarks& to,

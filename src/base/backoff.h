@@ -1,5 +1,5 @@
-// Computes retry delays that grow with the number of failures. A hash spreads them between objects, so no random
-// numbers are needed.
+// Computes retry delays that grow with the number of failures. A hash spreads the delays of different objects, so no
+// random numbers are needed.
 #ifndef DRIVERUPGRADE_SRC_BASE_BACKOFF_H_
 #define DRIVERUPGRADE_SRC_BASE_BACKOFF_H_
 
@@ -11,7 +11,7 @@
 
 namespace driverupgrade::internal {
 
-// Returns the FNV-1a hash. Unlike std::hash, it is the same on every platform.
+// Returns the FNV-1a hash, which, unlike std::hash, is the same on every platform.
 inline std::uint64_t Hash(std::string_view text, std::uint64_t seed) {
   std::uint64_t hash = 14695981039346656037ULL ^ seed;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
@@ -25,7 +25,7 @@ inline absl::Duration Doubled(absl::Duration first, absl::Duration max, int coun
   return std::min(first * (1 << doublings), max);
 }
 
-// Returns `delay` changed by up to 10 % in either direction, depending on `key` and `count`.
+// Returns `delay`, increased or decreased by up to 10 % depending on `key` and `count`.
 inline absl::Duration Spread(absl::Duration delay, std::string_view key, int count) {
   const auto thousandths = static_cast<int>(Hash(key, static_cast<std::uint64_t>(count)) % 201) - 100;
   return delay + delay * thousandths / 1000;

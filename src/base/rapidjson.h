@@ -24,7 +24,7 @@
 #include <rapidjson/error/en.h>
 #include <rapidjson/memorystream.h>
 #include <rapidjson/stringbuffer.h>
-// SSE2 is off for the writer. With SSE2, the writer of RapidJSON 1.1 does not escape the bytes 0x1A to 0x1F, so its
+// SSE2 is off for the writer. With SSE2, the writer of RapidJSON 1.1 does not escape the bytes 0x1A to 0x1F, so the
 // output is not valid JSON. The reader accepts these bytes in strings, so JsonDocument searches for them itself.
 #undef RAPIDJSON_SSE2
 #include <rapidjson/writer.h>

@@ -1,4 +1,5 @@
-// Validates, repairs and escapes UTF-8 from unknown sources before it becomes part of JSON or of a text for users.
+// Validates, repairs and escapes UTF-8 text from unknown sources before the text becomes part of JSON or of a text for
+// users.
 #ifndef DRIVERUPGRADE_SRC_BASE_UTF8_H_
 #define DRIVERUPGRADE_SRC_BASE_UTF8_H_
 

@@ -183,9 +183,9 @@ bool Core::Awaits(const std::string& node, const std::set<std::string>& wanted) 
 
 // ----- what may start
 
-// Removes nodes with requests in flight from the plan. They get new requests, and their gates are reported, only after
-// all responses have arrived. Also removes nodes whose pods are being read, because they may need fewer patches once
-// the pods are known.
+// Removes nodes with requests in flight from the plan. Such nodes get new requests, and their gates are reported, only
+// after all responses have arrived. Also removes nodes whose pods are being read, because these nodes may need fewer
+// patches once the pods are known.
 void Core::LeaveOut(Pool& pool, const std::set<std::string>& wanted, Plan& plan) {
   std::erase_if(plan.nodes, [&](const NodePlan& node) {
     const bool is_early = touched_.contains(node.node) || (!plan.finished && Starts(node));
@@ -219,7 +219,7 @@ void Core::Withhold(CorePass& pass, absl::Time now) {
 
 // ----- reports
 
-// The planner lists the findings about the driver first, followed by the findings of its verdicts. Inserts the findings
+// The planner lists the findings about the driver first, followed by the findings of the verdicts. Inserts the findings
 // about nodes between the two groups, and puts the findings about reads at the front.
 void Core::AddFindings(const Pool& pool, Plan& plan) const {
   std::vector<Finding> of_nodes;
@@ -302,7 +302,7 @@ std::vector<NodeRequests> Core::Begin(const Plan& plan, absl::Time now) {
   return begun;
 }
 
-// Stores the written node without waiting for the watch to report it. The next pass judges the node again.
+// Stores the written node without waiting until the watch reports the node. The next pass judges the node again.
 NodeOutcome Core::End(const NodeRequests& requests, absl::Time now) {
   NodeOutcome outcome = under_way_.End(requests, log_);
   if (outcome.node_after) objects_.NodeWritten(*outcome.node_after);

@@ -70,8 +70,8 @@ struct PassFacts {
 struct CorePass {
   // `nodes` contains the nodes whose requests may start; `gates` contains new and changed gates.
   Plan plan = {};
-  // Nodes whose pods must be read by lists that start no earlier than now. Every pass returns a node again until its
-  // pods are known.
+  // Nodes whose pods must be read by lists that start no earlier than now. Every pass returns a node again until the
+  // node's pods are known.
   std::set<std::string> wanted_pods = {};
   // Nodes of the plan that the ledger does not allow to start, with the reason.
   std::map<std::string, Gate> withheld = {};
@@ -123,14 +123,14 @@ class Core {
   // Returns the Events about the findings and gangs of `pass` if its plan is finished. If the next reminder is earlier
   // than the plan's wake-up time, the reminder time becomes the wake-up time.
   std::vector<RecordEventParams> EventsOf(CorePass& pass, absl::Time now);
-  // See StateMachine::Release. The plan's wake_at has no meaning. Errors: same as for Apply. Also Unavailable if
-  // nothing else is left to release, but a node or its NodeMaintenances cannot be read.
+  // See StateMachine::Release. The plan's wake_at has no meaning. Errors: same as for Apply. In addition, Unavailable
+  // if nothing else is left to release, but a node or its NodeMaintenances cannot be read.
   absl::StatusOr<Plan> Release(const Names& nodes, absl::Time now);
   // Must be called when passes resume after an interruption, because another process may have made passes in the
   // meantime.
   void Resume();
-  // Must be called when a pass with autoUpgrade off starts. Such a pass counts as an interruption even if it cannot
-  // read anything.
+  // Must be called when a pass with autoUpgrade off starts. Such a pass counts as an interruption even if the pass
+  // cannot read anything.
   void Freeze();
 
   // Returns the requests of `plan`, which count as in flight from now on. No node of `plan` may have requests in
@@ -142,7 +142,8 @@ class Core {
 
   // Returns the ledger of parts without an owner; nullptr if the engine has no ledger.
   LedgerSteps* ledger() { return ledger_options_ ? &ledgers_.at(ledger_options_->owner) : nullptr; }
-  // Returns the ledgers of all owners, by owner. The engine adds a ledger for each new owner, and never removes one.
+  // Returns the ledgers of all owners, by owner. The engine adds a ledger for each new owner, and never removes a
+  // ledger.
   std::map<std::string, LedgerSteps>& ledgers() { return ledgers_; }
   AttemptLog& log() { return log_; }
   const StateMachine& machine() const { return machine_; }
@@ -159,7 +160,7 @@ class Core {
   Plan Everything() const;
   // Returns the status of each pool that has nodes, or of the only pool. Excludes guests (Pool::guests).
   std::vector<OwnedStatus> Statuses() const;
-  // Returns the parts of all owners, in order of their names.
+  // Returns the parts of all owners, in the order of the owner names.
   std::vector<OwnedPart> Parts() const;
 
  private:
@@ -248,7 +249,7 @@ class Core {
   // Nodes whose requests were started or answered, or whose pods were read, since the last pass.
   std::set<std::string> written_;
   std::set<std::string> touched_;
-  std::string touched_at_;  // last node examined; the next pass continues after it, so that no node starves
+  std::string touched_at_;  // last node examined; the next pass continues after this node, so that no node starves
   Retries reads_;           // only nodes whose pods are wanted
   Retries questions_;
 

@@ -1,4 +1,5 @@
-// Members of Core for gangs: the nodes of a unit start together, and no pod is evicted before all of them are cordoned.
+// Members of Core for gangs: the nodes of a unit start together, and no pod of the unit is evicted before all its nodes
+// are cordoned.
 #include <algorithm>
 #include <map>
 #include <set>

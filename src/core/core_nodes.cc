@@ -91,7 +91,8 @@ void Core::TouchDue(Retries& retries) {
 }
 
 void Core::RefreshTouched() {
-  // Written nodes are not limited, because the planner judges them in every pass until they show the effect of a write.
+  // Written nodes are not limited, because the planner judges a written node in every pass until the node shows the
+  // effect of the write.
   for (const std::string& node : std::exchange(written_, {})) {
     touched_.erase(node);
     Refresh(node);
@@ -166,7 +167,7 @@ void Core::Forget(const std::string& node) {
   hooks_.Forget(node);
 }
 
-// Drops the pods of a node that no pool needs, and the finding that they could not be read.
+// Drops the pods of a node that no pool needs, and the finding that the pods could not be read.
 void Core::ForgetPods(const std::string& node) {
   if (WantsPodsOf(node)) return;
   if (const auto read = reads_.find(node); read != reads_.end()) {
@@ -204,7 +205,7 @@ void Core::TryAgain(const std::string& node, absl::Time now, Retry& retry) {
 void Core::PodsRead(const std::string& node, const absl::Status& status, absl::Time now) {
   written_.insert(node);
   if (status.ok() || !WantsPodsOf(node)) return;
-  // The cordon or the watch changed while the pods were being read, so they are read again immediately.
+  // The cordon or the watch changed while the pods were being read, so the pods are read again immediately.
   if (absl::IsAborted(status) && !reads_.contains(node)) {
     reads_[node].due = now;
     return;

@@ -16,8 +16,8 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Returns true if the node is in progress, or if its state is unknown. For a node without a state label, its other
-// marks and its driver pods decide.
+// Returns true if the node is in progress, or if its state is unknown. For a node without a state label, the other
+// marks and the driver pods decide.
 bool IsUnderWay(const NodeView& view, const DriverIdentity& identity) {
   const std::optional<UpgradeState> state = MarksOfView(view, identity)->State();
   return !state || IsInProgress(*state);
@@ -91,8 +91,8 @@ void Core::Assign(Pool& pool, const Names& nodes) {
     const bool is_ours = owner != pool_of_.end() && owner->second == &pool;
     const bool wanted = nodes ? nodes->contains(name) : owner == pool_of_.end() || is_ours;
     if (wanted && !is_ours) Move(name, pool);
-    // The caller finds nodes by their driver pods. It cannot name a node without a driver pod, so the node stays in the
-    // pool.
+    // The caller finds nodes through their driver pods. It therefore cannot name a node without a driver pod, so such a
+    // node stays in the pool.
     if (wanted || !is_ours || view->driver_pods.empty()) continue;
     pool.nodes.erase(name);
     pool_of_.erase(name);

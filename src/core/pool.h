@@ -1,4 +1,4 @@
-// The nodes of one policy. Several policies can share the nodes of a driver (ADR 0016).
+// Defines the nodes of one policy. Several policies can share the nodes of a driver (ADR 0016).
 #ifndef DRIVERUPGRADE_SRC_CORE_POOL_H_
 #define DRIVERUPGRADE_SRC_CORE_POOL_H_
 
@@ -21,7 +21,7 @@ namespace driverupgrade::internal {
 struct Part {
   std::optional<std::set<std::string>> nodes = std::nullopt;  // nullopt: all
   // Name of the custom resource with the policy, if several policies share the nodes of the driver. The rollout of each
-  // owner has its own record. If empty, the part is identified by its nodes.
+  // owner has its own record. If the name is empty, the nodes identify the part.
   std::string owner = {};
 };
 

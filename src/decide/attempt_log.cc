@@ -47,8 +47,8 @@ void AddPossible(const PatchNodeParams& patch, std::vector<PatchNodeParams>& pos
   possible.push_back(patch);
 }
 
-// Returns the value of the label in the last patch that changed it: nullptr if no patch changed it, nullopt if the
-// patch removed it.
+// Returns the value of the label in the last patch that changed the label: nullptr if no patch changed it, nullopt if
+// the last patch removed it.
 const std::optional<std::string>* WrittenTo(const std::string& label, const PatchAttempt& attempt) {
   for (auto patch = attempt.possible.rbegin(); patch != attempt.possible.rend(); ++patch) {
     if (const auto written = patch->labels.find(label); written != patch->labels.end()) return &written->second;
@@ -60,8 +60,8 @@ const std::optional<std::string>* WrittenTo(const std::string& label, const Patc
 template <typename Call>
 absl::Time NextCallDue(const ObjectAttempt<Call>& attempt, const Call& call) {
   if (!attempt.outcome) return absl::InfiniteFuture();
-  // The object was read at a newer version, or the kind differs, so this is a new call, whatever the outcome of the
-  // last call.
+  // The object was read at a newer version, or the kind of call differs. The call is therefore a new one, whatever the
+  // outcome of the last call was.
   if (attempt.based_on != call.object.resource_version || attempt.kind != call.kind) return absl::InfinitePast();
   const absl::Duration delay = Doubled(kRefusedEvictionFirst, kRefusedEvictionMax, attempt.count);
   return attempt.answered_at + Spread(delay, call.object.name, attempt.count);
@@ -170,7 +170,7 @@ void AttemptLog::PatchAnswered(const std::string& node_uid, Outcome outcome, std
   attempt.message = std::move(message);
   if (outcome == Outcome::kApplied) {
     attempt.count = 0;
-    // An empty patch does not change the version of the node, so its effect never becomes visible.
+    // An empty patch does not change the node's version, so the effect of the patch never becomes visible.
     std::erase_if(attempt.possible, [](const PatchNodeParams& patch) { return patch.empty(); });
   }
   if (outcome == Outcome::kNotApplied && !attempt.possible.empty()) attempt.possible.pop_back();

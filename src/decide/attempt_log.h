@@ -5,12 +5,13 @@
 //     log.PatchAnswered(node.uid, Outcome::kApplied, /*message=*/"", clock.Now());
 //
 // - While a request for an object has no response, no further request for that object is sent.
-// - If the response to a patch is 409, or its outcome is unknown, the patch may have been applied. The node then counts
-//   in its old and in its new state until a newer version is read. Until then the patch is retried after 1 s, doubling
-//   to 30 s. After a 409 the first delay is 15 s, because the next patch will most likely be refused as well.
+// - If the response to a patch is 409, or the outcome of the patch is unknown, the patch may have been applied. The
+//   node then counts in its old and in its new state until a newer version is read. Until then the patch is retried
+//   after 1 s, doubling to 30 s. After a 409 the first delay is 15 s, because the next patch will most likely be
+//   refused as well.
 // - An accepted eviction is not repeated for 30 s. A refused eviction is repeated after max(Retry-After, 5 s doubling
-//   to 40 s). A hash changes this delay by up to 10 %, so that evictions are spread without random numbers. Losing the
-//   log in a crash leads to repeated requests, but never to a violated rule. A value type; not thread-safe.
+//   to 40 s). A hash changes this delay by up to 10 %, so that evictions are spread without random numbers. If the log
+//   is lost in a crash, requests may be repeated, but no rule is violated. A value type; not thread-safe.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ATTEMPT_LOG_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ATTEMPT_LOG_H_
 

@@ -10,7 +10,7 @@ namespace driverupgrade {
 
 std::shared_ptr<const NodeView> ShareView(NodeView view, const DriverIdentity& identity) {
   auto shared = std::make_shared<NodeView>(std::move(view));
-  // The marks must be decoded last, because they refer to texts of the node, which must not move afterwards.
+  // The marks must be decoded last, because they refer to texts in the node, and these texts must not move afterwards.
   shared->marks.decoded_ = std::make_shared<const internal::MarksOfDriver>(*shared, identity);
   return shared;
 }

@@ -42,7 +42,7 @@ GateReason ReasonFor(Refusal refusal) {
 }
 
 // Appends the finalizers that keep a terminating pod from being deleted, because an administrator may have to remove
-// them.
+// the finalizers.
 void AppendFinalizers(const Pod& pod, std::string& text) {
   if (!pod.finalizers.empty()) absl::StrAppend(&text, ", held by finalizer ", absl::StrJoin(pod.finalizers, ", "));
 }

@@ -40,7 +40,7 @@ class DueNodes {
   void TakeSwept(std::size_t most, const PlannedNodes& nodes, Names& due);
 
   Names changed_;
-  std::string changed_at_;  // last node taken; the next Take continues after it, so that no node starves
+  std::string changed_at_;  // last node taken; the next Take continues after this node, so that no node starves
   std::set<std::pair<absl::Time, std::string>> wakes_;
   bool any_woken_ = false;  // the last Take had no room for a due node
   // The sweep continues after `swept_to_`, wraps around, and ends where it started.

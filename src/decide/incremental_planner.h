@@ -105,7 +105,7 @@ class IncrementalPlanner {
   ~IncrementalPlanner();
 
   // Makes plans set the annotation that shows the gate of a node (DriverIdentity::WaitingForAnnotation). Step plans
-  // only the removal of the annotation, because it does not know how long a node has had its gate.
+  // only the removal of the annotation, because Step does not know how long a node has had its gate.
   void ShowWaits();
   // If the NodeRules differ, every node is judged again. If only the AdmissionLimits differ, no node is judged again,
   // unless a pause starts or ends while waits are shown.
@@ -128,8 +128,8 @@ class IncrementalPlanner {
 
   // Adds a node, or replaces its view. `view` must not be null. The node name is the key.
   void Update(std::shared_ptr<const NodeView> view);
-  // Notes that the pods of the node are no longer watched, so that the next judgement does not use the pods in its
-  // view. The last verdict stays valid, because it did not request pods. Does nothing if the node is unknown.
+  // Notes that the pods of the node are no longer watched, so that the next judgement does not use the pods in the
+  // view. The last verdict stays valid, because it did not request the pods. Does nothing if the node is unknown.
   void ForgetPods(const std::string& node);
   // Removes a deleted node. Does nothing if the node is unknown.
   void Remove(const std::string& node);
@@ -154,7 +154,7 @@ class IncrementalPlanner {
   [[nodiscard]] std::shared_ptr<const PublishedPlan> Publish();
 
   // Notes that the reported gate of the node was not delivered to any recipient. The next Advance that judges the node
-  // reports its gate again.
+  // reports the gate again.
   void NotTold(const std::string& node);
 
   // See Plan::pod_interest. As of the last Advance.

@@ -63,7 +63,7 @@ class IncrementalPlanner::Impl {
   void AdmitNodes(Names& touched);
   void AdmitByRollout(const Sums& sums, Names& touched);
   void JoinInterests();
-  // Enlist adds the verdict on a node to the sums and sets below. Withdraw removes it, if it exists.
+  // Enlist adds the verdict on a node to the sums and sets below. Withdraw removes the node's verdict, if any.
   void Enlist(const std::string& name, PlannedNode& node, std::shared_ptr<const JudgedNode> judged);
   void Withdraw(const std::string& name, const PlannedNode& node);
   // Must be called when the grant or the node with this UID was added or removed.

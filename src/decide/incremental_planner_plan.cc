@@ -1,4 +1,4 @@
-// Members of IncrementalPlanner that report: the plan, the changed gates, and the PublishedPlan.
+// Members of IncrementalPlanner that report the plan, the changed gates, and the PublishedPlan.
 #include <algorithm>
 #include <iterator>
 #include <limits>
@@ -51,8 +51,8 @@ std::vector<NodeReading> IncrementalPlanner::Impl::Readings() const {
   return readings;
 }
 
-// Keeps at most `told` nodes that wait for a slot in `touched`, and postpones the others. Nodes that were postponed
-// earlier have priority.
+// Keeps in `touched` at most `told` of the nodes that wait for a slot, and postpones the others. Nodes that were
+// postponed earlier have priority.
 void IncrementalPlanner::Impl::PostponeTelling(std::size_t told, Names& touched) {
   if (told == std::numeric_limits<std::size_t>::max() && untold_.empty()) return;
   for (auto name = touched.begin(); name != touched.end();) {
@@ -65,7 +65,7 @@ void IncrementalPlanner::Impl::PostponeTelling(std::size_t told, Names& touched)
   for (; told > 0 && !untold_.empty(); --told) {
     auto name = untold_.extract(untold_.begin());
     const auto found = nodes_.find(name.value());
-    // A new node has this name now. Its gate is reported once it has been judged.
+    // A new node has this name now. The gate of the new node is reported once the node has been judged.
     const bool is_new = found != nodes_.end() && found->second.judged == nullptr;
     if (!is_new) touched.insert(std::move(name));
   }
@@ -88,7 +88,7 @@ auto IncrementalPlanner::Impl::GateToTell(const std::string& name, const Planned
   return told;
 }
 
-// Ignores the counts in the gate of a candidate, because they change with every admission.
+// Ignores the counts in the gate of a candidate, because these counts change with every admission.
 bool IncrementalPlanner::Impl::IsTold(const PlannedNode& node, const ToldGate& gate) {
   if (!node.told) return false;
   if (!node.judged->verdict.candidate) return node.told == gate;

@@ -88,7 +88,8 @@ std::vector<const NodeMaintenance*> MaintenanceRequestor::ClaimsOn(const NodeVie
   return claims;
 }
 
-// All requestors of an object share one condition, so its message starts with the requestor that set it.
+// All requestors of an object share one condition, so the message starts with the name of the requestor that set the
+// condition.
 bool MaintenanceRequestor::FailedByUs(const Condition& condition) const {
   return condition.type == kRequestorFailed && condition.status == "True" &&
          condition.message.starts_with(options_.id + ":");

@@ -1,13 +1,13 @@
-// Implements requestor mode: NVIDIA's maintenance operator evacuates nodes and returns them to service at the engine's
-// request, while the engine waits.
+// Implements requestor mode: at the engine's request, NVIDIA's maintenance operator evacuates nodes and returns them to
+// service, while the engine waits.
 //
 //     MaintenanceRequestor requestor({.id = "nvidia.gpu-operator", .ns = "maintenance"});
 //     MaintenanceStatus status = requestor.Assess(view);
 //     if (status.phase == MaintenancePhase::kAbsent) call = requestor.Request(view.node, rules, std::nullopt);
 //
 // Each node has one NodeMaintenance, `<prefix>-<node>`, which requestors with the same prefix share. The first
-// requestor creates it, the others add themselves, and each withdraws its own claim. Makes only decisions for Step;
-// PlanExecutor makes the calls that it returns. Thread-safe.
+// requestor creates the object, the others add themselves, and each requestor withdraws its own claim.
+// MaintenanceRequestor only makes decisions for Step; PlanExecutor makes the returned calls. Thread-safe.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_MAINTENANCE_REQUESTOR_H_
 #define DRIVERUPGRADE_SRC_DECIDE_MAINTENANCE_REQUESTOR_H_
 
@@ -52,9 +52,9 @@ class MaintenanceRequestor {
   std::string ObjectName(std::string_view node) const;
   MaintenanceStatus Assess(const NodeView& view) const;
 
-  // Returns the call that creates the object. The spec follows the policy: it contains a drain only if the policy has a
-  // drain, and waits only for pods that the policy selects. `deletion`: policy for pods that use the driver; nullopt if
-  // their deletion is off.
+  // Returns the call that creates the object. The spec follows the policy: it contains a drain only if the policy
+  // contains one, and waits only for pods that the policy selects. `deletion`: policy for pods that use the driver;
+  // nullopt if their deletion is off.
   MaintenanceCall Request(const Node& node, const NodeRules& rules,
                           const std::optional<PodDeletionPolicy>& deletion) const;
   // Returns the call that adds us to the object of another requestor.
@@ -67,7 +67,7 @@ class MaintenanceRequestor {
   // requestor. Returns nullopt if no call is necessary, or if the object is already being deleted.
   std::optional<MaintenanceCall> Release(const NodeMaintenance& object, absl::Time now) const;
 
-  // Returns true if we created the object or were added to it, whatever its name.
+  // Returns true if we created the object or were added to it, whatever name it has.
   bool Claims(const NodeMaintenance& object) const;
   // Returns the objects of the node that we claim.
   std::vector<const NodeMaintenance*> ClaimsOn(const NodeView& view) const;

@@ -1,5 +1,5 @@
-// Decodes parts of a view once, when it is created: the marks on its node, and the data about its driver pods that a
-// judgement needs.
+// Decodes parts of a view once, when the view is created: the marks on the node, and the data about the driver pods
+// that a judgement needs.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_MARKS_OF_VIEW_H_
 #define DRIVERUPGRADE_SRC_DECIDE_MARKS_OF_VIEW_H_
 
@@ -18,7 +18,7 @@
 
 namespace driverupgrade::internal {
 
-// The data of a driver pod that PodManager::Assess needs.
+// The part of a driver pod's data that PodManager::Assess needs.
 struct DriverPodMarks {
   // UID of the controlling owner; nullopt if the pod has no controller.
   std::optional<std::string_view> owner_uid = std::nullopt;
@@ -51,7 +51,7 @@ class DriverPodsMarks {
   std::string texts_;
 };
 
-// Returns true if the node has driver pods, and all of them are ready and not terminating.
+// Returns true if the node has driver pods, and if all of them are ready and not terminating.
 bool DriverRuns(const NodeView& view);
 
 // The data that ShareView stores in a view.
@@ -72,7 +72,7 @@ class MarksOfView {
   MarksOfView& operator=(const MarksOfView&) = delete;
   const NodeMarks& operator*() const { return *marks_; }
   const NodeMarks* operator->() const { return marks_; }
-  // Corrects the state of a node without a state label. Must be called after its driver pods were assessed.
+  // Corrects the state of a node without a state label. Must be called after the driver pods have been assessed.
   void SetUnlabelled(UpgradeState state);
 
   // Returns the data that ShareView decoded; nullptr if ShareView did not create the view.

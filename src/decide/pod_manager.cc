@@ -22,7 +22,7 @@ const DriverDaemonSet* OwnerOf(const internal::DriverPodMarks& marks, const Driv
 
 enum class Revision { kCurrent, kOld, kOrphan, kUnknown };
 
-// Compares the revision of one driver pod with its target revision (§5.1, R13, R14).
+// Compares the revision of a driver pod with the target revision (§5.1, R13, R14).
 Revision RevisionOf(const Pod& pod, const internal::DriverPodMarks& marks, const DriverFacts& driver,
                     DriverPods& result) {
   const auto unknown = [&](FindingCode code, std::string why) {
@@ -51,8 +51,8 @@ Revision RevisionOf(const Pod& pod, const internal::DriverPodMarks& marks, const
   return marks.revision == *owner->wanted_revision ? Revision::kCurrent : Revision::kOld;
 }
 
-// Returns the hash of the revision from its label. Very old objects have no label, but their name contains the hash
-// (R4, R13). Empty if the hash is missing.
+// Returns the hash of the revision from the label. Very old objects have no such label, but their name contains the
+// hash (R4, R13). Empty if the hash is missing.
 std::string HashOf(const ControllerRevision& revision, const DaemonSet& daemon_set) {
   const auto label = revision.labels.find("controller-revision-hash");
   if (label != revision.labels.end() && !label->second.empty()) return label->second;

@@ -37,7 +37,7 @@ bool DriverRunsBy(const DriverPodsOfView& pods, std::size_t count) {
   return count > 0;
 }
 
-// Returns the status of the node, except for its gate and its stage.
+// Returns the status of the node, without the gate and the stage.
 NodeStatus StatusOf(const JudgedNode& node, const PublishedPlan::Parts& parts) {
   const NodeView& view = *node.view;
   const MarksOfView marks(view, *parts.identity);

@@ -33,7 +33,7 @@ struct RolloutWaits {
   std::deque<Gate> gates = {};
 
   // Returns nullptr if the last round started the node, or if the node was added after that round. A node that was
-  // judged since then may wait without a gate until the next round.
+  // judged after the last round may wait without a gate until the next round.
   const Wait* WaitOf(std::string_view node) const;
   // Returns the node's gate with its place in the queue; nullopt if WaitOf returns nullptr.
   std::optional<Gate> GateAtPlace(std::string_view node) const;

@@ -61,7 +61,7 @@ class RolloutPlanner {
   const std::map<std::string, std::string>& uncordoned_units() const { return uncordoned_units_; }
   const Names& of_unknown_units() const { return of_unknown_units_; }
 
-  // Returns `gates` with the additional nodes that start together with nodes in `gates`.
+  // Returns `gates`, extended by the nodes that start together with nodes in `gates`.
   std::map<std::string, Gate> WithGroups(const std::map<std::string, Gate>& gates) const;
 
  private:

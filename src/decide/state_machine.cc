@@ -71,7 +71,7 @@ bool MayAct(Walk& walk) {
   if (const auto& patch = walk.view.attempts.patch) {
     const absl::Time due = internal::NextPatchDue(*patch, walk.view.node);
     if (due > walk.in.now) {
-      // Keeps the known pods, because they will soon be needed again and would otherwise have to be read again.
+      // Keeps the known pods. They will soon be needed, and would otherwise have to be read again.
       walk.verdict.pod_interest = walk.view.pods.has_value();
       walk.Wait(GateReason::kUnsettled,
                 patch->outcome ? fmt::format("the last patch of the node: {}",
@@ -107,7 +107,8 @@ void JudgeInto(const JudgeContext& in, const NodeView& view, const Admission& ad
   Walk walk(in, view, admission, verdict);
   verdict.tally = internal::TallyByMarks(view, walk.before(), in.identity, in.policy);
   NoteDriverPods(walk);
-  // A failed node without a slot does not take a slot when it recovers, because it returns to service immediately (I1).
+  // A failed node without a slot does not take a slot when it recovers, because the node returns to service immediately
+  // (I1).
   const bool holds_no_slot = !in.policy.failed_hold_slots || internal::IsGivenBack(walk.before(), in.identity);
   const bool recovers = holds_no_slot && walk.state() == UpgradeState::kFailed;
   // If the label is missing, a state that leaves no other mark would be entered again in every pass.
@@ -170,7 +171,7 @@ NodePlan StateMachine::Release(const NodeView& view, absl::Time now) const {
     }
     if (!plan.maintenance.empty()) return plan;
   }
-  // The mark shows that rules may exist, so it is removed after the rules.
+  // The mark shows that rules may exist, so the mark is removed only after the rules.
   plan.devices = internal::ReleaseAtOnce(view, identity_);
   if (!plan.devices.empty()) return plan;
   if (plan.from != UpgradeState::kUnknown) plan.path = {UpgradeState::kUnknown};
@@ -190,7 +191,7 @@ Plan StateMachine::Step(const ClusterSnapshot& snapshot, const UpgradePolicy& po
   planner.SetSharedSlots(snapshot.shared_slots);
   planner.SetRollout(snapshot.rollout);
   for (const std::shared_ptr<const NodeView>& view : snapshot.nodes) planner.Update(view);
-  // Reports no gates here, because the published plan contains all of them.
+  // Reports no gates here, because the published plan contains all gates.
   static_cast<void>(planner.Advance(now, {.told = 0}));
   return planner.Publish()->Full();
 }

@@ -1,4 +1,4 @@
-// The result of StateMachine::Judge for one node.
+// Defines the result of StateMachine::Judge for one node.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_VERDICT_H_
 #define DRIVERUPGRADE_SRC_DECIDE_VERDICT_H_
 
@@ -37,7 +37,7 @@ struct Verdict {
   NodePlan plan = {};
   // Reason why the node does not advance beyond plan.to(); nullopt if the node is done.
   std::optional<Gate> gate = std::nullopt;
-  // Set if the node would start if it were admitted. In that case, it must be judged again with `admitted`.
+  // Set if the node would start if it were admitted. If the node is admitted, it must be judged again with `admitted`.
   std::optional<Candidate> candidate = std::nullopt;
   Tally tally = {};
   std::vector<Finding> findings = {};

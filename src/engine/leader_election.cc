@@ -45,7 +45,7 @@ std::uint64_t Hash(std::string_view text, std::uint64_t seed, std::uint64_t coun
 
 absl::Time ToMicros(absl::Time time) { return absl::FromUnixMicros(absl::ToUnixMicros(time)); }
 
-// Returns the Lease as it must be written for `options.identity` to hold it (api-A59).
+// Returns the Lease to write so that `options.identity` holds it (api-A59).
 Lease Held(const std::optional<Lease>& before, bool exists, const LeaderElectionOptions& options, absl::Time now) {
   Lease lease = before.value_or(Lease{});
   if (!before || before->holder != options.identity) {
@@ -132,7 +132,7 @@ absl::Status LeaderElection::Release(const CallContext& context) {
   }
   absl::Status status;
   for (int i = 0; i < kReleaseTries; ++i) {
-    // Always reads the Lease, because this replica may hold it after a write whose response was lost.
+    // Always reads the Lease, because this replica may hold the Lease after a write whose response was lost.
     status = Read(context);
     {
       const std::lock_guard lock(mutex_);
@@ -185,8 +185,8 @@ absl::Status LeaderElection::Write(const CallContext& context) {
   const absl::Time now = Look();
   state_.renewable = written.ok();
   if (MayBeForAnnotations(written.status())) state_.muted = true;
-  // If the response was lost, this replica may hold the Lease. It does not act as the leader before the next attempt
-  // has read the Lease.
+  // If the response was lost, this replica may hold the Lease. This replica does not act as the leader before the next
+  // attempt has read the Lease.
   DRIVERUPGRADE_RETURN_IF_ERROR(written.status());
   state_.record = *std::move(written);
   state_.exists = true;
@@ -260,7 +260,7 @@ absl::Duration LeaderElection::Wait(absl::Time now) const {
   if (state_.leading) {
     if (state_.renewable) return options_.retry_period;
     // Attempts become more frequent towards the deadline, because this replica stops leading if the Lease is not
-    // renewed by then.
+    // renewed before the deadline.
     const absl::Duration left = state_.renewed_at + options_.renew_deadline - now;
     return std::max(std::min(options_.retry_period, left / 2), options_.retry_period / 4);
   }

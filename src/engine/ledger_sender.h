@@ -17,7 +17,7 @@ namespace driverupgrade::internal {
 // Sends a request for the ConfigMap. `cluster` must return consistent reads, so it must not be a cache.
 absl::StatusOr<ConfigMap> Send(ClusterFacade& cluster, const CallContext& context, const LedgerRequest& request);
 
-// At most one request is in flight.
+// Sends the requests of a ledger, at most one at a time.
 //
 //     while (sender.Advance(context, steps)) ...;  // the steps may have a new request by now
 //
@@ -25,7 +25,8 @@ absl::StatusOr<ConfigMap> Send(ClusterFacade& cluster, const CallContext& contex
 class LedgerSender {
  public:
   // `executor` must outlive this object, but the threads of `executor` must end before this object is destroyed.
-  // `on_answer` is called from another thread when a response has arrived. If it is null, Advance waits for responses.
+  // `on_answer` is called from another thread when a response has arrived. If `on_answer` is null, Advance waits for
+  // responses.
   LedgerSender(std::shared_ptr<ClusterFacade> cluster, std::shared_ptr<Clock> clock, PlanExecutor& executor,
                std::function<void()> on_answer);
 

@@ -23,7 +23,7 @@ class Reader {
   virtual ObjectSource& objects() = 0;
   // Must be called before a pass. `ledger` may be null. Errors: the errors of the reads.
   virtual absl::Status Begin(const CallContext& context, LedgerSteps* ledger) = 0;
-  // Reads the pods of these nodes, or starts to read them.
+  // Reads the pods of `nodes`, or starts to read these pods.
   virtual void ReadPods(const CallContext& context, const UpgradePolicy& policy,
                         const std::set<std::string>& nodes) = 0;
   // Must be called after a pass. Drops objects that the next pass reads again.

@@ -15,8 +15,8 @@ namespace driverupgrade::internal {
 class RolloutOver {
  public:
   // Returns true in the pass in which the rollout ends. `plan`: the plan of the current pass. `everything` returns a
-  // plan with all gates, at a cost of O(N log N). It is called only if its result may have changed: a paused rollout,
-  // or a rollout between two windows, can have passes without any change for days.
+  // plan with all gates, at a cost of O(N log N). `everything` is called only if its result may have changed, because a
+  // paused rollout, or a rollout between two windows, can have passes without any change for days.
   bool Ended(const Plan& plan, const std::function<Plan()>& everything);
   // Must be called after a failed pass, because the results of the pass are unknown.
   void PassFailed() { is_known_ = false; }

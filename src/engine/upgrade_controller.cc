@@ -15,7 +15,8 @@ namespace {
 constexpr absl::Duration kReleaseTimeout = absl::Seconds(5);
 constexpr char kNotRead[] = "the cache is not synced yet";
 constexpr absl::Duration kLookAtCache = absl::Seconds(1);
-// Longest pause of the loop. A cache sends no notification when it becomes stale, so the loop must check.
+// Longest pause of the loop. A cache sends no notification when it becomes stale, so the loop must check this
+// regularly.
 constexpr absl::Duration kWaitMax = absl::Minutes(1);
 
 // Returns the error for a cache that is not synced yet, if no watch reports an error.

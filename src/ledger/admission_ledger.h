@@ -1,5 +1,5 @@
 // Ensures that budgets hold even if two replicas believe that they lead, or if a replica crashes with a write in
-// progress (ADR 0005). Sends nothing itself: it returns its requests as values.
+// progress (ADR 0005). Sends nothing itself, but returns its requests as values.
 //
 // The decisions and their reasons are in admission/grants.h.
 //
@@ -28,11 +28,11 @@
 // - If the patch fails with a conflict (409), the node is read at a newer version and requests a grant again. Settle
 //   then renews the grant.
 // - Settle must be called in every pass, even without a candidate, because it releases grants that are no longer
-//   needed. It sends a request only if something has changed.
+//   needed. It creates a request only if something has changed.
 //
 // A rollout's record (ADR 0013) is another entry of the same ConfigMap. When a replica stores a grant, the
-// compare-and-set shows that no other replica has changed the record since it was read. Confirm shows the same without
-// a write.
+// compare-and-set shows that no other replica has changed the record since it was read. Confirm shows this without a
+// write.
 //
 // Not thread-safe.
 #ifndef DRIVERUPGRADE_SRC_LEDGER_ADMISSION_LEDGER_H_
@@ -60,10 +60,10 @@ class AdmissionLedger {
   [[nodiscard]] static absl::StatusOr<AdmissionLedger> Create(const DriverIdentity& identity,
                                                               AdmissionLedgerOptions options);
 
-  // The functions below create a request if necessary. They must not be called while a request has no response.
+  // Read, Settle and Confirm create a request if necessary. They must not be called while a request has no response.
 
-  // Reads the ConfigMap if its content is not known from the last request: at first use, after a conflict, and after a
-  // lost response. Settle detects changes by other clients. A missing ConfigMap counts as empty.
+  // Reads the ConfigMap if its content is unknown, which is the case at first use, after a conflict, and after a lost
+  // response. Settle detects changes by other clients. A missing ConfigMap counts as empty.
   void Read();
 
   // Releases, renews and adds grants as DecideGrants decides, and stores `record` if it is set, with at most one
@@ -88,8 +88,8 @@ class AdmissionLedger {
   [[nodiscard]] absl::Status Take(const absl::StatusOr<ConfigMap>& answer);
 
   // Accepts the ConfigMap that another ledger of this process has just read or stored. If the entries of this ledger
-  // are unchanged, its next request uses that version, so that the other ledger's change does not cause a conflict. The
-  // request of Next must not have been sent yet.
+  // are unchanged, its next request is based on the version of this ConfigMap, so that the other ledger's change does
+  // not cause a conflict. The request of Next must not have been sent yet.
   void Saw(const ConfigMap& config_map);
 
   // Drops all data. Must be called when the cluster was restored from a backup. The next Read reads the ConfigMap. The
@@ -122,7 +122,7 @@ class AdmissionLedger {
 
   AdmissionLedger(std::string key, AdmissionLedgerOptions options);
   GetConfigMapParams Get() const { return {.ns = options_.ns, .name = options_.name}; }
-  // Returns true if the stored entry has this text. An empty text stands for a missing entry.
+  // Returns true if the stored entry `key` has this text. An empty text stands for a missing entry.
   bool Has(const std::string& key, const std::string& text) const;
   internal::LedgerRequest StoreRequest(std::map<std::string, std::string> entries) const;
   absl::Status TakeRead(const absl::StatusOr<ConfigMap>& found);

@@ -53,7 +53,7 @@ void LedgerSteps::Forget(absl::Time now) {
 // Unless the cluster is restored from a backup, UIDs are never reused, and the data in a cache never becomes older. A
 // node that has disappeared from the cache was therefore deleted.
 void LedgerSteps::NodeSeen(const std::string& name, const Node* node) {
-  if (node != nullptr && node->uid.empty()) return;  // it cannot be read, and may still be the known node
+  if (node != nullptr && node->uid.empty()) return;  // the node cannot be read, and may still be the known node
   const auto known = uids_.find(name);
   if (known != uids_.end() && (node == nullptr || node->uid != known->second)) {
     if (grants().contains(known->second)) gone_.insert(known->second);
@@ -108,7 +108,7 @@ void LedgerSteps::TakeUids(const absl::StatusOr<std::vector<std::string>>& of_al
   gone_.merge(unseen);
 }
 
-// Each list is complete, so it replaces the result of the previous list.
+// Each list is complete, and therefore replaces the result of the previous list.
 void LedgerSteps::NodesListed(const std::vector<std::string>& uids) {
   // A node whose UID cannot be read may be the node of any grant.
   if (std::find(uids.begin(), uids.end(), "") != uids.end()) return;

@@ -47,7 +47,7 @@ class LedgerSteps {
   // The record of the rollout. See RolloutFacts::record.
   const std::optional<std::string>& record() const { return ledger_.record(); }
 
-  // Measures upgrade durations for the record from the outcomes of nodes. `unbroken_since`: time since which this
+  // Uses the outcomes of nodes to measure upgrade durations for the record. `unbroken_since`: time since which this
   // process has made passes without interruption under a policy with a rollout.
   void NoteOutcomes(const std::vector<NodeOutcome>& outcomes, const DriverIdentity& identity, absl::Time unbroken_since,
                     absl::Time now) {
@@ -63,12 +63,12 @@ class LedgerSteps {
   // ledger is read again. The caller must then call NodeSeen for every node.
   void Forget(absl::Time now);
 
-  // Notes the node that the cache now contains under this name; nullptr if it contains none. Must be called for every
-  // change.
+  // Notes the node that the cache now contains under this name. `node`: nullptr if the cache contains no such node.
+  // Must be called for every change.
   void NodeSeen(const std::string& name, const Node* node);
   // Returns the grants to use for planning. `is_managed` returns true if the node with the given name is managed. The
   // result includes grants of nodes that have never been in the cache, because the cache may be outdated. A grant is
-  // dropped once its node disappears from the cache, or once a list shows that the node does not exist.
+  // dropped once the node disappears from the cache, or once a list shows that the node does not exist.
   Grants Standing(const std::function<bool(const std::string&)>& is_managed, absl::Time now);
   // Accepts the UIDs of all nodes, from a list that started after the grants were known. A node that is missing from
   // the list was deleted.
@@ -90,7 +90,7 @@ class LedgerSteps {
   // Returns the request to send; nullptr if there is nothing to send. At most one request for the ConfigMap is in
   // flight. A list of nodes can be in flight at the same time.
   const LedgerRequest* Next() const;
-  // Accept a response. Have no effect if no such request is in flight.
+  // These functions accept a response. They have no effect if no such request is in flight.
   void TakeUids(const absl::StatusOr<std::vector<std::string>>& of_all_nodes);
   void Take(const absl::StatusOr<ConfigMap>& answer, absl::Time now);
   // See AdmissionLedger::Saw.

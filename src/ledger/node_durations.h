@@ -24,8 +24,9 @@ class NodeDurations {
   // Must be called if a plan moves the node to upgrade-failed, or finds it in that state. The plan decides, not the
   // outcome, because the response to the patch may be lost.
   void Failed(const std::string& node) { began_.erase(node); }
-  // Notes the outcomes of nodes up to `now`. Ignores failed nodes, because they do not show how long an upgrade takes.
-  // Ignores nodes that started before `unbroken_since`, because passes were interrupted after their start.
+  // Notes the outcomes of nodes up to `now`. Ignores failed nodes, because their durations do not show how long an
+  // upgrade takes. Ignores nodes that started before `unbroken_since`, because passes were interrupted after the start
+  // of these nodes.
   void Note(const std::vector<NodeOutcome>& outcomes, const DriverIdentity& identity, absl::Time unbroken_since,
             absl::Time now);
 

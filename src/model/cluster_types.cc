@@ -69,7 +69,7 @@ bool IsFailing(const Pod& pod, int restart_count_max) {
 }
 
 std::string_view RevisionHash(const Pod& pod) {
-  // Created once, because every pass looks it up on every driver pod.
+  // The key is created once, because every pass looks up this label on every driver pod.
   static const std::string& key = *new std::string("controller-revision-hash");
   const auto label = pod.labels.find(key);
   return label == pod.labels.end() ? std::string_view() : std::string_view(label->second);

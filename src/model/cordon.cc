@@ -9,7 +9,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Returns true if the driver `name` has no state on the node, either not yet or no longer.
+// Returns true if the driver `name` has no state on the node, because its upgrade has not started or has ended.
 bool IsWithoutState(const Node& node, const std::string& name) {
   const std::optional<DriverIdentity> driver = ParseDriverName(name);
   return driver && !HasState(node, *driver);

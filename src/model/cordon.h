@@ -37,7 +37,7 @@ Cordon ReadCordon(const Node& node, const DriverIdentity& identity);
 // is no such driver.
 std::optional<std::string> DriverThatNeedsCordon(const Node& node, const DriverIdentity& identity);
 
-// Writes the cordon set, or removes it if there are no names.
+// Writes `names` to the cordon set, or removes the cordon set if there are no names.
 void SetCordonNames(std::set<std::string> names, NodeMarks& marks);
 
 // Returns true if the marks record that the node was already cordoned when the upgrade started.

@@ -1,7 +1,7 @@
 // Reads the names of the drivers that rely on a node's cordon from the annotation `driverupgrade/cordoned-by`.
 //
-// With these names, the engines of several drivers and other programs share a cordon: none of them lifts it while
-// another still needs it.
+// With these names, the engines of several drivers and other programs share a cordon: no program lifts the cordon while
+// another program still needs it.
 //
 //     std::set<std::string> names = LiveCordonNames(node, "example.com/tuner");
 //     names.insert("example.com/tuner");
@@ -33,8 +33,8 @@ struct ForeignCordonMark {
   // Name of the program, for messages.
   std::string_view owner = {};
 };
-// All known marks. If the node has such a mark, and no name of an upgrade in progress, its cordon is treated like an
-// administrator's cordon and is never lifted.
+// All known marks. If a node has such a mark, but the annotation contains no name of an upgrade in progress, the cordon
+// is treated like an administrator's cordon and is never lifted.
 inline constexpr std::array kForeignCordonMarks = {
     ForeignCordonMark{"nvidia.com/driver-manager.node-initial-state.unschedulable", "NVIDIA's driver manager"},
 };
@@ -48,7 +48,8 @@ std::set<std::string> CordonNames(const Node& node);
 
 // Returns the names of drivers whose upgrade is in progress, without `except`. All other names are stale, and the next
 // writer of the annotation omits them. The state label of a driver decides; an invalid label counts as in progress. If
-// the label is missing, the other marks of the driver on a cordoned node decide, such as its timer or a pod to restart.
+// the label is missing and the node is cordoned, the other marks of the driver decide, such as the timer or a pod to
+// restart.
 std::set<std::string> LiveCordonNames(const Node& node, std::string_view except);
 
 // Returns the drivers, except for `except`, that have a state label on the node but no name in the annotation. The Go

@@ -110,7 +110,7 @@ constexpr std::tuple kAnnotations{
     Row<int>{&NodeMarks::isolated_devices, &DriverIdentity::IsolatedDevicesAnnotation, ParseCount},
 };
 
-// Keys with our prefix are adjacent in the map, so one look-up finds all of them.
+// Keys with our prefix are adjacent in the map, so one look-up finds all our keys.
 template <typename Rows>
 void Decode(const StringMap& map, const DriverIdentity& identity, const Rows& rows, NodeMarks& marks) {
   for (auto it = map.lower_bound(identity.KeyPrefix()); it != map.end() && it->first.starts_with(identity.KeyPrefix());

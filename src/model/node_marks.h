@@ -121,16 +121,16 @@ struct NodeMarks {
   // written to the node. nullopt if the label is present, or if no upgrade is in progress.
   std::optional<UpgradeState> unlabelled = std::nullopt;
 
-  // Returns the state that the label names. If the label is missing, the other marks decide: kUnknown if they show no
-  // upgrade in progress. Returns nullopt if the label is invalid, or if the node could not be read.
+  // Returns the state that the label names. If the label is missing, the other marks decide: kUnknown if these marks
+  // show no upgrade in progress. Returns nullopt if the label is invalid, or if the node could not be read.
   std::optional<UpgradeState> State() const;
   // Returns true if the state label is present and not empty, even if its value is invalid.
   bool HasLabel() const { return state.value() != UpgradeState::kUnknown && state.present(); }
   friend bool operator==(const NodeMarks&, const NodeMarks&) = default;
 };
 
-// Returns the marks of `identity`. They refer to texts in `node`, which must outlive them. `driver_runs`: true if every
-// driver pod on the node is ready, or if the driver pods are unknown.
+// Returns the marks of `identity`. The marks refer to texts in `node`, which must outlive them. `driver_runs`: true if
+// every driver pod on the node is ready, or if the driver pods are unknown.
 NodeMarks DecodeMarks(const Node& node, const DriverIdentity& identity, bool driver_runs = true);
 
 // Returns the taints of the node. `steers`: whether they include the taint that steers gangs to other nodes. All other
@@ -139,7 +139,7 @@ std::vector<Taint> WithSteering(const Node& node, const DriverIdentity& identity
 // Returns true if all taints of the node were read completely, so that the list can be written.
 bool CanWriteTaints(const Node& node);
 
-// Removes our marks from the node, and the cordon if an upgrade set it. Keeps the skip label.
+// Removes our marks from the node. Also removes the cordon if an upgrade set it. Keeps the skip label.
 void RemoveMarks(Node& node, const DriverIdentity& identity);
 
 // Returns true if marks other than the cordon set show that an upgrade of the node was admitted.
@@ -161,7 +161,7 @@ MarkChanges ChangesBetween(const NodeMarks& from, const NodeMarks& to, const Dri
 // Size limit in bytes of marks that contain a text for users.
 inline constexpr std::size_t kMarkTextMax = 256;
 
-// Return the text of a mark with this value.
+// These functions return the text of a mark with the given value.
 std::string Spell(Flag flag);
 std::string Spell(UpgradeState state);
 std::string Spell(absl::Time time);
@@ -185,7 +185,7 @@ bool HasState(const Node& node, const DriverIdentity& identity);
 // Returns true if the node has a non-empty state label, if the cordon set contains our name, or if other marks show an
 // upgrade in progress. The engine then manages the node even without a driver pod.
 bool IsMarked(const Node& node, const DriverIdentity& identity);
-// Returns the value of the state label even if it is invalid; empty if the label is missing.
+// Returns the value of the state label, even if the value is invalid; empty if the label is missing.
 std::string StateText(const Node& node, const DriverIdentity& identity);
 // Returns the node's labels except for the state label.
 StringMap LabelsWithoutState(const Node& node, const DriverIdentity& identity);
@@ -194,8 +194,8 @@ StringMap LabelsWithoutState(const Node& node, const DriverIdentity& identity);
 bool IsBusy(const Node& node, const DriverIdentity& identity);
 // Returns, for messages, the annotation with which an administrator requests an upgrade of a node.
 std::string KeyOfRequest(const DriverIdentity& identity);
-// Returns the approvals of the rollout on a DaemonSet of the driver, each as `<stage>@<revision>`. An administrator may
-// separate them by commas or blanks.
+// Returns the approvals of the rollout on a DaemonSet of the driver, each as `<stage>@<revision>`. An administrator can
+// separate the approvals with commas or blanks.
 std::set<std::string> ApprovalsOn(const DaemonSet& daemon_set, const DriverIdentity& identity);
 // Returns the kubectl command with which a user approves a stage.
 std::string ApprovalCommand(const DaemonSet& daemon_set, const DriverIdentity& identity, std::string_view approval);

@@ -1,4 +1,4 @@
-// Describes conditions of a node that prevent its use or its upgrade.
+// Describes conditions that prevent the use or the upgrade of a node.
 #ifndef DRIVERUPGRADE_SRC_MODEL_NODE_SERVICE_H_
 #define DRIVERUPGRADE_SRC_MODEL_NODE_SERVICE_H_
 

@@ -1,4 +1,4 @@
-// Detects objects that could not be read (cluster_types.h), and describes what is wrong with them.
+// Detects objects that could not be read (cluster_types.h), and describes why they could not be read.
 #ifndef DRIVERUPGRADE_SRC_MODEL_UNREADABLE_H_
 #define DRIVERUPGRADE_SRC_MODEL_UNREADABLE_H_
 

@@ -10,7 +10,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// A lasting finding or gate is reported again before its Event expires, which by default takes an hour.
+// A finding or gate that lasts is reported again before its Event expires. By default, an Event expires after an hour.
 constexpr absl::Duration kReminder = absl::Minutes(30);
 // A label that is repeatedly removed does not affect the upgrade, so fewer Events are enough.
 constexpr absl::Duration kLabelReminder = absl::Hours(1);

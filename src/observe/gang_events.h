@@ -1,5 +1,5 @@
-// Creates Events on the pods of gangs that may finish before they are interrupted. A training job that watches these
-// Events can save its work in time.
+// Creates Events on the pods of gangs that have time to finish before they are interrupted. A training job that watches
+// such Events can save its work in time.
 #ifndef DRIVERUPGRADE_SRC_OBSERVE_GANG_EVENTS_H_
 #define DRIVERUPGRADE_SRC_OBSERVE_GANG_EVENTS_H_
 

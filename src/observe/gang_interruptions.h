@@ -19,7 +19,8 @@ class GangInterruptions {
   // Resets the counts if the rollout has a different revision. If `revision` is empty, the revision is unknown.
   void SetRevision(const std::string& revision);
 
-  // Returns the name under which interruptions by the node are counted. `unit`: empty if the node started on its own.
+  // Returns the name under which the node's interruptions are counted. `unit`: the unit with which the node started, or
+  // empty if it started on its own.
   static std::string CauseOf(const std::string& node, const std::string& unit);
   bool has_causes() const { return !interrupted_by_.empty(); }
   // Forgets causes that are no longer in progress, so that a later unit with the same name counts as a new cause.

@@ -1,4 +1,4 @@
-// Creates plans that contain only changes, and removes withheld nodes from them.
+// Creates plans that contain only changes, and removes withheld nodes from plans.
 #ifndef DRIVERUPGRADE_SRC_OBSERVE_WITHHELD_PLAN_H_
 #define DRIVERUPGRADE_SRC_OBSERVE_WITHHELD_PLAN_H_
 

@@ -25,7 +25,7 @@ class DocumentBuilder {
 
   bool Null() { return Add(DocumentValue::Kind::kNull, false, ""); }
   bool Bool(bool value) { return Add(DocumentValue::Kind::kScalar, true, value ? "true" : "false"); }
-  // With kParseNumbersAsStringsFlag, every number arrives here as its text.
+  // With kParseNumbersAsStringsFlag, the reader passes every number to this function, as text.
   bool RawNumber(const char* text, Size size, bool) { return Add(DocumentValue::Kind::kScalar, true, {text, size}); }
   bool Int(int) { return false; }
   bool Uint(unsigned) { return false; }

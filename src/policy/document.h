@@ -1,4 +1,4 @@
-// Represents a document of scalars, lists and mappings, independent of its format.
+// Represents a document of scalars, lists and mappings, regardless of the document's format.
 #ifndef DRIVERUPGRADE_SRC_POLICY_DOCUMENT_H_
 #define DRIVERUPGRADE_SRC_POLICY_DOCUMENT_H_
 
@@ -26,13 +26,13 @@ struct DocumentValue {
   enum class Kind { kNull, kScalar, kList, kMapping };
 
   Kind kind = Kind::kNull;
-  // For a scalar: true if it is written without quotes, like a number or a Boolean.
+  // For a scalar: true if the scalar is written without quotes, like a number or a Boolean.
   bool plain = false;
   std::string text = {};
   // The tag of the value in the document; empty if it has no tag.
   std::string tag = {};
   DocumentMark mark = {};
-  // For a mapping: its entries in the order of the document; a name can occur more than once. For a list: its items, as
+  // For a mapping: the entries in the order of the document. A name can occur more than once. For a list: the items, as
   // entries with null names.
   std::vector<Entry> entries;
 

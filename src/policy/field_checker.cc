@@ -7,7 +7,7 @@
 
 namespace driverupgrade::internal {
 
-// Zero is refused, because in documents it means "no limit".
+// Zero is refused, because zero means "no limit" in documents.
 void FieldChecker::Check(std::string_view field, const Timeout&, absl::Duration value) {
   if (value == absl::InfiniteDuration()) return;
   if (value <= absl::ZeroDuration() || value > absl::Seconds(kNumberMax)) {

@@ -39,7 +39,7 @@ struct Seconds {
 };
 
 struct Selector {
-  // Reason why the selector must not be empty; empty if it may be.
+  // Reason why the selector must not be empty; empty text if the selector may be empty.
   std::string_view not_empty = {};
 };
 

@@ -6,7 +6,7 @@
 //         Field("backoffSeconds", &RetryPolicy::backoff, Timeout{.zero = "never"}));
 //     ReadFields(kRetryFields, section, policy.retry);
 //
-// The schemas of custom resources and the tables of docs/policy.md are generated from the same entries.
+// The schemas of custom resources and the tables in docs/policy.md are generated from these entries.
 #ifndef DRIVERUPGRADE_SRC_POLICY_FIELD_TABLE_H_
 #define DRIVERUPGRADE_SRC_POLICY_FIELD_TABLE_H_
 
@@ -129,7 +129,7 @@ struct Section {
   bool writes_null;
 };
 
-// The kind of a list. Overloads of ReadItem, WriteItem and CheckItems handle its items.
+// The kind of a list. Overloads of ReadItem, WriteItem and CheckItems handle the items.
 template <typename Item>
 struct ListOf {
   // True if documents with only set fields (FieldWriter) omit an empty list.

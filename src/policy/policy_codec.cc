@@ -19,8 +19,8 @@
 namespace driverupgrade {
 namespace {
 
-// Returns the kind of the object if an administrator passed a whole Kubernetes object instead of its policy section;
-// empty for other documents.
+// Returns the kind of the Kubernetes object if an administrator passed a whole object instead of the object's policy
+// section; empty for other documents.
 std::string WholeObject(const internal::DocumentValue& document) {
   const auto text = [&](std::string_view name) {
     for (const internal::DocumentValue::Entry& entry : document.entries) {

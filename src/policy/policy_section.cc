@@ -97,7 +97,7 @@ std::string Describe(const DocumentValue& value) {
   }
   const std::string quoted = Quote(value.text);
   if (!value.plain) return fmt::format("the string {}", quoted);
-  // Removes the quotes, because they would suggest that the value is a quoted string.
+  // Removes the quotes, because quotes would suggest that the value is a quoted string.
   return quoted.substr(1, quoted.size() - 2);
 }
 
@@ -140,7 +140,7 @@ void PolicySection::AddFields(const DocumentValue& mapping) {
       continue;
     }
     const bool inserted = entries_.try_emplace(name.text, Entry{.value = &entry, .mark = name.mark}).second;
-    // If two fields have the same name, yaml-cpp uses the first one, but most other parsers use the last one.
+    // If two fields have the same name, yaml-cpp uses the first field, but most other parsers use the last field.
     if (!inserted) reading_.problems.Add(name.mark, PathOf(name.text), "duplicate field");
   }
 }
@@ -149,8 +149,8 @@ void PolicySection::Read(std::string_view name, const Boolean&, bool& value) {
   const DocumentValue* entry = Take(name);
   if (entry == nullptr) return;
   const std::string_view text = entry->IsPlain() ? std::string_view(entry->text) : std::string_view();
-  // Rejects yes, on, y and similar words. YAML 1.1 reads them as Booleans, but YAML 1.2 does not, so readers would
-  // disagree about the document.
+  // Rejects yes, on, y and similar words. YAML 1.1 reads such words as Booleans, but YAML 1.2 does not, so readers
+  // would disagree about the document.
   if (text != "true" && text != "false") {
     return Reject(name, fmt::format("must be true or false, got {}", Describe(*entry)));
   }

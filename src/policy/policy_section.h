@@ -46,8 +46,8 @@ struct PolicyReading {
   PolicyProblems problems = {};
 };
 
-/// Each Read leaves its output unchanged if the field is absent, null (which Kubernetes treats as absent) or invalid.
-/// Each Read also registers the name of the field for RejectUnknown, which must be called last.
+/// Each Read leaves the output unchanged if the field is absent or invalid, and treats null as absent, as Kubernetes
+/// does. Each Read also registers the name of the field for RejectUnknown, which must be called last.
 class PolicySection {
  public:
   /// `value`: a mapping, or a list. The items of a list are fields with the names `[0]`, `[1]` and so on. `value` and

@@ -96,7 +96,7 @@ void WarnOfRetry(const RetryPolicy& retry, Texts& warnings) {
   }
 }
 
-// Returns the number of nodes of the stage; nullopt if the policy alone does not determine it.
+// Returns the number of nodes in the stage; nullopt if the policy alone does not determine this number.
 std::optional<int> SizeOf(const RolloutStage& stage) {
   const auto* nodes = std::get_if<CountOrPercent>(&stage.nodes);
   const Count* count = nodes == nullptr ? nullptr : std::get_if<Count>(nodes);
@@ -158,12 +158,12 @@ void WarnOfStages(const UpgradePolicy& policy, Texts& warnings) {
   }
 }
 
-// Returns why criterion `i` never decides between two nodes; empty if it can decide.
+// Returns why criterion `i` never decides between two nodes; empty if the criterion can decide.
 std::string WhyUndecided(const std::vector<RolloutOrder>& order, std::size_t i) {
   for (std::size_t j = 0; j < i; ++j) {
     if (order[j].by == OrderBy::kName) return "has no effect after Name";  // names are unique
     if (order[j] == order[i]) return fmt::format("has no effect: order[{}] is the same", j);
-    // Idle nodes have no pods, so FewestPods already puts them first.
+    // Idle nodes have no pods, so FewestPods already puts idle nodes first.
     if (order[j].by == OrderBy::kFewestPods && order[i].by == OrderBy::kIdle) return "has no effect after FewestPods";
   }
   return "";

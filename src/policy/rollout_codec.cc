@@ -22,7 +22,7 @@ constexpr OneOf kOrder(Words<OrderBy, 3>{
 constexpr OneOf kConditionStatus(Words<std::string_view, 3>{
     {{"True", "True"}, {"False", "False"}, {"Unknown", "Unknown"}}});
 
-// Rejects `item` if its mapping lacks `name`.
+// Rejects `item` if the field `name` is missing from its mapping.
 void RequireSet(PolicySection& list, std::string_view item, const PolicySection& section, std::string_view name) {
   if (!section.IsSet(name)) list.Reject(item, fmt::format("{} is missing", name));
 }

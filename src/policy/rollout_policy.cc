@@ -38,7 +38,7 @@ void internal::CheckFinishBy(const RolloutPolicy& rollout, FieldChecker& checker
                   "needs windows or closed: without them there is no end");
   checker.Require(rollout.expected_node_duration.has_value(), "rollout.finishBy",
                   "needs expectedNodeSeconds, which is used until nodes have been measured");
-  // If the windows are invalid, their length cannot be computed.
+  // If the windows are invalid, the longest window cannot be computed.
   if (!checker.Result().ok() || !rollout.expected_node_duration) return;
   const absl::Duration longest = LongestWindow(rollout);
   checker.Require(*rollout.expected_node_duration < longest, "rollout.expectedNodeSeconds",

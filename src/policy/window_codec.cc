@@ -91,7 +91,7 @@ void CheckWindow(const std::string& path, const RolloutWindow& window, FieldChec
   checker.Between(path + ".start", absl::ZeroDuration(), absl::Hours(24) - absl::Minutes(1), window.start);
   checker.Require(absl::Trunc(window.start, absl::Minutes(1)) == window.start, path + ".start",
                   "must be a whole number of minutes");
-  // A window can open every week, so it must not last longer than a week.
+  // A window can open every week, so a window must not last longer than a week.
   checker.Between(path + ".durationSeconds", absl::Minutes(1), absl::Hours(7 * 24), window.duration);
   for (const int day : window.days_of_month) {
     checker.Require((day >= 1 && day <= 31) || day == kLastDayOfMonth, path + ".daysOfMonth",

@@ -66,8 +66,8 @@ void AddSpans(const RolloutPolicy& rollout, const RolloutWindow& window, absl::C
   }
 }
 
-// Returns the spans in which nodes may start, in order and merged if they touch. Includes all spans that end after
-// `now` and start less than about `days` days after `now`.
+// Returns the spans in which nodes may start, in order. Spans that touch each other are merged. Includes all spans that
+// end after `now` and start less than about `days` days after `now`.
 std::vector<Span> OpenSpans(const RolloutPolicy& rollout, absl::Time now, int days) {
   std::vector<Span> spans;
   for (const RolloutWindow& window : rollout.windows) {

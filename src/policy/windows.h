@@ -22,7 +22,7 @@ struct StartTime {
   // may start again at this time. Infinite if the policy has neither windows nor closed days, or if no window opens for
   // more than a year.
   absl::Time until = absl::InfiniteFuture();
-  // True if a window is open, but its remaining time is shorter than the duration of a node's upgrade.
+  // True if a window is open, but the remaining time is shorter than the duration of a node's upgrade.
   bool too_late = false;
   // The closed days that contain the current time. nullopt if the current day is not closed, or if `too_late` is true.
   std::optional<ClosedDays> closed = std::nullopt;

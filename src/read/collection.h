@@ -1,4 +1,4 @@
-// Objects of one kind in an ObjectStore, with an index by node.
+// Defines the objects of one kind in an ObjectStore, with an index by node.
 #ifndef DRIVERUPGRADE_SRC_READ_COLLECTION_H_
 #define DRIVERUPGRADE_SRC_READ_COLLECTION_H_
 

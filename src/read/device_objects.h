@@ -1,4 +1,4 @@
-// Objects of Dynamic Resource Allocation (DRA) that upgrades use, with an index by node.
+// Stores the Dynamic Resource Allocation (DRA) objects that upgrades use, with an index by node.
 #ifndef DRIVERUPGRADE_SRC_READ_DEVICE_OBJECTS_H_
 #define DRIVERUPGRADE_SRC_READ_DEVICE_OBJECTS_H_
 

@@ -1,4 +1,4 @@
-// A complete set of objects, from one round of lists or from a dump.
+// Stores a complete set of objects, from one round of lists or from a dump.
 #ifndef DRIVERUPGRADE_SRC_READ_HELD_OBJECTS_H_
 #define DRIVERUPGRADE_SRC_READ_HELD_OBJECTS_H_
 

@@ -8,7 +8,7 @@ absl::StatusOr<bool> HookCalls::UsesDriver(const Pod& pod) {
     return HookRunner::RunHere(context_, kWhat,
                                [&](const CallContext& context) { return options_.uses_driver(context, pod); });
   }
-  // A call that exceeds its time limit can outlive this object, so it owns everything that it uses.
+  // A call that exceeds its time limit can outlive this object, so the callable owns everything that it uses.
   return runner_.Run(context_, kWhat,
                      [filter = options_.uses_driver, pod](const CallContext& bounded) { return filter(bounded, pod); });
 }

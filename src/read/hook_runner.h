@@ -1,5 +1,5 @@
-// Runs the callbacks of the embedding operator on a separate thread and for a limited time, so that they cannot do any
-// harm.
+// Runs the callbacks of the embedding operator on a separate thread and for a limited time, so that a callback that
+// hangs or throws cannot harm the engine.
 #ifndef DRIVERUPGRADE_SRC_READ_HOOK_RUNNER_H_
 #define DRIVERUPGRADE_SRC_READ_HOOK_RUNNER_H_
 

@@ -22,7 +22,7 @@ Finding ListFailed(const absl::Status& status) {
 }  // namespace
 
 absl::Status ListedObjects::List(const CallContext& context, ClusterReader& cluster, const ViewScope& scope) {
-  // Nodes are read first, so that everything read later is at least as new as their cordons.
+  // Nodes are read first, so that everything read later is at least as new as the cordons.
   DRIVERUPGRADE_ASSIGN_OR_RETURN(std::vector<Node> nodes,
                                  cluster.ListNodes(context, {.on_unreadable = OnUnreadable::kMark}));
   const ListPodsParams of_driver{

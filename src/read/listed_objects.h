@@ -1,4 +1,4 @@
-// Objects from one round of lists.
+// Stores objects from one round of lists.
 #ifndef DRIVERUPGRADE_SRC_READ_LISTED_OBJECTS_H_
 #define DRIVERUPGRADE_SRC_READ_LISTED_OBJECTS_H_
 

@@ -162,7 +162,8 @@ bool NodeViews::MayBeBusy(const NodeView& view) const {
          IsOlderVersion(view.node.resource_version, view.attempts.read_version);
 }
 
-// Keeps the attempts of a node in progress, so that its evictions stay paced across passes that do not read its pods.
+// Keeps the attempts of a node in progress, so that the node's evictions stay paced across passes that do not read the
+// pods.
 void NodeViews::DropOldAttempts(NodeView& view, AttemptLog& log) const {
   if (view.attempts.pods.empty() || MayBeBusy(view)) return;
   const std::set<std::string> live = PodUids(view, scope_.devices);

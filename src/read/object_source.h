@@ -25,13 +25,13 @@ class ObjectSource {
  public:
   virtual ~ObjectSource() = default;
 
-  // Returns OK if the stored objects show the current or a very recent state of the cluster. Errors: Unavailable.
+  // Returns OK if the stored objects show the current or a very recent state of the cluster, otherwise Unavailable.
   virtual absl::Status Ready() const = 0;
   virtual CacheChanges Take() = 0;
   virtual std::optional<Node> FindNode(const std::string& name) const = 0;
-  // Returns the driver's pods on the node, or its pods without a node if `node` is empty.
+  // Returns the driver's pods on the node, or the driver's pods without a node if `node` is empty.
   virtual std::vector<Pod> DriverPods(const std::string& node) const = 0;
-  // Returns nullopt if it is unknown which objects belong to the node.
+  // Returns the NodeMaintenances of the node; nullopt if they are unknown.
   virtual std::optional<std::vector<NodeMaintenance>> Maintenances(const std::string& node) const = 0;
   // Returns the DRA objects of the node. Called only if the scope names DRA drivers. Errors: see WatchCache::Devices.
   virtual absl::StatusOr<NodeDevices> Devices(const std::string& node) const = 0;
@@ -43,7 +43,7 @@ class ObjectSource {
   // Returns findings about failed reads, except for reads that concern a single node.
   virtual std::vector<Finding> Findings() const { return {}; }
 
-  // Returns nullopt if the node's pods are unknown.
+  // Returns all pods on the node; nullopt if they are unknown.
   virtual std::optional<std::vector<Pod>> PodsOn(const std::string& node) const = 0;
   virtual bool KnowsPodsOn(const std::string& node) const = 0;
   // Returns why the pods of the node could not be read, or OK if no failure is known. DataLoss means that a single pod

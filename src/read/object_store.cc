@@ -96,7 +96,7 @@ void ObjectStore::PutNode(const Node& node, bool listed) {
   const PackedNode* stored = found != nodes_->end() && found->second.uid() == node.uid ? &found->second : nullptr;
   if (stored != nullptr && !IsNewerVersion(node.resource_version, stored->resource_version())) return;
   // Pods that were read before the node was cordoned or uncordoned may be outdated. A list shows only the current state
-  // of the node, which may have been uncordoned and cordoned again in between.
+  // of the node. Before the list, the node may have been uncordoned and cordoned again.
   const bool voids_pods = listed || stored == nullptr || stored->unschedulable() != node.unschedulable;
   nodes_->insert_or_assign(found, node.name, PackedNode(node));
   if (voids_pods) ForgetPods(node.name);
@@ -110,8 +110,8 @@ void ObjectStore::DropNode(const std::string& name) {
 }
 
 // A list contains everything up to its version. The cluster was restored from a backup if the list is older than an
-// earlier list, or if a change that it should contain is missing. A stored version that is newer than the list proves
-// nothing, because it may come from the response to a write.
+// earlier list, or if a change that the list should contain is missing. A stored version that is newer than the list
+// proves nothing, because it may come from the response to a write.
 bool ObjectStore::IsSetBack(const std::vector<Node>& nodes, std::string_view at) const {
   if (IsOlderVersion(at, nodes_at_)) return true;
   return std::any_of(nodes.begin(), nodes.end(), [&](const Node& node) {

@@ -56,9 +56,10 @@ class ObjectStore {
   bool IsListed(std::size_t driver) const;
   std::vector<DaemonSet> DaemonSets(std::size_t driver) const { return Of<DaemonSet>(driver).All(); }
   std::vector<ControllerRevision> Revisions(std::size_t driver) const { return Of<ControllerRevision>(driver).All(); }
-  // Returns the driver's pods on the node, or its pods without a node if `node` is empty.
+  // Returns the driver's pods on the node, or the driver's pods without a node if `node` is empty.
   std::vector<Pod> DriverPods(std::size_t driver, const std::string& node) const { return Of<Pod>(driver).On(node); }
-  // Returns nullopt if NodeMaintenances were not listed, or if an unreadable NodeMaintenance may belong to the node.
+  // Returns the NodeMaintenances of the node; nullopt if NodeMaintenances were not listed, or if an unreadable
+  // NodeMaintenance may belong to the node.
   std::optional<std::vector<NodeMaintenance>> Maintenances(std::size_t driver, const std::string& node) const;
 
   // ----- DRA objects
@@ -96,14 +97,14 @@ class ObjectStore {
   // Sets the nodes whose pods are kept for the driver; the pods of other nodes are forgotten, unless another driver is
   // interested in them. Returns the nodes whose data was dropped.
   std::vector<std::string> SetInterest(std::size_t driver, std::set<std::string> nodes);
-  // Returns nullopt if the node's pods are not known.
+  // Returns all pods on the node; nullopt if they are unknown.
   std::optional<std::vector<Pod>> PodsOn(const std::string& node) const;
   bool KnowsPodsOn(const std::string& node) const;
 
   // Must be called whenever the watch on all pods starts or restarts, because the changes between two watches are
   // unknown.
   void PodsBegin();
-  // A pod that cannot be read is not kept. The pods of its node are then unknown until they are listed again.
+  // Stores the pod if it can be read. Otherwise the pods of the node are unknown until they are listed again.
   void PodChanged(const Pod& pod);
   void PodDeleted(const Pod& pod);
   // Returns a ticket for a list of the node's pods; nullopt if the watch has not started, or if no driver is interested
@@ -140,7 +141,7 @@ class ObjectStore {
     std::set<std::string> interest = {};
     CacheChanges changes = {.everything = true, .driver = true};
   };
-  // The pods of a node of interest.
+  // The pods of a node in which a driver is interested.
   struct NodePods {
     bool known = false;
     std::set<int> lists = {};            // tickets of the lists in progress

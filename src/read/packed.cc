@@ -19,7 +19,7 @@ namespace {
 template <typename T, typename U>
 concept Is = std::same_as<std::remove_const_t<T>, U>;
 
-// The overloads return the fields in their packed order, for packing and unpacking. Each structured binding names all
+// The overloads return the fields in the order in which they are packed and unpacked. Each structured binding names all
 // members, so that the build fails if a new member is not added here.
 auto FieldsOf(Is<OwnerReference> auto& owner) {
   auto& [api_version, kind, name, uid, controller] = owner;

@@ -1,5 +1,5 @@
-// Stores nodes, pods and DRA objects in a fraction of their usual memory, for a cache that keeps many objects but
-// examines only a few of them.
+// Stores nodes, pods and DRA objects in a fraction of the usual memory, for a cache that keeps many objects but
+// examines only a few.
 #ifndef DRIVERUPGRADE_SRC_READ_PACKED_H_
 #define DRIVERUPGRADE_SRC_READ_PACKED_H_
 

@@ -21,7 +21,7 @@ struct EventLimits {
   // Limit for Events of one type about one object: `burst` Events without delay, then one Event every `refill`.
   int burst = 25;
   absl::Duration refill = absl::Minutes(5);
-  // Maximum number of objects, and of Events, that are remembered.
+  // Maximum number of remembered objects, and of remembered Events.
   std::size_t remembered_max = 4096;
 };
 

@@ -100,7 +100,7 @@ class NodeRequests {
   const NodePlan& plan() const { return plan_; }
 
  private:
-  // The parts of a plan, in order.
+  // The parts of a plan, in the order in which they are carried out.
   enum class Part { kConfirm, kPatch, kDevices, kEvict, kRemove, kMaintenance };
   struct Step {
     Part part;
@@ -108,7 +108,7 @@ class NodeRequests {
     NodeRequest request;
   };
 
-  // Each of these functions returns an error if the result ends the plan.
+  // The functions below return an error if the result ends the plan.
   absl::Status TakeAnswer(const Step& step, NodeAnswer answer, absl::Time sent_at, absl::Time answered_at);
   absl::Status Confirmed(absl::Status status, absl::Time now);
   absl::Status Patched(NodeAnswer answer, absl::Time now);

@@ -4,8 +4,8 @@
 //     executor.Begin(context, core.Begin(plan, now));
 //     for (const auto& requests : executor.TakeAnswered()) core.End(*requests, now);
 //
-// The requests of one node are sent in order; after a failed request, the node's remaining requests are dropped. Other
-// nodes are not affected. Nodes do not wait for each other.
+// The requests of one node are sent in order; after a failed request, the node's remaining requests are dropped. Nodes
+// do not affect each other, and do not wait for each other.
 //
 // Call all methods from the thread that makes the passes.
 #ifndef DRIVERUPGRADE_SRC_WRITE_PLAN_EXECUTOR_H_

@@ -15,7 +15,7 @@ bool IsRefusedForGood(const absl::Status& status) {
   return absl::IsPermissionDenied(status) || absl::IsInvalidArgument(status);
 }
 
-// Uses the texts of the Go library (§5.5).
+// Returns the text that the Go library would use (§5.5).
 std::string TextOfRefusedPatch(const NodePlan& plan, std::string_view why) {
   if (!plan.path.empty()) {
     return fmt::format("Failed to update node state label to {}, {}", ToLabelValue(plan.to()), why);

@@ -15,20 +15,21 @@ namespace {
 
 // Returns the version of the grant as it must be stored; nullopt if the grant can be dropped.
 std::optional<std::string> Kept(const std::string& version, const NodeReading& node) {
-  // The lost version may be the current version, and a patch with that precondition may still be in flight.
+  // The version that was lost may be the current version, so a patch with this precondition may still be in flight.
   if (version.empty()) return node.resource_version;
   if (!node.holds_slot && internal::IsNewerVersion(node.resource_version, version)) return std::nullopt;
   return version;
 }
 
-// Returns true if the node may get a grant, or may use the grant that it has.
+// Returns true if the node may get a grant or use its existing grant.
 bool MayHave(const Grants& grants, const NodeReading& node, std::size_t grants_max) {
   const auto kept = grants.find(node.uid);
   if (kept == grants.end()) return grants.size() < grants_max;
   // A grant for the version that was read is safe: at most one patch can be applied at that version, no matter how many
-  // are sent. A grant for an older version is renewed: no patch at that version can be applied any longer. Such a grant
-  // is kept while the node holds a slot, for example a failed node that an administrator has uncordoned and that starts
-  // again. A grant for a newer version means that the node was read before another replica renewed the grant.
+  // are sent. A grant for an older version is renewed, because no patch at the older version can be applied any longer.
+  // Such a grant exists if the node held a slot when it was read, for example a failed node that an administrator
+  // uncordoned and that starts again. A grant for a newer version means that the node was read before another replica
+  // renewed the grant.
   return kept->second == node.resource_version || internal::IsNewerVersion(node.resource_version, kept->second);
 }
 

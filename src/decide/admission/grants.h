@@ -29,7 +29,7 @@
 namespace driverupgrade {
 
 NodeReading ReadingOf(const NodeView& view, const Verdict& verdict);
-// Returns the reading of a node about which nothing is known, so that its grant stays as it is.
+// Returns a reading for a node about which nothing else is known. With this reading, the node's grant stays as it is.
 NodeReading ReadingElsewhere(const std::string& uid, const std::string& version);
 
 // Returns the version that the node's grant must name; nullopt if the node has no grant or no longer needs one.
@@ -37,7 +37,7 @@ std::optional<std::string> KeptGrant(const Grants& grants, const NodeReading& no
 // Returns true if the node has a grant that counts against the budgets. A grant that the next change would drop no
 // longer counts, because the compare-and-set that drops the grant can also give the slot to another node.
 bool Counts(const Grants& grants, const NodeReading& node);
-// Returns true if the node has a grant for exactly the version that was read. Such a node can start without a change of
+// Returns true if the node has a grant for exactly the version that was read. Such a node can start without a change to
 // the grants.
 bool IsCurrent(const Grants& grants, const NodeReading& node);
 // Returns the tally of a node whose grant counts, given its tally without the grant: the node now holds a slot and is

@@ -95,7 +95,7 @@ class SharedParallel final : public LimitBase<SharedParallel> {
 
 class MaxUnavailable final : public LimitBase<MaxUnavailable> {
  public:
-  // `named`: names of some of the unavailable nodes, with their causes.
+  // `named`: some of the unavailable nodes, with the reasons why they are unavailable.
   MaxUnavailable(const Fill& nodes, const std::vector<std::string>& named)
       : nodes_(nodes), named_(static_cast<int>(named.size())), names_(fmt::format("{}", fmt::join(named, ", "))) {}
   bool Refuses(const Candidate& candidate) const override { return candidate.needs_headroom && nodes_.IsFull(); }
@@ -118,8 +118,8 @@ class MaxUnavailable final : public LimitBase<MaxUnavailable> {
   std::string names_;
 };
 
-// Refuses nodes for which the ledger has no room. Otherwise every pass would try to start them, and the ledger would
-// withhold them.
+// Refuses nodes for which the ledger has no room. Otherwise every pass would try to start these nodes, and the ledger
+// would withhold them.
 class LedgerFull final : public LimitBase<LedgerFull> {
  public:
   explicit LedgerFull(const Budgets::LedgerRoom& room) : room_(room) {}

@@ -22,7 +22,7 @@ Gate DescribeWith(const Limit& limit, std::size_t taken, std::size_t together) {
 
 LimitsRoom::LimitsRoom(Limits limits, RoomOfGroups groups, CandidateOf candidate_of)
     : limits_(std::move(limits)), groups_(groups), candidate_of_(std::move(candidate_of)) {
-  // A limit that refuses a node without any needs refuses every node.
+  // A limit that refuses a node without any requirements refuses every node.
   const Candidate nobody{.needs_slot = false, .needs_headroom = false, .takes_headroom = false};
   if (const Limit* limit = limits_.Refusing(nobody)) closed_ = limit->Describe();
 }
@@ -73,8 +73,8 @@ std::optional<Gate> LimitsRoom::Refusal(const std::vector<std::size_t>& nodes, b
   for (std::size_t taken = 0; taken < nodes.size(); ++taken) {
     const Candidate candidate = Asked(nodes[taken], takes_slot);
     if (const Limit* limit = trial.Refusing(candidate)) {
-      // If a limit refuses this node alone, that limit is the reason. Otherwise `limit` has admitted earlier nodes of
-      // the group, and its counts include them.
+      // If a limit refuses this node even on its own, that limit is the reason. Otherwise `limit` has already admitted
+      // nodes of the group, and its counts include these nodes.
       if (const Limit* anyway = limits_.Refusing(candidate)) return anyway->Describe();
       return DescribeWith(*limit, taken, nodes.size());
     }

@@ -35,7 +35,7 @@ Gate AtPlace(const Gate& gate, int place);
 // The reasons why a call of Admit refused nodes. A plain value type that can outlive the queue.
 class Refusals {
  public:
-  // Returns the gate of a node that was waiting during that call, without its place in the queue.
+  // Returns the gate, without a place in the queue, of a node that was waiting during the call of Admit.
   const Gate& Of(const WaitingNode& waiting) const;
 
  private:
@@ -75,8 +75,8 @@ class AdmissionQueue {
   // The refusal of all keys from `from` on, in one round.
   struct Refused {
     Key from = {};
-    const Limit* limit = nullptr;  // limit of that round
-    Gate gate = {};                // gate at the end of that round
+    const Limit* limit = nullptr;  // limit that refuses the keys
+    Gate gate = {};                // gate at the end of the round
   };
   struct Kind {
     std::set<Key> waiting = {};

@@ -21,8 +21,8 @@ namespace {
 // pod.
 constexpr absl::Duration kLostAfter = absl::Minutes(1);
 
-// Returns true if the node still has a NodeMaintenance from an earlier attempt, which occupies a slot of the
-// maintenance operator (dep-F13). A NodeMaintenance that is being deleted frees the slot on its own.
+// Returns true if the node still has a NodeMaintenance from an earlier attempt. Such a NodeMaintenance occupies a slot
+// of the maintenance operator (dep-F13). A NodeMaintenance that is being deleted frees the slot on its own.
 bool KeepsMaintenance(const NodeView& view, const std::optional<RequestorOptions>& options) {
   if (!options || !options->enabled || !view.maintenances || view.maintenances->empty()) return false;
   const std::vector<const NodeMaintenance*> claims = MaintenanceRequestor(*options).ClaimsOn(view);
@@ -86,8 +86,8 @@ bool IsOfOlderRevision(const NodeMarks& marks, const DriverFacts& driver) {
 }
 
 // Returns the time from which the node counts as unavailable indefinitely. `will_end`: true if the upgrade is expected
-// to finish and to make the node available again. A node can be NotReady while its driver is replaced. It counts as
-// lost if a driver pod still exists kLostAfter after its deletion timestamp.
+// to finish and to make the node available again. A node can be NotReady while its driver is replaced. Such a node
+// counts as lost if a driver pod still exists kLostAfter after its deletion timestamp.
 absl::Time LastsFrom(const NodeView& view, const NodeMarks& marks, bool will_end) {
   if (view.node.ready && !view.node.unschedulable && !marks.isolated_devices.present()) return absl::InfiniteFuture();
   if (!will_end) return absl::InfinitePast();
@@ -99,8 +99,8 @@ absl::Time LastsFrom(const NodeView& view, const NodeMarks& marks, bool will_end
   return from;
 }
 
-// Notes whether a done node is out of use. This is the case if the node or its driver pod is not Ready, or if the
-// driver pod is missing although a DaemonSet of the driver selects the node.
+// Notes whether a done node is out of use. A node is out of use if the node or its driver pod is not Ready. It is also
+// out of use if the driver pod is missing although a DaemonSet of the driver selects the node.
 void NoteUse(const NodeView& view, const DriverFacts& driver, RolloutNode& node) {
   const Pod* pod = UnreadyDriverPod(view);
   const bool is_wanted = std::any_of(driver.daemon_sets.begin(), driver.daemon_sets.end(),

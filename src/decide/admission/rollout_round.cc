@@ -156,7 +156,7 @@ const ParsedRecord& RolloutMembers::ReadRecord(const std::optional<std::string>&
   return record_;
 }
 
-// One round over one set of members.
+// Runs one round over a set of members.
 class RolloutRounds {
  public:
   RolloutRounds(const RolloutInput& input, RolloutMembers& members, const Sums& sums, std::size_t elsewhere)

@@ -47,7 +47,8 @@ struct RolloutInput {
   std::optional<std::size_t> grants_max = std::nullopt;
 };
 
-// The nodes of a rollout, in the order of their names. The views must outlive this object, or be replaced first.
+// The nodes of a rollout, in the order of their names. Each view must outlive this object, unless Change replaces the
+// view first.
 class RolloutMembers {
  public:
   // Adds a node before the first round.
@@ -82,7 +83,7 @@ class RolloutMembers {
   static Share ShareFor(const KeptVerdict& verdict, const GrantShare& share);
   // Assigns the stages and the units of gangs if necessary.
   void Settle(const RolloutPolicy& policy, std::optional<int> unavailable_max);
-  // Same as ParseRecord, but parses the same text only once.
+  // Same as ParseRecord, but does not parse a text again that it parsed last time.
   const ParsedRecord& ReadRecord(const std::optional<std::string>& text);
 
   RolloutView view_;

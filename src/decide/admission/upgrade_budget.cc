@@ -22,8 +22,8 @@ using internal::NodeMarks;
 constexpr int kNoLimit = std::numeric_limits<int>::max();
 
 // Returns true if an administrator had cordoned the node and has not uncordoned it during the upgrade. Such a node
-// needs no slot. If the engine cordons an uncordoned node again, it becomes the owner of the cordon (dep-F8), but this
-// is not a start that needs a slot.
+// needs no slot. If an administrator uncordons such a node and the engine cordons it again, the engine becomes the
+// owner of the cordon (dep-F8). This cordon is not a start, so it needs no slot.
 bool IsOutsideSlots(const NodeMarks& marks, const std::optional<UpgradeState>& state) {
   if (!internal::WasInitiallyUnschedulable(marks)) return false;
   return marks.unschedulable || !state || !TraitsOf(*state).holds_cordon;
@@ -40,7 +40,7 @@ bool HoldsSlot(const Node& node, const NodeMarks& marks, const DriverIdentity& i
   return !waits || !internal::DriverThatNeedsCordon(node, identity);
 }
 
-// A percentage is rounded down, because the limit restricts damage, but one failure is always allowed.
+// A percentage is rounded down, because the purpose of the limit is to restrict damage. One failure is always allowed.
 int FailureLimit(const CountOrPercent& limit, int total) {
   if (const Count* count = std::get_if<Count>(&limit)) return count->value;
   const Percent* percent = std::get_if<Percent>(&limit);
@@ -48,7 +48,7 @@ int FailureLimit(const CountOrPercent& limit, int total) {
   return std::max(1, static_cast<int>(hundredths / 100));
 }
 
-// A node whose devices are isolated is schedulable, but pods that need a device cannot use it.
+// A node whose devices are isolated is schedulable, but pods that need a device cannot use the node.
 bool IsUnavailable(const Node& node, const NodeMarks& marks) {
   const std::optional<UpgradeState> state = marks.State();
   return marks.isolated_devices.present() || !node.unreadable.empty() || node.unschedulable || !node.ready ||

@@ -11,8 +11,8 @@ namespace driverupgrade::internal {
 namespace {
 
 constexpr std::string_view kConditionType = "EvictionInProgress";
-// Maximum time for the controller manager to notice a change of a rule. If it processes rules at all, it usually takes
-// a tenth of a second.
+// Maximum time for the controller manager to notice a change of a rule. A controller manager that processes rules
+// usually takes a tenth of a second.
 constexpr absl::Duration kSeenMax = absl::Seconds(30);
 // Time for which a rule has the effect None before it is deleted.
 constexpr absl::Duration kHarmless = absl::Seconds(5);

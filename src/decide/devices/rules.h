@@ -25,14 +25,14 @@ struct RuleStep {
   bool done = false;
   // The cause of the wait, unless `done`.
   std::string detail = {};
-  // Time at which the wait can end; infinite if only a change of an object can end it.
+  // Time at which the wait can end; infinite if only a change of an object can end the wait.
   absl::Time due = absl::InfiniteFuture();
   // Reason why the taint does not work in this cluster, so that the node must be cordoned instead; empty if no such
   // reason is known.
   std::string failure = {};
 };
 
-// Returns the rule that taints the devices of a DRA driver on the node for `identity`, with the effect None.
+// Returns a rule of `identity` that taints the devices of a DRA driver on the node, at first with the effect None.
 DeviceTaintRule RuleFor(const Node& node, std::string_view device_driver, const DriverIdentity& identity);
 // Returns true if the rule has the taint of `identity`.
 bool IsOurs(const DeviceTaintRule& rule, const DriverIdentity& identity);

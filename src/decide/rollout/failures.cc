@@ -29,13 +29,13 @@ std::optional<FailureClass> ClassOf(const FailureFacts& facts) {
     case StageLimit::kNone:
     case StageLimit::kJobs: break;
   }
-  // The time limit of this state comes from the maintenance operator, so its traits contain no limit.
+  // The time limit of this state comes from the maintenance operator, so the traits of the state contain no limit.
   if (facts.failed_in == UpgradeState::kNodeMaintenanceRequired) return FailureClass::kDrainBlocked;
   return std::nullopt;
 }
 
 // A failed node that is still isolated has our name in the cordon set, isolated devices, or a mark for an
-// administrator's cordon. Every node that was returned to service has the failure class.
+// administrator's cordon. Every node that was returned to service has the failure class kDrainBlocked.
 bool IsGivenBack(const NodeMarks& marks, const DriverIdentity& identity) {
   return marks.State() == UpgradeState::kFailed &&
          marks.failure_class.value() == ToString(FailureClass::kDrainBlocked) && !IsIsolated(marks, identity) &&

@@ -48,8 +48,8 @@ std::string_view ValueOf(const StringMap& map, std::string_view key) {
   return found == map.end() ? std::string_view() : std::string_view(found->second);
 }
 
-// Returns the gang of a pod of an indexed Job with a subdomain, because such pods communicate with each other. Empty
-// for other pods, which are independent tasks.
+// Returns the gang of a pod that belongs to an indexed Job with a subdomain, because such pods communicate with each
+// other. Returns an empty text for other pods, which are independent tasks.
 std::string IndexedJobOf(const Pod& pod) {
   const std::string_view job = ValueOf(pod.labels, "batch.kubernetes.io/job-name");
   const bool is_indexed = pod.labels.contains("batch.kubernetes.io/job-completion-index");
@@ -86,8 +86,8 @@ class Units {
  private:
   using Members = std::vector<std::size_t>;
 
-  // A node with a grant but without a patch joins a started unit of its gang, because it was granted together with that
-  // unit.
+  // Lets nodes with a grant but without a patch join the started unit of their gang, because they were granted together
+  // with that unit.
   void JoinTorn() {
     for (RolloutNode& node : nodes_) {
       if (!node.is_granted_only) continue;

@@ -20,7 +20,7 @@
 
 namespace driverupgrade::internal {
 
-// Annotation of a pod that names its gang. The value `none` means that the pod belongs to no gang.
+// Annotation that names a pod's gang. The value `none` means that the pod does not belong to a gang.
 inline constexpr std::string_view kGangAnnotation = "driverupgrade/gang";
 
 // Returns the gang of the pod, such as `JobSet/team/train`; empty if the pod runs on its own. The gang is the widest
@@ -34,10 +34,11 @@ inline constexpr std::string_view kMayStopAnnotation = "driverupgrade/may-stop";
 // pods belong to a gang.
 bool MayStop(const Node& node, const std::vector<const Pod*>& pods);
 
-// Returns the gangs of `pods` on the node, sorted. Includes the gang of the node itself if it is in a ComputeDomain.
+// Returns the gangs of `pods` on the node, sorted. Includes the gang of the node itself if the node is in a
+// ComputeDomain.
 std::vector<std::string> GangsOn(const Node& node, const std::vector<const Pod*>& pods);
 
-// Returns true if, under this policy, nodes with pods of the same gang start together.
+// Returns true if, under the policy, nodes with pods of the same gang start together.
 bool GangsStartTogether(const RolloutPolicy& policy);
 
 // Returns true if the node waits and is not known to have started. Includes nodes that cannot start yet. Such nodes

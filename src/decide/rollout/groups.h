@@ -23,7 +23,7 @@ namespace driverupgrade::internal {
 std::optional<NodeGroups> GroupsOf(const RolloutPolicy& policy);
 // Returns a text that is the same for all nodes of a group. A node without the label forms its own group.
 std::string GroupOf(const Node& node, const NodeGroups& groups);
-// Same as above, but also supports gangs: a node without a unit forms its own group.
+// Same as GroupOf above, but also supports gangs. A node without a unit then forms its own group.
 std::string GroupOf(const RolloutNode& node, const NodeGroups& groups);
 
 // Counts of the nodes of a group, except for nodes that are left out.
@@ -36,8 +36,8 @@ struct GroupTally {
   int failed = 0;
   // Adds a node, or removes it if `by` is -1. `is_open`: whether the stage of the node has been reached.
   void Count(const RolloutNode& node, bool is_open, int by);
-  // Returns true if some nodes have started but not all are done. Such a group has priority over groups that have not
-  // started.
+  // Returns true if some nodes of the group have started but not all nodes are done. Such a group has priority over
+  // groups that have not started.
   bool IsBegun() const { return under_way > 0 || failed > 0 || (ended > 0 && waiting > 0); }
 };
 
@@ -49,7 +49,7 @@ struct GroupTallies {
   // Returns the number of the group. `name` must be one of `names`.
   std::size_t NumberOf(std::string_view name) const;
 };
-// `is_open`: returns true if the stage of the node with this index has been reached.
+// `is_open` returns true if the stage of the node with the given index has been reached.
 GroupTallies TallyGroups(const std::vector<RolloutNode>& nodes, const NodeGroups& groups,
                          const std::function<bool(std::size_t)>& is_open);
 

@@ -17,7 +17,7 @@ struct NodeHealth {
   std::string unwell = {};
   friend bool operator==(const NodeHealth&, const NodeHealth&) = default;
 };
-// Returns the health of a node from its `conditions` (by type), the pods on the node, and its driver pods.
+// Returns the health of a node, given its `conditions` (by type), the pods on the node, and its driver pods.
 NodeHealth HealthOf(const StringMap& conditions, const std::vector<Pod>& pods, const std::vector<Pod>& driver_pods,
                     const RolloutHealth& health);
 

@@ -91,7 +91,8 @@ class Reader {
   std::vector<std::string> wrong_;
 };
 
-// Detects duplicate members, which can result from a manual merge. It is then unclear which member counts.
+// Detects duplicate members, which can result from a manual merge. If there are duplicates, it is unclear which member
+// counts.
 bool HasDuplicates(const json::Value& object) {
   std::set<std::string_view> names;
   for (const auto& member : object.GetObject()) {

@@ -102,7 +102,8 @@ class Admission {
     int takes = -1;
     const Gate* gate = nullptr;
   };
-  // Returns the remembered result until the next unit starts, because units of the same kind get the same result.
+  // Returns the remembered result until the next unit starts, because all units of a kind get the same result until
+  // then.
   template <typename Ask>
   const Gate* Remembered(Answer& answer, const Ask& ask) {
     if (answer.takes != takes_) answer = {.takes = takes_, .gate = Say(ask())};

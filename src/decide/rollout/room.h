@@ -30,7 +30,8 @@ class RolloutRoom {
   // all single nodes of a kind get the same result from Refusal.
   virtual std::optional<std::size_t> KindOf(std::size_t /*node*/) const { return std::nullopt; }
   static constexpr std::size_t kKinds = 16;
-  // Returns why the nodes can never start together, even if no other node is in progress; nullopt if they can.
+  // Returns why the nodes can never start together, even if no other node is in progress; nullopt if they can start
+  // together.
   virtual std::optional<Gate> NeverFits(const std::vector<std::size_t>& nodes) const = 0;
   // Returns true if all of `nodes` can start when the nodes in progress have freed their room, provided that no other
   // node starts first.

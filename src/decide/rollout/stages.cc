@@ -17,7 +17,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Limits the size of the record. Nodes beyond this limit can halt the rollout again.
+// Limits the number of waived nodes in the record. Nodes beyond this limit can halt the rollout again.
 constexpr std::size_t kWaivedMax = 1000;
 // If the clock of another replica is further ahead than this, it is considered wrong.
 constexpr absl::Duration kClockSkewMax = absl::Seconds(60);
@@ -60,7 +60,7 @@ absl::Time NextSecond(absl::Time now) {
   return absl::FromUnixSeconds(absl::ToUnixSeconds(now + absl::Seconds(1) - absl::Nanoseconds(1)));
 }
 
-// Computes one step of a rollout from one record.
+// Computes one step of a rollout, based on a record.
 class Advance {
  public:
   Advance(const RolloutRecord& stored, const RolloutView& view, const RolloutCensus& census, const RolloutRules& rules,
@@ -107,7 +107,7 @@ class Advance {
   // Restarts the rollout if the revision or the stages differ from the record.
   void Adopt() {
     if (record().revision != *view_.revision) {
-      // If the record has lost its revision, its halt may belong to the current revision.
+      // If the record has lost its revision, the halt in the record may belong to the current revision.
       if (!record().revision.empty() && !IsHaltedRevisionWanted()) record().halt.reset();
       record().revision = *view_.revision;
       record().began = NextSecond(now_);
@@ -134,8 +134,8 @@ class Advance {
     return wanted;
   }
 
-  // Returns true if nodes may still be upgrading to a halted revision. If the driver has several DaemonSets, their
-  // combined revision also changes when a DaemonSet is added or deleted.
+  // Returns true if a halted revision may still be a target revision. Compares the revisions of single DaemonSets,
+  // because the combined revision of several DaemonSets also changes when a DaemonSet is added or deleted.
   bool IsHaltedRevisionWanted() {
     if (!record().halt) return false;
     const std::set<std::string> wanted = WantedRevisions();
@@ -216,7 +216,7 @@ class Advance {
     return fmt::format("{}, for more than {}", node.unwell, absl::FormatDuration(UnwellMax(policy_)));
   }
 
-  // Returns why a node of the last group prevents other groups from starting; empty if no node does.
+  // Returns why a node of the last group prevents other groups from starting; empty if no node prevents this.
   std::string WhyNoOtherGroup() {
     for (const std::size_t i : census_.troubled()) {
       const RolloutNode& node = view_.nodes[i];

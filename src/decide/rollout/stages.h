@@ -22,7 +22,7 @@
 
 namespace driverupgrade::internal {
 
-// A policy with data that is derived from it once.
+// A policy, with data that is derived once from the policy.
 struct RolloutRules {
   RolloutPolicy policy = {};
   // Two policies have the same `fingerprint` if they differ only in windows, order and expected times. A change between
@@ -48,7 +48,7 @@ struct RolloutStep {
   // Text about an unwell node of the last group that keeps other groups from starting. Empty if all nodes of the group
   // are healthy, or if the policy does not use GroupMode::kOneAtATime.
   std::string last_group = {};
-  // True if the fleet has completed this revision before.
+  // True if the rollout returns to a revision that the fleet has completed before.
   bool returns = false;
   // Time at which the result changes even if the cluster does not.
   std::optional<absl::Time> wake_at = std::nullopt;

@@ -20,7 +20,7 @@ enum class NodeProgress : std::uint8_t {
   kUnderWay,  // Started but not finished, or possibly started by a write with an unknown outcome.
   kDone,
   kFailed,   // Failed in the current rollout, and will not be retried. The node may hold a slot.
-  kLeftOut,  // Left out because of its own gate (GateTraits::left_out or is_wish). No other node waits for it.
+  kLeftOut,  // Left out because of its own gate (GateTraits::left_out or is_wish). No other node waits for this node.
 };
 
 struct RolloutNode {
@@ -57,7 +57,7 @@ struct RolloutNode {
   // Time since which the node has been out of use; nullopt if unknown, or if the driver pod is still starting.
   std::optional<absl::Time> out_of_use_since = std::nullopt;
   // For matches.h. `conditions`: conditions of the policy that the node has. `has_chosen_pod`: whether the node has a
-  // pod that the podSelector of the policy selects; nullopt if this was not checked.
+  // pod that the podSelector of the policy selects; nullopt if the pods were not checked.
   std::uint64_t conditions = 0;
   std::optional<bool> has_chosen_pod = std::nullopt;
   // Number of pods that the upgrade of the node would evict, delete or wait for (pods_in_the_way.h); nullopt if
@@ -80,7 +80,7 @@ inline bool IsUnfit(const RolloutNode& node) { return node.left_out_by && !Trait
 struct RolloutView {
   // The target revision; nullopt if it cannot be determined.
   std::optional<std::string> revision = std::nullopt;
-  // Target revisions of the driver's DaemonSets. If there are several, `revision` combines them.
+  // Target revisions of the driver's DaemonSets. `revision` combines them if there are several revisions.
   std::set<std::string> revisions = {};
   std::vector<RolloutNode> nodes = {};
   // Approvals on the DaemonSets of the driver: `<stage>@<revision>`.

@@ -41,7 +41,8 @@ Progress FallBackToDrain(Walk& walk, OnFailure on_failure, std::string why) {
   return EnterDrain(walk, std::move(why));
 }
 
-// Returns true if this process has deleted pods of the node. Deletions before its last restart are unknown.
+// Returns true if this process has deleted pods of the node. Deletions before the last restart of the process are
+// unknown.
 bool DeletedAny(const NodeView& view) {
   return std::any_of(view.attempts.pods.begin(), view.attempts.pods.end(),
                      [](const auto& pod) { return pod.second.outcome == Outcome::kApplied; });

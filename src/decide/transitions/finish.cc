@@ -11,15 +11,15 @@
 namespace driverupgrade {
 namespace {
 
-// Returns true if the node's cordon belongs to an upgrade and only we rely on it (dep-F7). `read`: the marks that were
-// read. `now`: the same marks with the changes of this walk.
+// Returns true if the node's cordon belongs to an upgrade and no other driver relies on the cordon (dep-F7). `read`:
+// the marks that were read. `now`: the same marks with the changes of this walk.
 bool IsOursToLift(const Node& node, const DriverIdentity& identity, const NodeMarks& read, const NodeMarks& now) {
   // If devices are isolated, the upgrade did not cordon the node, so another client did.
   if (read.isolated_devices.present()) return false;
   if (internal::WasInitiallyUnschedulable(now) || !internal::LiveCordonNames(node, identity.Name()).empty())
     return false;
-  // In requestor mode, the maintenance operator lifts its own cordon. Our name marks a cordon that we set to replace it
-  // (H13).
+  // In requestor mode, the maintenance operator lifts its own cordon. Our name marks a cordon that we set to replace
+  // the maintenance operator's cordon (H13).
   if (now.requestor_mode.present()) return internal::IsInCordonSet(read, identity);
   const std::optional<UpgradeState> state = read.State();
   // The Go library does not write the cordon set. If a node in progress was initially schedulable, an upgrade must have
@@ -69,7 +69,7 @@ Progress RestartAgain(Walk& walk) {
   return walk.Enter(UpgradeState::kPodRestartRequired, "the driver pod is not up to date and ready");
 }
 
-// Returns true if the node must be admitted again before its outdated driver pod is replaced. While it waited for
+// Returns true if the node must be admitted again before its outdated driver pod is replaced. While the node waited for
 // another driver, another node may have taken its slot (dep-F8). Does not apply to a cordon without our name, because
 // the next upgrade would mistake it for an administrator's cordon.
 bool NeedsAdmission(const Walk& walk) {
@@ -125,7 +125,7 @@ bool ReleaseUnwanted(Walk& walk) {
 
 Progress EnterDone(Walk& walk, std::string reason) {
   // Claims are released even if the annotation of requestor mode is missing, because another client may have removed
-  // it.
+  // the annotation.
   if (const auto releasing = ReleaseMaintenance(walk)) return *releasing;
   if (const auto waits = WaitForOtherDriver(walk)) return *waits;
   if (const auto releasing = ReleaseRules(walk)) return *releasing;

@@ -52,13 +52,13 @@ void CordonBecause(Walk& walk, const std::string& why) {
 }
 
 // Returns true if the lists of devices failed for a reason that may be temporary. Returns false if the cluster does not
-// serve these kinds.
+// serve the DRA kinds.
 bool MayBeKnownSoon(const NodeView& view) {
   return !view.devices && !view.devices_status.ok() && !absl::IsNotFound(view.devices_status);
 }
 
-// Returns true if the mark is already stored on the node. Rules are created only after that, so that no rule is
-// forgotten.
+// Returns true if the mark is already stored on the node. Rules are created only after the mark has been stored, so
+// that no rule is forgotten.
 bool IsMarked(const Walk& walk) { return walk.before().isolated_devices.present() && walk.IsolatesDevices(); }
 
 // Returns why evictions from the node would never end: the node stays schedulable, and the taint stops only pods that
@@ -132,7 +132,7 @@ std::optional<Progress> HoldDevices(Walk& walk) {
   return std::nullopt;
 }
 
-// While the node has the mark, its upgrade removes the rules at the end.
+// While the node has the mark, the upgrade itself removes the rules at the end.
 void RemoveOldRules(Walk& walk) {
   if (walk.before().isolated_devices.present() || walk.admitted) return;
   internal::RuleStep step = internal::ReleaseDevices(walk.view, walk.in.identity, walk.in.now);

@@ -1,4 +1,4 @@
-// Handles nodes whose state label another client removes: how they continue, and when the label is written again (ADR
+// Decides how a node continues if another client removes its state label, and when the label is written again (ADR
 // 0018).
 #include "decide/attempt_log.h"
 #include "decide/transitions/walk.h"
@@ -7,7 +7,7 @@
 namespace driverupgrade {
 
 // Determines the state of a node that has neither a state label nor a timer. If we claim a NodeMaintenance of the node,
-// it waits for the maintenance operator unless its driver is already confirmed to work. If no driver pod must be
+// the node waits for the maintenance operator unless the driver is already confirmed to work. If no driver pod must be
 // replaced, the node was already evacuated, and continues with the restart.
 void Walk::Resume() {
   if (before().HasLabel()) return;

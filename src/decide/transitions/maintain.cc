@@ -16,7 +16,7 @@ namespace {
 using internal::MaintenancePhase;
 using internal::MaintenanceStatus;
 
-// Plans the call if it is due, and waits for its effect.
+// Plans the call if it is due, and waits for the effect of the call.
 Progress Ask(Walk& walk, MaintenanceCall call, std::string detail) {
   const auto attempt = walk.view.attempts.maintenances.find(call.object.name);
   absl::Time due = absl::InfinitePast();
@@ -35,8 +35,8 @@ Progress WaitUnread(Walk& walk, std::string detail) {
   return walk.Wait(GateReason::kMaintenance, std::move(detail), NextRead(walk.in.now));
 }
 
-// Returns why an object of ours that is being deleted still exists: another requestor uses it for work on the node
-// (M10). Returns nullopt if no other requestor uses it.
+// Returns why an object of ours that is being deleted still exists: another requestor uses the object for work on the
+// node (M10). Returns nullopt if no other requestor uses the object.
 std::optional<std::string> WaitsForOthers(const NodeMaintenance& object) {
   if (object.additional_requestors.empty()) return std::nullopt;
   return fmt::format("NodeMaintenance {} is kept by {}", object.ToString(), object.additional_requestors.front());
@@ -45,7 +45,7 @@ std::optional<std::string> WaitsForOthers(const NodeMaintenance& object) {
 }  // namespace
 
 // T10: upgrade-required -> node-maintenance-required. Our budgets do not apply, because the maintenance operator has
-// its own.
+// its own limits.
 Progress RequestMaintenance(Walk& walk) {
   walk.Write(&NodeMarks::requestor_mode, Flag{});
   return walk.Enter(UpgradeState::kNodeMaintenanceRequired, "the node is requested from the maintenance operator");
@@ -66,8 +66,8 @@ Progress LeaveNodeMaintenance(Walk& walk) {
   switch (status.phase) {
     case MaintenancePhase::kUnread: return WaitUnread(walk, std::move(status.detail));
     case MaintenancePhase::kAbsent:
-      // A claim of ours on an object with another name would block the node, and this upgrade would wait indefinitely
-      // (§4.3).
+      // A claim of ours on a NodeMaintenance with another name would block the node, and this upgrade would wait
+      // indefinitely (§4.3).
       if (const auto releasing = ReleaseMaintenance(walk)) return *releasing;
       if (!walk.in.options.requestor->enabled) {
         return walk.Enter(UpgradeState::kUpgradeRequired, "requestor mode is off");
@@ -87,7 +87,7 @@ Progress LeaveNodeMaintenance(Walk& walk) {
     case MaintenancePhase::kPending: return walk.Wait(GateReason::kMaintenance, std::move(status.detail));
     case MaintenancePhase::kReady: break;
   }
-  // The object must still exist when the patch is sent. If it was deleted, workloads may run on the node again.
+  // The object must still exist when the patch is sent. If the object was deleted, workloads may run on the node again.
   walk.verdict.plan.confirm = *status.object;
   return walk.Enter(UpgradeState::kPodRestartRequired, "the maintenance operator evacuated the node");
 }

@@ -1,5 +1,5 @@
 // pod-restart-required, validation-required and upgrade-failed: replaces and validates the driver, and handles nodes on
-// which this failed.
+// which the upgrade failed.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -97,8 +97,8 @@ Evacuation Evacuate(Walk& walk, bool spares_pending = false) {
   return result;
 }
 
-// Returns true if the pods arrived after the node was evacuated, so that the deadline of the evacuation does not apply
-// to them. Returns false once the eviction of a pod has been requested, or if all pods are terminating beyond their
+// Returns true if the pods arrived after the node was evacuated, so that the evacuation deadline does not apply to
+// these pods. Returns false once the eviction of a pod has been requested, or if all pods are terminating beyond their
 // grace period. Otherwise a pod that never leaves would block the node indefinitely.
 bool AreNewcomers(const Walk& walk, const std::vector<const Pod*>& pods) {
   const auto tried = [&](const Pod* pod) { return walk.view.attempts.pods.contains(pod->ref.uid); };
@@ -112,8 +112,8 @@ bool AnyStays(const std::vector<const Pod*>& pods) {
   return std::any_of(pods.begin(), pods.end(), [](const Pod* pod) { return !pod->deletion_timestamp; });
 }
 
-// Evicts pods that arrived on the node after it was evacuated, with the timeout of the evacuation (dep-F8). The timeout
-// starts when the pods arrive, not when pod-restart-required started, which may be long ago.
+// Evicts pods that arrived on the node after the evacuation. The evacuation timeout applies (dep-F8), but starts when
+// the pods arrive. The start of pod-restart-required may be long ago.
 Progress EvictNewcomers(Walk& walk, Evacuation evacuation) {
   const absl::Duration timeout = *EvacuationTimeout(walk.in);
   if (evacuation.status == Evacuation::Status::kUnread) return walk.WaitForPods(absl::InfiniteFuture());
@@ -163,8 +163,8 @@ Progress WaitForDriver(Walk& walk, GateReason reason, std::string detail, absl::
 
 bool IsToBeEvacuated(const Walk& walk) { return !walk.RestartsOnly() && EvacuationTimeout(walk.in); }
 
-// Plans the deletions that are due. A deletion is not repeated while it is in flight. Sets `detail` to the response to
-// a failed deletion. Returns the time at which the next deletion is due.
+// Plans the deletions that are due. A deletion in flight is not repeated. Sets `detail` to the response to a failed
+// deletion. Returns the time at which the next deletion is due.
 absl::Time DeletePods(Walk& walk, const std::vector<const Pod*>& pods, std::string& detail) {
   absl::Time due = absl::InfiniteFuture();
   for (const Pod* pod : pods) {
@@ -210,9 +210,9 @@ std::optional<Progress> UnblockSafeLoad(Walk& walk) {
   return std::nullopt;
 }
 
-// Evicts pods that have started to use a device since the driver pod was deleted, because the new driver pod waits for
-// them. Pods that have not started are spared: they wait for the device plugin. Returns nullopt if no such pod holds a
-// device.
+// Evicts pods that have started to use a device since the driver pod was deleted, because the new driver pod waits
+// until they have left. Spares pods that have not started, because they wait for the device plugin. Returns nullopt if
+// no pod must be evicted.
 std::optional<Progress> EvictLateHolders(Walk& walk) {
   if (!walk.IsolatesDevices()) return std::nullopt;
   Evacuation late = Evacuate(walk, /*spares_pending=*/true);
@@ -220,7 +220,8 @@ std::optional<Progress> EvictLateHolders(Walk& walk) {
   return EvictNewcomers(walk, std::move(late));
 }
 
-// dep-F3: the driver of a failed node is not loaded while workloads run, and no pod is evicted to load it.
+// dep-F3: the driver of a failed node is not loaded while workloads run, and no pod is evicted so that the driver can
+// be loaded.
 std::optional<Progress> UnblockSafeLoadOfFailed(Walk& walk) {
   if (!walk.AwaitsSafeLoad()) return std::nullopt;
   if (!walk.after().unschedulable && !walk.IsolatesDevices()) {
@@ -401,8 +402,8 @@ Progress LeaveFailed(Walk& walk) {
     if (const auto releasing = ReleaseRules(walk)) return *releasing;
   }
   if (!walk.in.options.validation_selector) return FinishUpgrade(walk, "the driver recovered");
-  // Without this check, a node whose validation failed would fail again and again. It enters validation-required only
-  // when its validation pods are ready.
+  // Without this check, a node whose validation failed would fail again and again. The node enters validation-required
+  // only when its validation pods are ready.
   const std::vector<Pod>* pods = walk.ReadPods();
   if (pods == nullptr) return walk.WaitForPods(absl::InfiniteFuture());
   Validation validation = Validate(walk, *pods);

@@ -19,7 +19,7 @@ std::string UpgradeReason(const Walk& walk) {
   return {};
 }
 
-// Notes on the node whether an administrator had cordoned it when it was read (dep-F7).
+// Notes on the node whether an administrator had cordoned it before it was read (dep-F7).
 void NoteInitialState(Walk& walk, const internal::Cordon& cordon) {
   if (walk.InRequestorMode()) return;  // the maintenance operator may have set the cordon
   if (cordon.kind == internal::CordonKind::kAdministrator) {
@@ -29,9 +29,9 @@ void NoteInitialState(Walk& walk, const internal::Cordon& cordon) {
   }
 }
 
-// Turns a request into "restart the pod with this UID", so that it restarts exactly one pod (dep-F17). Does the same if
-// a node is retried by its label while its driver pod is up to date but failing, because nothing else would replace the
-// pod.
+// Turns a request into "restart the pod with this UID", so that the request restarts exactly one pod (dep-F17). Also
+// requests this restart if an administrator retries the node through its label while the driver pod is up to date but
+// failing, because nothing else would replace the pod.
 void NoteRequestedRestart(Walk& walk) {
   const bool requested = walk.Remove(&NodeMarks::upgrade_requested);
   if (!requested && walk.driver.failing == nullptr) return;
@@ -54,8 +54,8 @@ Candidate CandidateOf(const Walk& walk, const internal::Cordon& cordon) {
   const bool available = cordon.kind == internal::CordonKind::kNone;
   const bool out_of_use = internal::IsOutOfUse(walk.view, walk.in.policy);
   const bool admitted_before = available && !out_of_use && own.unavailable > 0;
-  // An administrator has requested the upgrade of a node that is NotReady. This is a repair, and must not wait for
-  // headroom that the node itself takes.
+  // An administrator has requested the upgrade of a node that is NotReady. Such an upgrade is a repair, and must not
+  // wait for headroom that the node itself takes.
   const bool is_repair = !walk.view.node.ready && walk.after().upgrade_requested.value();
   return {
       .needs_slot = !outside && own.slots == 0,
@@ -100,7 +100,7 @@ std::optional<Gate> WhyUnfit(const Walk& walk) {
     return Gate{.reason = GateReason::kNodeLeaves, .detail = std::move(why)};
   }
   // If the upgrade has already started, the driver may be the reason why the node is NotReady. Another attempt or
-  // another revision can then repair it.
+  // another revision can then repair the node.
   const bool has_started =
       internal::IsIsolated(walk.before(), walk.in.identity) || walk.before().failed_revision.present();
   if (std::string why = internal::WhyNotReady(node);
@@ -115,8 +115,8 @@ std::optional<Gate> WhyUnfit(const Walk& walk) {
   return std::nullopt;
 }
 
-// T8: returns true if the node does not need an evacuation in any case. It needs one if the upgrade was requested
-// explicitly, or if the driver waits to be loaded.
+// T8: returns false if the node must be evacuated in any case, for example because the upgrade was requested explicitly
+// or the driver waits to be loaded.
 bool MayRestartOnly(const Walk& walk) {
   return walk.driver.out_of_date && !walk.driver.orphaned && !walk.AwaitsSafeLoad() &&
          !walk.after().upgrade_requested.value();

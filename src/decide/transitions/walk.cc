@@ -195,7 +195,7 @@ Progress Walk::DeleteOverdue(OnTimeout on_timeout, const std::vector<const Pod*>
                              absl::Time deadline) {
   verdict.plan.remove = drains.Overdue(overdue_pods, view, on_timeout, in.now);
   verdict.plan.force_remove = on_timeout == OnTimeout::kForceDelete && !verdict.plan.remove.empty();
-  // No disruption budget protects pods from a deletion, so the node must still be as it was read.
+  // No disruption budget protects pods from a deletion, so the deletions require that the node is still as it was read.
   if (!verdict.plan.remove.empty()) ConfirmNode();
   round.gate.detail =
       fmt::format("the evictions timed out, so the pods are deleted: {}", drains.Remaining(overdue_pods, view, in.now));
@@ -310,8 +310,8 @@ void Walk::Finish(bool acts, const internal::ShownWait* shown_wait) {
       verdict.plan.patch = PatchBetween(view.node, before(), *edited_, in.identity);
     }
   }
-  // A gang may have been restarted on this node after another replica upgraded it. If the watch of nodes lags, or if
-  // this replica was suspended, the new pods are known before the new state of the node.
+  // A gang may have been restarted on this node after another replica upgraded the node. If the watch of nodes lags, or
+  // if this replica was suspended, the new pods are known before the new state of the node.
   if (in.policy.keep_gangs && !verdict.plan.evict.empty() && !verdict.plan.patch) ConfirmNode();
   CountPods(*this);
   NoteLabelLoss();

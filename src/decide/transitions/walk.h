@@ -21,7 +21,7 @@
 
 namespace driverupgrade {
 
-// The arguments of Judge that are the same for every node, and objects that are derived from them once.
+// The arguments of Judge that are the same for every node, and objects that are derived once from these arguments.
 struct JudgeContext {
   JudgeContext(const StateMachine& machine, const NodeRules& rules, const DriverFacts& facts, absl::Time at,
                absl::Time since)
@@ -53,7 +53,7 @@ using internal::Flag;
 using internal::Mark;
 using internal::NodeMarks;
 
-// Whether a transition function has entered another state, so that the function of that state can continue.
+// The result of a transition function: kMoved if it has entered another state, whose function can then continue.
 enum class Progress { kMoved, kStopped };
 
 // Whether a node may leave upgrade-required, and the unit with which it starts. See StateMachine::Judge.
@@ -140,15 +140,15 @@ class Walk {
   Failures PastFailures() const;
   void WriteFailures(const Failures& failures);
 
-  // Ensures that the node is cordoned: cordons it if no other client has (T11, dep-F8). Does nothing if its devices are
-  // isolated instead.
+  // Ensures that the node is cordoned: cordons the node unless another client already has (T11, dep-F8). Does nothing
+  // if the devices are isolated instead.
   void HoldCordon();
   // Returns true if the devices are isolated instead of the node.
   bool IsolatesDevices() const { return after().isolated_devices.present(); }
   // Cordons the node instead of isolating its devices.
   void CordonInstead();
-  // Requests the pods of the node. Returns them if they have been read since it was cordoned, otherwise nullptr
-  // (arch-A11).
+  // Requests the pods of the node. Returns the pods if they have been read since the node was cordoned, otherwise
+  // nullptr (arch-A11).
   const std::vector<Pod>* KnownPods();
   // Same as KnownPods, but also returns the pods of a node that is not cordoned.
   const std::vector<Pod>* ReadPods();
@@ -162,10 +162,11 @@ class Walk {
   // Judges the driver pods. Must be called again if the annotation that names a pod to restart has changed.
   void AssessDriver();
 
-  // Returns true if the upgrade of this node uses a NodeMaintenance, even if the operator no longer uses requestor mode
-  // for other nodes (dep-F13).
+  // Returns true if the upgrade of the node uses a NodeMaintenance, even if the operator no longer uses requestor mode
+  // for new upgrades (dep-F13).
   bool InRequestorMode() const { return after().requestor_mode.present(); }
-  // Returns true if the driver waits until the node is evacuated: its init container has set the annotation (T39, T43).
+  // Returns true if the driver waits until the node is evacuated. In that case, the driver's init container has set the
+  // annotation (T39, T43).
   bool AwaitsSafeLoad() const { return SafeLoadManager::IsWaiting(after()); }
   // Returns the text for the gate of a node without a bound driver pod. `until`: end of the text if no cause is known.
   std::string WhyNoDriverPod(std::string_view until = "") const;
@@ -210,7 +211,7 @@ void JudgeInto(const JudgeContext& in, const NodeView& view, const Admission& ad
                const internal::ShownWait* shown_wait, Verdict& judged);
 
 // Returns the timeout of the evacuation that the policy prescribes (pod deletion or drain); nullopt if the policy
-// prescribes none.
+// prescribes no evacuation.
 std::optional<absl::Duration> EvacuationTimeout(const JudgeContext& in);
 
 // Returns the policy for pod deletion; nullopt if pod deletion is off (dep-F10). `known`: whether the views name the
@@ -221,7 +222,7 @@ std::optional<PodDeletionPolicy> PodDeletion(const JudgeContext& in);
 // Returns `time`, or nullopt for InfiniteFuture.
 std::optional<absl::Time> Finite(absl::Time time);
 
-// A timer further in the future than this comes from a wrong clock (dep-F4).
+// A timer that is further in the future than this duration comes from a wrong clock (dep-F4).
 inline constexpr absl::Duration kClockSkewMax = absl::Seconds(60);
 
 // Returns the time with the precision of a mark, in whole seconds.
@@ -252,7 +253,7 @@ Progress RequestMaintenance(Walk& walk);
 // Plans the next step to release the node's NodeMaintenances, and stops the walk while we still have a claim. Returns
 // nullopt if we have no claim.
 std::optional<Progress> ReleaseMaintenance(Walk& walk);
-// Returns true if we claim a NodeMaintenance of the node. Returns false if its NodeMaintenances are unknown.
+// Returns true if we claim a NodeMaintenance of the node. Returns false if the node's NodeMaintenances are unknown.
 bool ClaimsMaintenance(const Walk& walk);
 // Reports to the maintenance operator that the driver of the node failed (M7).
 void ReportFailedMaintenance(Walk& walk);
@@ -268,8 +269,8 @@ std::string WhyUnfitForDevices(const Walk& walk);
 // Isolates the devices of a node in progress before the node continues. Returns nullopt once the devices are isolated,
 // or if the node is isolated instead.
 std::optional<Progress> HoldDevices(Walk& walk);
-// Returns true if this walk must not evict pods or replace the driver yet. In that case the walk has entered its state
-// from a state in which the rules are not maintained, and HoldDevices must run first.
+// Returns true if this walk must not evict pods or replace the driver yet, because HoldDevices must run first. In that
+// case, the walk has entered its state from a state in which the rules are not maintained.
 bool DevicesAreOpen(const Walk& walk);
 // Removes rules that an earlier upgrade left behind, or that a cordon has replaced.
 void RemoveOldRules(Walk& walk);
@@ -294,7 +295,7 @@ absl::Time RestartEarly(Walk& walk, Validation& validation);
 // relies, and marks the node so that it holds no slot (internal::IsGivenBack).
 void ReturnToService(Walk& walk);
 // Removes from `after` everything that our upgrade wrote to `node`, and lifts a cordon on which no other driver relies
-// (dep-F9). Decides this from the node as it was read. Returns a text for users that describes what was done.
+// (dep-F9). Uses the node as it was read for this decision. Returns a text that describes to users what was done.
 std::string GiveBack(const Node& node, const DriverIdentity& identity, NodeMarks& after);
 // Releases a node with our cordon if no DaemonSet of the driver needs a pod there. Returns true if the node was
 // released.

@@ -1,4 +1,4 @@
-// A map of limited size. When the map is full, a new entry replaces the least recently used entry.
+// Defines a map of limited size. When the map is full, a new entry replaces the least recently used entry.
 #ifndef DRIVERUPGRADE_SRC_BASE_LRU_MAP_H_
 #define DRIVERUPGRADE_SRC_BASE_LRU_MAP_H_
 
@@ -14,7 +14,7 @@ namespace driverupgrade::internal {
 template <typename Value>
 class LruMap {
  public:
-  // `size_max`: at least 1.
+  // `size_max`: maximum number of entries, at least 1.
   explicit LruMap(std::size_t size_max) : size_max_(size_max) {}
   LruMap(const LruMap&) = delete;
   LruMap& operator=(const LruMap&) = delete;

@@ -34,7 +34,7 @@ absl::Status CheckReadable(const NodeView& view, bool requestor) {
   return absl::OkStatus();
 }
 
-// Returns the longest time for which the evictions of a node wait for the cordons of the nodes that started with it. At
+// Returns the longest time for which a node's evictions wait until the nodes that started with it are cordoned. At
 // least half of the drain timeout remains for the drain itself.
 absl::Duration HoldMax(const UpgradePolicy& policy) {
   absl::Duration most = absl::Minutes(2);

@@ -45,7 +45,7 @@ namespace driverupgrade::internal {
 struct CoreOptions {
   StateMachineOptions machine = {};
   ViewScope scope = {};
-  // If there is no ledger, policies with a rollout are refused.
+  // Options of the ledger. Without a ledger, policies with a rollout are refused.
   std::optional<AdmissionLedger> ledger = std::nullopt;
   // See EngineOptions.
   std::size_t nodes_per_pass = std::numeric_limits<int>::max();
@@ -73,7 +73,7 @@ struct CorePass {
   // Nodes whose pods must be read by lists that start no earlier than now. Every pass returns a node again until the
   // node's pods are known.
   std::set<std::string> wanted_pods = {};
-  // Nodes of the plan that the ledger does not allow to start, with the reason.
+  // The gates of the plan's nodes that the ledger does not allow to start, by node.
   std::map<std::string, Gate> withheld = {};
   Pool* pool = nullptr;
 };
@@ -107,7 +107,7 @@ class Core {
   const Managed& managed() const { return managed_; }
   // Makes the next pass examine the node even if no object has changed.
   void LookAt(const std::string& node) { touched_.insert(node); }
-  // Accepts the result of reading the wanted pods of the node. After a failure, `wanted_pods` contains the node again
+  // Accepts the result of a read of the node's wanted pods. After a failure, `wanted_pods` contains the node again
   // after a pause that starts at `now`.
   void PodsRead(const std::string& node, const absl::Status& status, absl::Time now);
 
@@ -174,7 +174,7 @@ class Core {
 
   // ----- nodes (core_nodes.cc)
   void NoteTime(absl::Time now);
-  // Errors: same as for ObjectSource::Driver.
+  // Takes the changes of the objects. Errors: same as for ObjectSource::Driver.
   absl::Status NoteChanges();
   absl::Status ReadDriver();
   void TouchManaged();
@@ -217,7 +217,7 @@ class Core {
   std::string UnitOf(const std::string& node) const;
   // Returns true if the node is known and its upgrade is in progress.
   bool HasStarted(const std::string& node) const;
-  // Notes the gangs that the plan may interrupt. Must be called before the requests of the plan start.
+  // Notes the gangs that the plan may interrupt. Must be called before the plan's requests start.
   void NoteInterruptions(const NodePlan& plan);
   // Forgets units and nodes that are no longer in progress.
   void ForgetInterruptions(Pool& pool) const;

@@ -59,7 +59,7 @@ class AttemptLog {
   // `node_version`: the node version on which the decision to send the request was based.
   void PodRequestSent(const std::string& node_uid, std::string_view node_version, const std::string& pod_uid,
                       absl::Time now);
-  // `answer.count` and `answer.sent_at` are ignored: the log keeps its own values.
+  // Ignores `answer.count` and `answer.sent_at`, because the log keeps its own values.
   void PodRequestAnswered(const std::string& node_uid, const std::string& pod_uid, PodAttempt answer);
   void MaintenanceCallSent(const std::string& node_uid, const MaintenanceCall& call);
   void MaintenanceCallAnswered(const std::string& node_uid, const std::string& name, Outcome outcome,
@@ -69,10 +69,10 @@ class AttemptLog {
   void DeviceCallSent(const std::string& node_uid, const DeviceCall& call);
   void DeviceCallAnswered(const std::string& node_uid, const std::string& name, Outcome outcome, std::string message,
                           absl::Time now);
-  // Forgets the calls for the devices of a node that neither has nor needs rules.
+  // Forgets the device calls for a node that neither has nor needs rules.
   void DevicesOver(const std::string& node_uid);
-  // Forgets requests that this read has settled: finished patches, and, if `live_pods` is not null, requests for pods
-  // that it does not contain.
+  // Forgets requests that this read has settled: finished patches and, if `live_pods` is not null, requests for pods
+  // outside `live_pods`.
   void NodeRead(const Node& node, const std::set<std::string>* live_pods);
   // Notes that a pass has started. Data that is read from now on counts as read at `now`.
   void PassBegan(absl::Time now) { now_ = now; }
@@ -82,7 +82,7 @@ class AttemptLog {
   void StateLabelRead(const Node& node, const std::string& key, bool is_in_progress);
   // Notes that the engine itself removes the labels, so that missing labels do not count as lost.
   void LabelsRemoved() { labelled_.clear(); }
-  // Must be called if the clock was set back to `now`: limits all recorded times to `now`.
+  // Limits all recorded times to `now`. Must be called if the clock was set back.
   void SetBack(absl::Time now);
   // Forgets a node that no longer exists.
   void Forget(const std::string& node_uid) {

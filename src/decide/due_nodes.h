@@ -19,7 +19,7 @@ class DueNodes {
  public:
   using Names = std::set<std::string>;
 
-  // Must be called if the node has changed or was deleted.
+  // Makes the node due. Must be called if the node has changed or was deleted.
   void Change(const std::string& name) { changed_.insert(name); }
   void WakeAt(absl::Time time, const std::string& name) { wakes_.emplace(time, name); }
   void LetSleep(absl::Time time, const std::string& name) { wakes_.erase({time, name}); }

@@ -49,7 +49,7 @@ struct PlanUpdate {
   // that waits for a slot has no place in the queue, and is repeated only when its reason changes. Otherwise every
   // admission would change the places and counts in many gates. PublishedPlan contains the places and counts.
   Plan plan = {};
-  // Names of nodes that no longer have a gate, or that were deleted, in order.
+  // Sorted names of nodes that no longer have a gate, or that were deleted.
   std::vector<std::string> ungated = {};
 };
 
@@ -107,19 +107,19 @@ class IncrementalPlanner {
   // Makes plans set the annotation that shows the gate of a node (DriverIdentity::WaitingForAnnotation). Step plans
   // only the removal of the annotation, because Step does not know how long a node has had its gate.
   void ShowWaits();
-  // If the NodeRules differ, every node is judged again. If only the AdmissionLimits differ, no node is judged again,
-  // unless a pause starts or ends while waits are shown.
+  // Sets the policy. If the NodeRules differ, every node is judged again. If only the AdmissionLimits differ, no node
+  // is judged again, unless a pause starts or ends while waits are shown.
   void SetPolicy(const UpgradePolicy& policy);
-  // `driver` is not null. If the DaemonSets differ, every node is judged again. `findings`: problems that were found
-  // while the driver was read.
+  // Sets the data about the driver; `driver` must not be null. If the DaemonSets differ, every node is judged again.
+  // `findings`: problems that were found while the driver was read.
   void SetDriver(std::shared_ptr<const DriverFacts> driver, std::vector<Finding> findings);
   // See ClusterSnapshot::active_since. If the time differs, every node is judged again, because an expired deadline may
   // then lie in the future.
   void SetActiveSince(absl::Time active_since);
   // See ClusterSnapshot::grants. Nodes whose grants differ are judged again.
   void SetGrants(const Grants& grants);
-  // Sets the maximum number of grants in the ledger, which Step does not know. nullopt, the default, means that there
-  // is no ledger. No node is judged again.
+  // Sets the maximum number of grants in the ledger; nullopt, the default, means that there is no ledger. Step does not
+  // check this maximum. No node is judged again.
   void SetGrantsMax(std::optional<std::size_t> grants_max);
   // See ClusterSnapshot::shared_slots. No node is judged again.
   void SetSharedSlots(const std::optional<SharedSlots>& shared);

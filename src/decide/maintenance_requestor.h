@@ -25,7 +25,7 @@
 
 namespace driverupgrade::internal {
 
-// The phase of the maintenance of a node, as this requestor sees it.
+// The phase of a node's maintenance from the point of view of this requestor.
 enum class MaintenancePhase : std::uint8_t {
   kUnread,   // The objects could not be read, so it is unknown whether the node has one.
   kAbsent,   // No object exists; we must create it.
@@ -46,7 +46,7 @@ struct MaintenanceStatus {
 
 class MaintenanceRequestor {
  public:
-  // `options` must be valid.
+  // Creates a requestor. `options` must be valid.
   explicit MaintenanceRequestor(RequestorOptions options);
 
   std::string ObjectName(std::string_view node) const;
@@ -69,7 +69,7 @@ class MaintenanceRequestor {
 
   // Returns true if we created the object or were added to it, whatever name it has.
   bool Claims(const NodeMaintenance& object) const;
-  // Returns the objects of the node that we claim.
+  // Returns the node's objects that we claim.
   std::vector<const NodeMaintenance*> ClaimsOn(const NodeView& view) const;
 
  private:

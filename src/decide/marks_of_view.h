@@ -96,7 +96,7 @@ class DriverPodsOfView {
   const DriverPodsMarks* pods_;
 };
 
-// Same as TallyOf, for callers that already have the marks of the view.
+// Same as TallyOf, but for callers that already have the view's marks.
 Tally TallyByMarks(const NodeView& view, const NodeMarks& marks, const DriverIdentity& identity,
                    const NodeRules& rules);
 

@@ -12,7 +12,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// `node` must be waiting for a slot.
+// Returns the entry of the node in the queue. The node must be waiting for a slot.
 WaitingNode WaitingOf(const JudgedNode& node) { return {.node = node.name, .candidate = *node.verdict.candidate}; }
 
 // Returns the time at which the node entered `state` according to its marks; nullopt if no mark shows it.

@@ -50,7 +50,7 @@ struct PublishedPlan::Parts {
   std::shared_ptr<const DriverFacts> driver = nullptr;
   bool auto_upgrade = false;
   bool paused = false;
-  // Key of the label by which the policy forms groups; empty if there are no groups.
+  // Key of the label that defines the policy's groups; empty if there are no groups.
   std::string group_label = {};
   // The plan without its nodes and gates.
   Plan plan = {};

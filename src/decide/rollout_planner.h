@@ -34,17 +34,19 @@ class RolloutPlanner {
   const RolloutRules* rules() const { return rules_ ? &*rules_ : nullptr; }
   const RolloutFacts& facts() const { return facts_; }
 
-  // Must be called after nodes were added or deleted.
+  // Makes the next round create its members again. Must be called after nodes were added or deleted.
   void NodesChanged() { is_stale_ = true; }
-  // Must be called if the view or the verdict of the node may have changed. The node must stay at the same address.
+  // Makes the next round update the node. Must be called if the node's view or verdict may have changed. The node must
+  // stay at the same address.
   void NodeChanged(PlannedNode& node) { changed_.push_back(&node); }
-  // Must be called if the view of the node has changed.
+  // Makes the next round assign stages again if relevant labels have changed. Must be called if the node's view has
+  // changed.
   void LabelsChanged(const Node& before, const Node& after);
 
   // Drops the results of the last round. Must be called if no rollout applies.
   void Skip();
-  // Runs a round over `nodes`, all of which must have been judged. Adds to `touched` each node that waits for a reason
-  // that has not been reported yet. Returns the nodes that start, in order.
+  // Runs a round over `nodes`, all of which must have been judged. Adds to `touched` each node with a wait reason that
+  // has not been reported yet. Returns the nodes that start, in order.
   std::vector<NamedNode*> Admit(const RolloutInput& input, PlannedNodes& nodes, const Sums& sums,
                                 std::size_t elsewhere, Names& touched);
 
@@ -79,7 +81,7 @@ class RolloutPlanner {
   RolloutMembers members_ = {};
   bool is_stale_ = true;  // the set of nodes or the policy has changed since the members were added
   std::vector<PlannedNode*> changed_ = {};
-  // In the order of the members.
+  // The nodes, in the order of the members.
   std::vector<NamedNode*> nodes_ = {};
   std::shared_ptr<const std::vector<std::string>> names_ = nullptr;
 

@@ -38,7 +38,7 @@ class ShownWait {
   Held held_ = {};
   // A gate that nodes often have only briefly. It does not interrupt `held_`.
   Held passing_ = {};
-  // The annotation as it was last read.
+  // Text of the annotation at the last read.
   std::optional<std::string> text_ = std::nullopt;
   absl::Time changed_ = absl::InfinitePast();
 };

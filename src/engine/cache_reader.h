@@ -23,9 +23,9 @@ namespace driverupgrade::internal {
 
 class CacheReader final : public Reader, private ObjectSource {
  public:
-  // `driver`: index of the driver's scope in the options of the cache. `call_timeout`: timeout of the calls for which
-  // the first pass waits. `executor` must outlive this object, but the threads of `executor` must end before this
-  // object is destroyed. `on_change` is called from any thread when there is new data for the next pass.
+  // `driver`: index of the driver's scope in the cache options. `call_timeout`: timeout for the calls that the first
+  // pass awaits. `executor` must outlive this object, but the threads of `executor` must end before this object is
+  // destroyed. `on_change` is called from any thread when there is new data for the next pass.
   CacheReader(std::shared_ptr<WatchCache> cache, std::size_t driver, std::shared_ptr<Clock> clock,
               absl::Duration call_timeout, PlanExecutor& executor, std::function<void()> on_change);
   ~CacheReader() override;
@@ -67,7 +67,7 @@ class CacheReader final : public Reader, private ObjectSource {
   PlanExecutor& executor_;
   const std::function<void()> on_change_;
   CallContext context_ = {};                             // context of the current pass
-  std::vector<DaemonSet> daemon_sets_;                   // state at the time of the list of revisions_
+  std::vector<DaemonSet> daemon_sets_;                   // the DaemonSets at the time when revisions_ was listed
   std::map<std::string, ControllerRevision> revisions_;  // by name, from the last list
   std::vector<DaemonSet> listed_for_;
   bool is_listing_ = false;

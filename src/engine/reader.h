@@ -26,7 +26,7 @@ class Reader {
   // Reads the pods of `nodes`, or starts to read these pods.
   virtual void ReadPods(const CallContext& context, const UpgradePolicy& policy,
                         const std::set<std::string>& nodes) = 0;
-  // Must be called after a pass. Drops objects that the next pass reads again.
+  // Drops objects that the next pass reads again. Must be called after a pass.
   virtual void End() {}
   // Returns the results of the reads that have finished since the last call, by node.
   virtual std::map<std::string, absl::Status> TakeRead() = 0;

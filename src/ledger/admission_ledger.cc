@@ -12,7 +12,7 @@ namespace {
 // Kubernetes limits the length of a key in a ConfigMap.
 constexpr std::size_t kKeyLengthMax = 253;
 
-// A domain contains no `_`, so no two identities share a key.
+// Returns the key of the entry. A domain contains no `_`, so no two identities share a key.
 std::string KeyOf(const DriverIdentity& identity, const std::string& owner) {
   std::string key = fmt::format("{}_{}", identity.domain(), identity.driver());
   return owner.empty() ? key : fmt::format("{}_{}", key, owner);

@@ -56,7 +56,7 @@ namespace driverupgrade {
 
 class AdmissionLedger {
  public:
-  // Errors: InvalidArgument if the options are invalid.
+  // Creates a ledger. Errors: InvalidArgument if the options are invalid.
   [[nodiscard]] static absl::StatusOr<AdmissionLedger> Create(const DriverIdentity& identity,
                                                               AdmissionLedgerOptions options);
 

@@ -59,8 +59,8 @@ class LedgerSteps {
     return durations_.took();
   }
 
-  // Must be called when the cluster was restored from a backup, because UIDs and versions may then be reused. The
-  // ledger is read again. The caller must then call NodeSeen for every node.
+  // Drops all data, so that the ledger is read again. Must be called when the cluster was restored from a backup,
+  // because UIDs and versions may then be reused. The caller must then call NodeSeen for every node.
   void Forget(absl::Time now);
 
   // Notes the node that the cache now contains under this name. `node`: nullptr if the cache contains no such node.

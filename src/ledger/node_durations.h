@@ -19,10 +19,11 @@ namespace driverupgrade::internal {
 // Not thread-safe.
 class NodeDurations {
  public:
-  // `starts`: the node's next outcome belongs to a plan that moves the node out of upgrade-required.
+  // Notes a plan for the node. `starts`: true if the plan, to which the node's next outcome belongs, moves the node out
+  // of upgrade-required.
   void Planned(const std::string& node, bool starts);
-  // Must be called if a plan moves the node to upgrade-failed, or finds it in that state. The plan decides, not the
-  // outcome, because the response to the patch may be lost.
+  // Forgets the start of the node's upgrade. Must be called if a plan moves the node to upgrade-failed, or finds it in
+  // that state. The plan decides, not the outcome, because the response to the patch may be lost.
   void Failed(const std::string& node) { began_.erase(node); }
   // Notes the outcomes of nodes up to `now`. Ignores failed nodes, because their durations do not show how long an
   // upgrade takes. Ignores nodes that started before `unbroken_since`, because passes were interrupted after the start

@@ -162,7 +162,7 @@ std::optional<UpgradeState> StateOfTimer(const NodeMarks& marks) {
 bool IsInterrupted(const NodeMarks& marks, bool named, bool driver_runs) {
   if (marks.isolated_devices.present()) return true;
   if (named) return marks.unschedulable || !driver_runs;
-  // Without our name, an administrator or a maintenance operator cordoned the node.
+  // If the cordon set does not contain our name, an administrator or a maintenance operator cordoned the node.
   const bool cordoned_by_others = marks.initially_unschedulable.present() || marks.requestor_mode.present();
   return marks.unschedulable && cordoned_by_others && WasAdmitted(marks);
 }

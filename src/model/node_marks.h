@@ -62,7 +62,7 @@ struct Flag {
 struct Stage {
   // The state; nullopt if the text is not a valid state.
   std::optional<UpgradeState> state = std::nullopt;
-  // A whole second.
+  // Time in whole seconds.
   absl::Time began = absl::UnixEpoch();
   std::string revision = {};
   friend bool operator==(const Stage&, const Stage&) = default;
@@ -71,7 +71,7 @@ struct Stage {
 // `<count>@<unix seconds>`: number of times that the upgrade of the node has failed at one revision.
 struct Failures {
   int count = 0;
-  // A whole second.
+  // Time in whole seconds.
   absl::Time last = absl::UnixEpoch();
   friend bool operator==(const Failures&, const Failures&) = default;
 };
@@ -133,10 +133,10 @@ struct NodeMarks {
 // every driver pod on the node is ready, or if the driver pods are unknown.
 NodeMarks DecodeMarks(const Node& node, const DriverIdentity& identity, bool driver_runs = true);
 
-// Returns the taints of the node. `steers`: whether they include the taint that steers gangs to other nodes. All other
-// taints stay unchanged.
+// Returns the node's taints. If `steers` is true, they include the taint that steers gangs to other nodes, otherwise
+// they do not. All other taints stay unchanged.
 std::vector<Taint> WithSteering(const Node& node, const DriverIdentity& identity, bool steers);
-// Returns true if all taints of the node were read completely, so that the list can be written.
+// Returns true if all the node's taints were read completely, so that the list of taints can be written.
 bool CanWriteTaints(const Node& node);
 
 // Removes our marks from the node. Also removes the cordon if an upgrade set it. Keeps the skip label.
@@ -178,7 +178,7 @@ bool IsWritten(const Mark<T>& mark, const T& value) {
   return mark.value() == value && (!mark.text() || *mark.text() == Spell(value));
 }
 
-// Same as NodeMarks::State if the driver pods are unknown.
+// Same as NodeMarks::State, for callers that do not know the driver pods.
 std::optional<UpgradeState> StateOf(const Node& node, const DriverIdentity& identity);
 // Returns true if the state label is present and not empty, even if its value is invalid.
 bool HasState(const Node& node, const DriverIdentity& identity);

@@ -23,8 +23,9 @@ class GangEvents {
  public:
   explicit GangEvents(const DriverIdentity& identity) : reason_(identity.EventReason()) {}
 
-  // Must be called with every plan, in order. For each node that newly waits for its gangs, returns one Event for each
-  // pod of a gang. `view_of` returns the view of a node, or nullptr if the node is unknown.
+  // Returns the Events for the plan: for each node that has started to wait for its gangs, one Event for each pod of a
+  // gang. Must be called with every plan, in order. `view_of` returns the view of a node, or nullptr if the node is
+  // unknown.
   std::vector<RecordEventParams> Follow(const Plan& plan,
                                         const std::function<const NodeView*(const std::string&)>& view_of,
                                         absl::Time now);

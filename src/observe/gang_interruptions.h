@@ -26,10 +26,10 @@ class GangInterruptions {
   // Forgets causes that are no longer in progress, so that a later unit with the same name counts as a new cause.
   void KeepCauses(const std::set<std::string>& in_progress);
 
-  // Must be called when the requests of the node's plan start.
+  // Notes that the requests of the node's plan start. `cause`: result of CauseOf.
   void Begin(const NodePlan& plan, const NodeView& view, const std::string& cause);
-  // Must be called when all requests since Begin have responses. `stopped`: UIDs of the pods that the requests stopped.
-  // Returns the number of gangs that the cause has interrupted for the first time.
+  // Counts the interruptions. Must be called when all requests since Begin have responses. `stopped`: UIDs of the pods
+  // that the requests stopped. Returns the number of gangs that the cause has interrupted for the first time.
   int End(const std::string& node, const std::vector<std::string>& stopped);
 
   // Returns the counts for RolloutFacts.

@@ -14,8 +14,8 @@ namespace driverupgrade::internal {
 // Not thread-safe.
 class GateMemory {
  public:
-  // Must be called with every plan, in order. Returns the gates of the plan that are new, or whose reason has changed.
-  // Ignores times and queue positions, because they change constantly.
+  // Returns the plan's gates that are new, or whose reason has changed. Ignores times and queue positions, because they
+  // change constantly. Must be called with every plan, in order.
   std::vector<NodeGate> Follow(const Plan& plan);
   // Number of waiting nodes by reason; 0 for a reason that no longer applies.
   const std::map<GateReason, int>& counts() const { return counts_; }

@@ -23,7 +23,7 @@ class NodeTimes {
     // did not see the upgrade start.
     std::optional<absl::Duration> upgrade = std::nullopt;
   };
-  // Must be called, in order, for each acknowledged patch with a path.
+  // Returns the times for a patch. Must be called, in order, for each acknowledged patch with a path.
   Times Follow(const NodePlan& plan, absl::Time now);
   // Limits the number of remembered nodes to `nodes`, the current number of nodes. Without a limit, deleted nodes would
   // accumulate, because their deletion is not reported.

@@ -48,10 +48,10 @@ struct DocumentValue::Entry {
   DocumentValue value;
 };
 
-// Errors: InvalidArgument if `text` is too long or contains control characters.
+// Checks the text of a document. Errors: InvalidArgument if `text` is too long or contains control characters.
 absl::Status CheckDocumentText(std::string_view text);
 
-// Errors: InvalidArgument if the text is not valid JSON or is nested too deeply.
+// Parses a JSON document. Errors: InvalidArgument if the text is not valid JSON or is nested too deeply.
 [[nodiscard]] absl::StatusOr<DocumentValue> LoadJson(std::string_view text);
 
 }  // namespace driverupgrade::internal

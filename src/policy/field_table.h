@@ -42,7 +42,7 @@ template <typename Fields, typename Owner>
 void WriteFields(const Fields& fields, const Owner& owner, FieldWriter& out) {
   std::apply([&](const auto&... field) { (field.Write(owner, out), ...); }, fields);
 }
-// `path`: path of the section; empty for the whole policy.
+// Checks the fields of `owner`. `path`: path of the section; empty for the whole policy.
 template <typename Fields, typename Owner>
 void CheckFields(const Fields& fields, const std::string& path, const Owner& owner, FieldChecker& checker) {
   std::apply([&](const auto&... field) { (field.Check(path, owner, checker), ...); }, fields);

@@ -103,7 +103,7 @@ class PolicySection {
   void AddItems(const DocumentValue& list);
   // Returns nullptr if the field is absent, null or tagged.
   const DocumentValue* Take(std::string_view name);
-  // Same as Take; also returns nullptr if the value is not a string.
+  // Same as Take, but also returns nullptr if the value is not a string.
   const DocumentValue* TakeText(std::string_view name);
   std::optional<int> ParseInt(std::string_view name, std::string_view text);
   std::optional<std::size_t> ReadChoice(std::string_view name, const std::string_view* texts, std::size_t size);

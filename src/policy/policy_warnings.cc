@@ -21,14 +21,14 @@ std::string Text(const CountOrPercent& limit) {
   return fmt::format("{}%", std::get_if<Percent>(&limit)->value);
 }
 
-// Returns true if `limit` covers all nodes, regardless of the size of the fleet.
+// Returns true if `limit` covers all nodes of a fleet of any size.
 bool IsWhole(const CountOrPercent& limit) {
   const Percent* percent = std::get_if<Percent>(&limit);
   return percent != nullptr && percent->value >= 100;
 }
 
-// Returns true if `limit` is at least `other`, regardless of the size of the fleet. A number and a percentage cannot be
-// compared.
+// Returns true if `limit` is at least `other` for a fleet of any size. Returns false for a number and a percentage,
+// which cannot be compared.
 bool IsAtLeast(const CountOrPercent& limit, const CountOrPercent& other) {
   if (const Count* count = std::get_if<Count>(&limit)) {
     const Count* least = std::get_if<Count>(&other);

@@ -3,7 +3,7 @@
 //     const StartTime start = StartTimeAt(rollout, now, /*takes=*/absl::Minutes(10));
 //     if (!start.open) return "not before " + FormatTime(start.until);
 //
-// Windows and closed days are local times in their time zones; the result is in absolute time. Pure: time zones are
+// Windows and closed days are local times in their time zones. The result is in absolute time. Pure: time zones are
 // loaded when the policy is created.
 #ifndef DRIVERUPGRADE_SRC_POLICY_WINDOWS_H_
 #define DRIVERUPGRADE_SRC_POLICY_WINDOWS_H_
@@ -31,8 +31,8 @@ struct StartTime {
   friend bool operator==(const StartTime&, const StartTime&) = default;
 };
 
-// `takes`: duration of a node's upgrade. Used only if RolloutPolicy::finish_by is set: a node may then start only if it
-// will finish before the window ends.
+// Returns whether nodes may start at `now`. `takes`: duration of a node's upgrade. It matters only if
+// RolloutPolicy::finish_by is set, because a node may then start only if it will finish before the window ends.
 StartTime StartTimeAt(const RolloutPolicy& rollout, absl::Time now, absl::Duration takes);
 
 // Returns the longest uninterrupted time in which nodes may start, ignoring closed days. Infinite if the policy has no

@@ -37,7 +37,7 @@ class HeldObjects : public ObjectSource {
 
   void HoldNodes(std::vector<Node> nodes);
   void HoldDriverPod(Pod pod);
-  // `objects` is nullopt if the objects could not be listed.
+  // Replaces the NodeMaintenances. `objects`: nullopt if the objects could not be listed.
   void HoldMaintenances(std::optional<std::vector<NodeMaintenance>> objects);
   // Drops all DRA objects, and returns the container to fill with the objects of `dra_drivers`.
   DeviceObjects& BeginDevices(const std::vector<std::string>& dra_drivers);

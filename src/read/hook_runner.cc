@@ -55,7 +55,7 @@ class HookRunner::Worker : public std::enable_shared_from_this<Worker> {
     thread_.join();
   }
 
-  // `count`: number of abandoned threads that have not ended.
+  // Abandons the thread. `count`: number of abandoned threads that have not ended.
   void GiveAway(std::shared_ptr<std::atomic<int>> count) {
     ++*count;
     EndLoop(std::move(count));

@@ -43,10 +43,11 @@ struct DriverParts {
 };
 // Returns a finding about a driver pod that is bound to, or waits for, a missing node.
 Finding NodeMissing(const std::string& node, const Pod& pod);
-// Returns a finding that reports that the pods of a node could not be read. `status` is not OK; DataLoss means that a
+// Returns a finding which reports that a node's pods could not be read. `status` must not be OK; DataLoss means that a
 // single pod cannot be read.
 Finding PodsNotRead(const std::string& node, const absl::Status& status);
-// `unbound_pods` and `unbound_maintenances` are the driver pods and NodeMaintenances that name no node.
+// Assembles the data that all nodes share. `unbound_pods` and `unbound_maintenances`: driver pods and NodeMaintenances
+// that name no node.
 DriverParts MakeDriverParts(const std::vector<DaemonSet>& daemon_sets, std::vector<ControllerRevision> revisions,
                             const std::vector<Pod>& unbound_pods,
                             const std::vector<NodeMaintenance>& unbound_maintenances);
@@ -100,7 +101,7 @@ class NodeViews {
   // requests from `log` if the pods already show their outcome.
   void AddPods(NodeHooks& hooks, const ObjectSource& objects, std::vector<Pod> pods, NodeView& view, AttemptLog& log,
                std::vector<Finding>& findings);
-  // Drops logged attempts on the pods of a node whose pods are unknown, unless the node is in progress.
+  // Drops the logged attempts for a node's pods if the pods are unknown, unless the node is in progress.
   void DropOldAttempts(NodeView& view, AttemptLog& log) const;
   // Returns the view in its final form: complete and decoded.
   std::shared_ptr<const NodeView> Share(NodeView view) const { return ShareView(std::move(view), identity_); }

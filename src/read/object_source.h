@@ -46,8 +46,8 @@ class ObjectSource {
   // Returns all pods on the node; nullopt if they are unknown.
   virtual std::optional<std::vector<Pod>> PodsOn(const std::string& node) const = 0;
   virtual bool KnowsPodsOn(const std::string& node) const = 0;
-  // Returns why the pods of the node could not be read, or OK if no failure is known. DataLoss means that a single pod
-  // is unreadable.
+  // Returns why the node's pods could not be read, or OK if no failure is known. DataLoss means that a single pod is
+  // unreadable.
   virtual absl::Status PodsStatus(const std::string&) const { return absl::OkStatus(); }
   // Sets the nodes whose pods are kept. Returns nodes that must be examined again.
   virtual std::vector<std::string> SetInterest(const std::set<std::string>& nodes) = 0;

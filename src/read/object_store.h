@@ -68,7 +68,7 @@ class ObjectStore {
 
   // Selects the DRA drivers whose objects are kept for `driver`. Must be called before any object is added.
   void FollowDevices(std::size_t driver, std::vector<std::string> dra_drivers);
-  // `change` modifies the objects and returns the nodes whose data it has changed.
+  // Changes DRA objects. `change` modifies the objects and returns the nodes whose data has changed.
   template <typename F>
   void ChangeDevices(F change) {
     NoteDevices(change(devices_));

@@ -203,7 +203,7 @@ class WatchCache::Impl {
                             std::move(maintenances));
   }
 
-  // `change` takes a DeviceObjects&.
+  // Changes DRA objects. `change` takes a DeviceObjects&.
   template <typename F>
   void ChangeDevices(F change) {
     store_.Change([&](internal::ObjectStore& store) { store.ChangeDevices(change); });

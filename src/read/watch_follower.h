@@ -47,7 +47,7 @@ class WatchFollower {
   // Marks earlier events as outdated because the history of the cluster has changed. The watch does not count as synced
   // until the next list.
   void Distrust();
-  // Same as Distrust, and ends the running watch.
+  // Same as Distrust, but also ends the running watch.
   void Restart();
 
   const std::string& name() const { return name_; }
@@ -61,7 +61,7 @@ class WatchFollower {
  protected:
   virtual absl::Status Call(const CallContext& context, absl::Duration timeout) = 0;
   virtual void BeginAnew() = 0;
-  // Called if the cluster does not serve the kind. Returns true if a missing kind counts as an empty collection.
+  // Returns true if a missing kind counts as an empty collection. Called if the cluster does not serve the kind.
   virtual bool TakeAsEmpty(const absl::Status& absent) = 0;
 
   // Records that the data is fresh. Keeps the number of failures, because a watch that fails after each list must wait
@@ -102,7 +102,7 @@ class WatchFollower {
 // Callbacks for the events of a watch.
 template <typename T>
 struct WatchTarget {
-  // Called with a list and the version at which it was read.
+  // Called with a list and the version at which the list was read.
   std::function<void(std::vector<T>, std::string_view)> on_list;
   std::function<void(T)> on_change;
   std::function<void(const T&)> on_delete;

@@ -25,7 +25,7 @@ struct EventLimits {
   std::size_t remembered_max = 4096;
 };
 
-// Does not read a clock: uses the times of the Events. Not thread-safe.
+// Does not read a clock, but uses the times of the Events. Not thread-safe.
 class EventCorrelator {
  public:
   explicit EventCorrelator(const EventLimits& limits = {});

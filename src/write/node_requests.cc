@@ -137,8 +137,8 @@ absl::Status NodeRequests::Patched(NodeAnswer answer, absl::Time now) {
   return absl::OkStatus();
 }
 
-// A refused eviction is a regular result: Step decides when to retry. Only problems with the API server itself end the
-// node's plan.
+// A refused eviction is a regular result, after which Step decides when to retry. Only problems with the API server
+// itself end the node's plan.
 absl::Status NodeRequests::Evicted(const PodRef& pod, const NodeAnswer& answer, absl::Time sent_at, absl::Time now) {
   const PodAttempt attempt = answer.status.ok() ? AttemptOf(absl::StatusOr<EvictionAnswer>(answer.eviction), now)
                                                 : AttemptOf(answer.status, now);

@@ -26,7 +26,7 @@ class NodesUnderWay {
   NodeRequests Begin(const NodePlan& plan, AttemptLog& log, absl::Time now);
   bool Contains(const std::string& node) const { return nodes_.contains(node); }
   std::size_t size() const { return nodes_.size(); }
-  // `requests` must come from Begin, and must be completed.
+  // Records the results, and returns the outcome. `requests` must come from Begin, and must be completed.
   NodeOutcome End(const NodeRequests& requests, AttemptLog& log);
 
  private:

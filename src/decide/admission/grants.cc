@@ -13,7 +13,7 @@
 namespace driverupgrade {
 namespace {
 
-// Returns the version of the grant as it must be stored; nullopt if the grant can be dropped.
+// Returns the version to store for the grant; nullopt if the grant can be dropped.
 std::optional<std::string> Kept(const std::string& version, const NodeReading& node) {
   // The version that was lost may be the current version, so a patch with this precondition may still be in flight.
   if (version.empty()) return node.resource_version;

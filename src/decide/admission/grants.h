@@ -63,13 +63,13 @@ struct Sums {
   void Subtract(const Tally& node, const GrantShare& share);
   // Returns the sums with `grants` further grants, whose nodes are not among the judged nodes.
   Sums AndElsewhere(std::size_t grants) const;
-  // `unavailable`: UpgradeBudget::unavailable_nodes.
+  // Returns the budgets for these sums under `limits`. `unavailable`: UpgradeBudget::unavailable_nodes.
   Budgets Against(const AdmissionLimits& limits, const std::optional<SharedSlots>& shared,
                   std::vector<std::string> unavailable = {}) const;
 };
 
 struct GrantDecision {
-  // All grants as they must be stored.
+  // All grants to store.
   Grants grants = {};
   // UIDs of the nodes in `wanted` that may start at the version that was read, once `grants` are stored.
   std::vector<std::string> admitted = {};
@@ -85,7 +85,7 @@ struct GrantDecision {
 GrantDecision DecideGrants(const Grants& grants, const std::vector<NodeReading>& nodes,
                            const std::vector<std::string>& wanted, std::size_t grants_max);
 
-// Returns one line for each grant, in order of the UIDs: `<node UID> <version>`.
+// Returns one line for each grant, sorted by UID: `<node UID> <version>`.
 std::string FormatGrants(const Grants& grants);
 struct ParsedGrants {
   Grants grants = {};

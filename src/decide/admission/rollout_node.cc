@@ -50,7 +50,7 @@ NodeProgress ProgressOf(const KeptVerdict& verdict, const GrantShare& share, boo
   return verdict.state == UpgradeState::kDone && stays && !verdict.gate ? NodeProgress::kDone : NodeProgress::kWaiting;
 }
 
-// Returns the driver pods of the node that have the target revision of their DaemonSet.
+// Returns the node's driver pods that have the target revision of their DaemonSet.
 std::vector<Pod> NewDriverPods(const NodeView& view, const DriverFacts& driver) {
   std::vector<Pod> pods;
   for (const Pod& pod : view.driver_pods) {
@@ -131,7 +131,7 @@ RolloutNode MakeRolloutNode(const NodeView& view, const KeptVerdict& verdict, co
                    .progress = ProgressOf(verdict, share, keeps_maintenance, is_of_older_revision),
                    .may_start = verdict.candidate.has_value()};
   if (node.progress == NodeProgress::kLeftOut) node.left_out_by = verdict.gate->reason;
-  // A node that is leaving the cluster does not show whether its driver works.
+  // A node that is leaving the cluster provides no evidence that its driver works.
   if (node.progress == NodeProgress::kDone && !WhyLeaving(view.node).empty()) {
     node.progress = NodeProgress::kLeftOut;
     node.left_out_by = GateReason::kNodeLeaves;

@@ -24,7 +24,7 @@ bool WantsAny(const DaemonSet& daemon_set, const std::vector<RolloutNode>& nodes
                      [&](const RolloutNode& node) { return Wants(daemon_set, *node.node); });
 }
 
-// Returns the DaemonSets of the driver that this rollout covers.
+// Returns the driver DaemonSets that the rollout covers.
 std::vector<const DriverDaemonSet*> DaemonSetsOf(const DriverFacts& driver, bool shares_driver,
                                                  const std::vector<RolloutNode>& nodes) {
   std::vector<const DriverDaemonSet*> all;

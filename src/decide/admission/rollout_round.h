@@ -107,7 +107,7 @@ struct RolloutDecision {
 };
 
 struct RolloutRound {
-  // In the order of admission.
+  // Decisions on the waiting nodes, in the order of admission.
   std::vector<RolloutDecision> decisions = {};
   std::deque<Gate> gates = {};
   RolloutStatus status = {};
@@ -124,7 +124,7 @@ struct RolloutRound {
   std::optional<absl::Time> wake_at = std::nullopt;
 };
 
-// `sums`: sums over all nodes, including `elsewhere` grants of nodes that are not members.
+// Runs a round. `sums`: sums over all nodes, including `elsewhere` grants of nodes that are not members.
 RolloutRound AdmitByRollout(const RolloutInput& input, RolloutMembers& members, const Sums& sums,
                             std::size_t elsewhere);
 

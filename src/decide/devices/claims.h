@@ -22,8 +22,8 @@ bool HasAdminAccess(const ResourceClaim& claim, std::string_view device_driver, 
 // Returns the UIDs of the pods that hold devices of the node; empty if the node's devices are unknown.
 std::set<std::string> HolderUids(const NodeView& view, const std::vector<std::string>& device_drivers);
 
-// Returns the UIDs of the pods whose claims were allocated after the devices had been tainted. The devices of the node
-// must be known.
+// Returns the UIDs of the pods whose claims were allocated after the devices had been tainted. The node's devices must
+// be known.
 std::set<std::string> LateHolderUids(const NodeView& view, const DriverIdentity& identity,
                                      const std::vector<std::string>& device_drivers);
 
@@ -42,9 +42,9 @@ std::vector<UnboundHolder> UnboundHolders(const NodeView& view, const DriverIden
 // Returns why the node cannot be upgraded by tainting only its devices; empty if the known data contains no reason.
 std::string WhyNotDevices(const NodeView& view, const IsolationPolicy& policy);
 
-// Returns the number of devices that are published for the node.
+// Returns the number of published devices on the node.
 int DeviceCount(const NodeView& view, const IsolationPolicy& policy);
-// Returns why the devices of the node do not count as published again; empty if they do. At least `before` devices are
+// Returns why the node's devices do not count as published again; empty if they do. At least `before` devices are
 // required, and all devices that have a driver version must have the same version.
 std::string WhyNotPublished(const NodeView& view, const IsolationPolicy& policy, int before);
 

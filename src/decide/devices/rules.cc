@@ -157,7 +157,7 @@ RuleStep ReleaseDevices(const NodeView& view, const DriverIdentity& identity, ab
     const absl::Time harmless = ChangedAt(rule, view) + kHarmless;
     absl::Time due = absl::InfiniteFuture();
     if (rule.deletion_timestamp) {
-      // Only waits until the rule has been deleted.
+      // Does nothing but wait until the rule has been deleted.
     } else if (rule.effect != DeviceTaintEffect::kNone) {
       step.calls.push_back(SetEffect(rule, DeviceTaintEffect::kNone));
     } else if (now >= harmless) {

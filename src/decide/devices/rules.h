@@ -17,7 +17,7 @@
 
 namespace driverupgrade::internal {
 
-// The next step for the rules of a node.
+// The next step for the rules on a node.
 struct RuleStep {
   // At most one call for each rule.
   std::vector<DeviceCall> calls = {};
@@ -44,7 +44,7 @@ RuleStep IsolateDevices(const NodeView& view, const DriverIdentity& identity, co
 // Plans the next step to remove all rules of `identity` on the node. Plans nothing if the devices of the node are
 // unknown.
 RuleStep ReleaseDevices(const NodeView& view, const DriverIdentity& identity, absl::Time now);
-// Same as ReleaseDevices, but without pauses, for an operator that is being removed from the cluster.
+// Same as ReleaseDevices, but does not pause between steps, because the operator is being removed from the cluster.
 std::vector<DeviceCall> ReleaseAtOnce(const NodeView& view, const DriverIdentity& identity);
 
 }  // namespace driverupgrade::internal

@@ -1,5 +1,5 @@
-// Maintains the counts, groups and order of the nodes of a rollout while single nodes change. The cost of a round
-// depends on the changed and the waiting nodes, not on all nodes.
+// Maintains counts, groups and the order of a rollout's nodes while single nodes change. The cost of a round depends on
+// the changed and the waiting nodes, not on all nodes.
 //
 //     RolloutCensus census(policy, nodes, AssignStages(nodes, policy));
 //     census.Change(i, nodes[i], changed);
@@ -24,7 +24,7 @@ namespace driverupgrade::internal {
 
 bool StartsTogether(const RolloutPolicy& policy);
 
-// Counts of the nodes of one stage, except for the nodes that are left out.
+// Node counts of one stage. Nodes that are left out do not count.
 struct StageCount {
   int nodes = 0;
   int under_way = 0;
@@ -37,7 +37,7 @@ struct StageCount {
 // Nodes that are not fit to start. Their stage or group continues without them.
 struct LeftOutNodes {
   int count = 0;
-  std::string first = {};  // `n3, NotReady since 2026-11-26T12:00:00Z`
+  std::string first = {};  // such as `n3, NotReady since 2026-11-26T12:00:00Z`
 };
 // Returns a text such as `1 of 8 left out: n3, NotReady since 2026-11-26T12:00:00Z`; empty if no node is left out.
 // `others`: number of nodes that are not left out.
@@ -58,7 +58,7 @@ struct WaitingUnit {
 class RolloutCensus {
  public:
   RolloutCensus() = default;
-  // `stages`: stages by node. O(N log N).
+  // Builds the census of `nodes`. `stages`: stages by node. O(N log N).
   RolloutCensus(const RolloutPolicy& policy, const std::vector<RolloutNode>& nodes, std::vector<int> stages);
 
   // Replaces node `i` with a node that has the same labels. O(log N).

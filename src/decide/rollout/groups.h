@@ -26,7 +26,7 @@ std::string GroupOf(const Node& node, const NodeGroups& groups);
 // Same as GroupOf above, but also supports gangs. A node without a unit then forms its own group.
 std::string GroupOf(const RolloutNode& node, const NodeGroups& groups);
 
-// Counts of the nodes of a group, except for nodes that are left out.
+// Node counts of one group. Nodes that are left out do not count.
 struct GroupTally {
   int nodes = 0;
   int waiting = 0;    // in stages that have been reached
@@ -49,7 +49,8 @@ struct GroupTallies {
   // Returns the number of the group. `name` must be one of `names`.
   std::size_t NumberOf(std::string_view name) const;
 };
-// `is_open` returns true if the stage of the node with the given index has been reached.
+// Counts the nodes of each group. `is_open` returns true if the stage of the node with the given index has been
+// reached.
 GroupTallies TallyGroups(const std::vector<RolloutNode>& nodes, const NodeGroups& groups,
                          const std::function<bool(std::size_t)>& is_open);
 

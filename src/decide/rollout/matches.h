@@ -1,4 +1,4 @@
-// Finds the labels, condition types and selectors of a rollout that match nothing in the cluster.
+// Finds a rollout's labels, condition types and selectors that match nothing in the cluster.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_MATCHES_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_MATCHES_H_
 
@@ -12,7 +12,7 @@
 namespace driverupgrade::internal {
 
 // Returns a bit for each of the first 64 RolloutHealth::node_conditions. The bit is set if the node has the condition,
-// whatever its status.
+// regardless of the condition's status.
 std::uint64_t ConditionsOn(const Node& node, const RolloutHealth& health);
 
 class Matches {

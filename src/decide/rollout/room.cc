@@ -113,7 +113,7 @@ class Admission {
   const Gate* Say(std::optional<Gate> gate) { return gate ? &gates_.emplace_back(*std::move(gate)) : nullptr; }
 
   std::optional<Gate> Nobody(const RolloutView& view, const StartTime& start) const {
-    // Without a revision, no record allows a start.
+    // If the revision is unknown, no record allows a start.
     if (!view.revision) return step_.closed;
     if (auto closed = room_.Closed()) return closed;
     if (step_.halted) return step_.halted;

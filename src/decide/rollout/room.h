@@ -20,7 +20,7 @@
 
 namespace driverupgrade::internal {
 
-// The limits of the policy for nodes that start together. Updated while nodes are admitted.
+// The policy limits for nodes that start together. Updated while nodes are admitted.
 class RolloutRoom {
  public:
   virtual ~RolloutRoom() = default;

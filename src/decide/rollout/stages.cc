@@ -28,7 +28,7 @@ std::string Fingerprint(const RolloutSections& sections) {
   return fmt::format("{:016x}", Hash(FormatRolloutSections(sections, /*only_set=*/true), 0));
 }
 
-// Counts of the nodes of one stage, except for the nodes that are left out.
+// Node counts of one stage. Nodes that are left out do not count.
 struct StageTally {
   int nodes = 0;
   int ended = 0;   // done and well, or failed

@@ -33,7 +33,7 @@ struct RolloutRules {
   // Fingerprint of earlier releases, which covers the whole section.
   std::string whole_fingerprint = {};
 };
-// Changes of the soak, approval or limits of a stage do not affect `stages_fingerprint`.
+// Computes the data of RolloutRules. Changes to a stage's soak, approval or limits do not affect `stages_fingerprint`.
 RolloutRules RulesOf(const RolloutPolicy& policy, const FailureBudgets& budgets);
 
 struct RolloutStep {
@@ -58,7 +58,8 @@ struct RolloutStep {
 // otherwise the duration that the policy expects.
 absl::Duration NodeTakes(const RolloutRecord& record, const RolloutPolicy& policy);
 
-// `stored`: record that was read; any replica may have written it. `census`: census of the nodes in the view.
+// Computes the next step of the rollout. `stored`: record that was read; any replica may have written it. `census`:
+// census of the nodes in the view.
 RolloutStep AdvanceRollout(const RolloutRecord& stored, const RolloutView& view, const RolloutCensus& census,
                            const RolloutRules& rules, absl::Time now);
 

@@ -56,8 +56,8 @@ struct RolloutNode {
   bool out_of_use = false;
   // Time since which the node has been out of use; nullopt if unknown, or if the driver pod is still starting.
   std::optional<absl::Time> out_of_use_since = std::nullopt;
-  // For matches.h. `conditions`: conditions of the policy that the node has. `has_chosen_pod`: whether the node has a
-  // pod that the podSelector of the policy selects; nullopt if the pods were not checked.
+  // Used by matches.h. `conditions`: conditions of the policy that the node has. `has_chosen_pod`: whether the node has
+  // a pod that the podSelector of the policy selects; nullopt if the pods were not checked.
   std::uint64_t conditions = 0;
   std::optional<bool> has_chosen_pod = std::nullopt;
   // Number of pods that the upgrade of the node would evict, delete or wait for (pods_in_the_way.h); nullopt if
@@ -65,8 +65,8 @@ struct RolloutNode {
   std::optional<int> pods = std::nullopt;
   // True if the node has a grant, but its start may not have been written.
   bool is_granted_only = false;
-  // For gangs.h. `gangs`: gangs of the node's pods. `unit`: unit with which the node has started or will start. `turn`:
-  // sort key that has priority over the order of the policy.
+  // Used by gangs.h. `gangs`: gangs of the node's pods. `unit`: unit with which the node has started or will start.
+  // `turn`: sort key that has priority over the policy's order.
   std::vector<std::string> gangs = {};
   bool may_stop = false;  // every pod of a gang allows an interruption now
   std::string unit = {};
@@ -83,7 +83,7 @@ struct RolloutView {
   // Target revisions of the driver's DaemonSets. `revision` combines them if there are several revisions.
   std::set<std::string> revisions = {};
   std::vector<RolloutNode> nodes = {};
-  // Approvals on the DaemonSets of the driver: `<stage>@<revision>`.
+  // Approvals on the driver's DaemonSets, each in the form `<stage>@<revision>`.
   std::set<std::string> approvals = {};
   // Reason why the callback of the embedding operator considers the rollout sick; empty if the callback reports no
   // problem.

@@ -1,4 +1,4 @@
-// Isolates the devices of a node instead of the whole node (UpgradePolicy::isolation).
+// Isolates only the devices of a node, not the whole node (UpgradePolicy::isolation).
 #include <algorithm>
 #include <optional>
 #include <set>

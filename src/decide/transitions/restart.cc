@@ -119,8 +119,8 @@ Progress EvictNewcomers(Walk& walk, Evacuation evacuation) {
   if (evacuation.status == Evacuation::Status::kUnread) return walk.WaitForPods(absl::InfiniteFuture());
   absl::Time deadline = walk.Deadline(timeout);
   const bool evicting = evacuation.status == Evacuation::Status::kEvicting;
-  // For pods whose eviction is requested in this pass, the timeout starts now. An engine that has just become active is
-  // an exception, because it may have requested the evictions before its restart.
+  // For pods whose eviction is requested in this pass, the timeout starts now. An exception is an engine that has just
+  // become active, because it may have requested the evictions before its restart.
   const bool asked_now = walk.in.now > walk.in.active_since && AnyStays(evacuation.pods);
   if (evicting && AreNewcomers(walk, evacuation.pods) && (asked_now || walk.Expired(deadline))) {
     walk.RestartStage(timeout);
@@ -182,13 +182,12 @@ absl::Time DeletePods(Walk& walk, const std::vector<const Pod*>& pods, std::stri
   return due;
 }
 
-// Plans the deletions of the driver pods. Returns the detail of the gate, and the time at which the next deletion is
-// due.
+// Plans the deletions of the driver pods. Returns the gate's detail, and the time at which the next deletion is due.
 std::pair<std::string, absl::Time> DeleteDriverPods(Walk& walk) {
   std::string detail = fmt::format("{} must be replaced", walk.driver.to_restart.front()->ref.ToString());
   const absl::Time due = DeletePods(walk, walk.driver.to_restart, detail);
-  // A deletion has no precondition on the node, so the patch confirms that the node is still cordoned. If pods count as
-  // lost, the node must also still be NotReady.
+  // A deletion has no precondition on the node. The patch therefore confirms that the node is still cordoned and, if
+  // pods count as lost, still NotReady.
   if (IsToBeEvacuated(walk) && !walk.verdict.plan.remove.empty()) walk.ConfirmNode();
   return {std::move(detail), due};
 }

@@ -240,7 +240,7 @@ void Walk::CordonInstead() {
 }
 
 const std::vector<Pod>* Walk::KnownPods() {
-  // A list from before the cordon is useless, because the node accepted new pods until the cordon. If devices are
+  // A list from before the cordon is useless, because the node accepted new pods until it was cordoned. If devices are
   // isolated instead, claims show the relevant pods.
   return view.node.unschedulable || IsolatesDevices() ? ReadPods() : nullptr;
 }

@@ -67,7 +67,7 @@ struct Admission {
 // value twice, or a value that the node already has (defect-D31).
 class Walk {
  public:
-  // `judged`: a new Verdict, which the walk fills in.
+  // Starts a walk. `judged`: a new Verdict, which the walk fills in.
   Walk(const JudgeContext& context, const NodeView& view, const Admission& admission, Verdict& judged);
   Walk(const Walk&) = delete;
   Walk& operator=(const Walk&) = delete;
@@ -86,7 +86,7 @@ class Walk {
   // The state in which the node was read; nullopt if the label is invalid.
   std::optional<UpgradeState> read_state() const { return before().State(); }
 
-  // The marks as they were read, and as the patch will leave them.
+  // The marks that were read, and the marks after the patch.
   const NodeMarks& before() const { return *read_; }
   const NodeMarks& after() const { return edited_ ? *edited_ : *read_; }
   NodeMarks& Edit();
@@ -121,7 +121,7 @@ class Walk {
                          absl::Time deadline);
   // Stops for this pass. The arguments form the gate that users see.
   Progress Wait(GateReason reason, std::string detail, absl::Time not_before = absl::InfiniteFuture());
-  // Same as above for a gate with a subject. The time in the gate is ignored.
+  // Same as Wait above, with a gate that can have a subject. The time in the gate is ignored.
   Progress Wait(Gate gate, absl::Time not_before = absl::InfiniteFuture());
   // Notes that the verdict may change at `time`. InfiniteFuture has no effect.
   void WakeAt(absl::Time time);
@@ -152,7 +152,7 @@ class Walk {
   const std::vector<Pod>* KnownPods();
   // Same as KnownPods, but also returns the pods of a node that is not cordoned.
   const std::vector<Pod>* ReadPods();
-  // Waits until `deadline` for the pods of the node, if they have not been listed yet or if the list failed.
+  // Waits until `deadline` for the node's pods, if the pods have not been listed yet or if the list failed.
   Progress WaitForPods(absl::Time deadline);
   // Makes the plan depend on the node as it was read. The node is then patched first, even if the patch is empty.
   void ConfirmNode() { verdict.plan.patch.emplace(); }
@@ -202,7 +202,7 @@ class Walk {
   internal::MarksOfView read_;
   std::optional<NodeMarks> edited_;  // set by the first write
   UpgradeState state_;
-  bool entered_ = false;  // `state_` was entered in this walk
+  bool entered_ = false;  // true if `state_` was entered in this walk
 };
 
 // Same as StateMachine::Judge, but stores the result in `judged`, a new Verdict. A Verdict has a size of 1.2 kB, so it
@@ -283,7 +283,7 @@ std::optional<Gate> WhyDevicesInUse(Walk& walk, absl::Time& due);
 // Returns why the driver is not confirmed to work although its pod is ready: its devices have not been published again.
 // Empty if the devices have been published. `due`: time of the next check.
 std::string WhyDevicesMissing(const Walk& walk, absl::Time& due);
-// Sets the counts of the plan for a node whose devices are isolated (NodePlan::late_holders, pods_kept).
+// Sets NodePlan::late_holders and pods_kept for a node whose devices are isolated.
 void CountPods(Walk& walk);
 
 // Checks whether the validation pods among `pods` have validated the driver of the node.
@@ -297,7 +297,7 @@ void ReturnToService(Walk& walk);
 // Removes from `after` everything that our upgrade wrote to `node`, and lifts a cordon on which no other driver relies
 // (dep-F9). Uses the node as it was read for this decision. Returns a text that describes to users what was done.
 std::string GiveBack(const Node& node, const DriverIdentity& identity, NodeMarks& after);
-// Releases a node with our cordon if no DaemonSet of the driver needs a pod there. Returns true if the node was
+// Releases a node with our cordon if no DaemonSet of the driver needs a pod on the node. Returns true if the node was
 // released.
 bool ReleaseUnwanted(Walk& walk);
 // For a node in progress without a state label: notes that the cordon is not ours if the cordon set does not contain

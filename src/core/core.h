@@ -1,6 +1,6 @@
 // Core makes all decisions of an engine, but performs no action itself. It has no I/O, threads, locks or clock. Objects
-// and responses are passed in as values; requests, reads and Events are returned as values. UpgradeEngine drives it
-// with a facade and threads. HostEngine drives it by exchanging documents with a host in another language.
+// and responses are passed in as values; requests, reads and Events are returned as values. UpgradeEngine drives Core
+// with a facade and threads. HostEngine drives Core by exchanging documents with a host in another language.
 //
 //     core.ledger()->Begin(now); // and send its requests
 //     ...                                             // the objects are read

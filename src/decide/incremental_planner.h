@@ -141,7 +141,7 @@ class IncrementalPlanner {
   // that rollout_round.h describes. If `now` is earlier than at the last call, every node is judged again.
   //
   // A plan that is not finished (Plan::finished) admits no node, and reports nothing about nodes that wait for a slot.
-  // Both would be based on outdated verdicts.
+  // Admissions and reports would be based on outdated verdicts.
   [[nodiscard]] PlanUpdate Advance(absl::Time now, const AdvanceLimits& limits = {});
 
   // Cancels the actions that the last Advance planned for the nodes in `gates` (by name). The nodes keep their state

@@ -27,7 +27,7 @@ namespace driverupgrade::internal {
 
 // The phase of a node's maintenance from the point of view of this requestor.
 enum class MaintenancePhase : std::uint8_t {
-  kUnread,   // The objects could not be read, so it is unknown whether the node has one.
+  kUnread,   // The objects could not be read, so it is unknown whether one exists for the node.
   kAbsent,   // No object exists; we must create it.
   kStale,    // The object is being deleted, or belongs to an earlier node with the same name; we must not use it.
   kForeign,  // Another requestor created the object; we must join it.

@@ -10,8 +10,8 @@
 namespace driverupgrade::internal {
 namespace {
 
-// YAML and JSON allow no other control characters, and yaml-cpp treats one of the forbidden characters as the end of
-// the file.
+// YAML and JSON forbid all control characters except for line breaks and tabs. yaml-cpp treats one of the forbidden
+// characters as the end of the file.
 bool IsText(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return byte >= ' ' ? byte != 0x7f : c == '\n' || c == '\r' || c == '\t';

@@ -8,8 +8,8 @@
 
 namespace driverupgrade::internal {
 
-// `document`: the document, or the error that occurred while it was read. `zones`: same as for ParseUpgradePolicyJson.
-// Errors: same as for ParseUpgradePolicy.
+// Reads a policy from a document. `document`: the document, or the error that occurred while it was read. `zones`: same
+// as for ParseUpgradePolicyJson. Errors: same as for ParseUpgradePolicy.
 [[nodiscard]] absl::StatusOr<UpgradePolicy> ReadUpgradePolicy(const absl::StatusOr<DocumentValue>& document,
                                                               const PolicyDefaults& defaults,
                                                               const TimeZoneLoader& zones);

@@ -49,7 +49,7 @@ class DeviceObjects {
   // Returns the node's objects that belong to `drivers`. Errors: see WatchCache::Devices.
   absl::StatusOr<NodeDevices> On(const std::string& node, const std::vector<std::string>& drivers) const;
   // Returns false if the claim has not been read, or was not allocated when it was read. Such a claim may contain
-  // devices of the DRA drivers in Keep.
+  // devices of the DRA drivers that were passed to Keep.
   bool KnowsClaim(const std::string& ns, const std::string& name) const;
   // Returns a finding for each object that cannot be read and may belong to any node.
   std::vector<Finding> Findings() const;

@@ -148,7 +148,7 @@ class ObjectStore {
     std::string void_since = {};         // node version that a list must have reached to be valid
     std::string failure = {};            // error of the last list
     PackedPods pods = {};                // most of the stored data
-    std::set<std::string> deleted = {};  // UIDs of pods that were deleted while lists are in progress
+    std::set<std::string> deleted = {};  // UIDs of pods that were deleted while lists were in progress
     bool IsFollowed() const { return known || !lists.empty(); }
   };
 

@@ -16,7 +16,7 @@
 
 namespace driverupgrade::internal {
 
-// T: see PackedObject. A claim takes about 330 bytes.
+// See PackedObject for T. A claim takes about 330 bytes.
 template <typename T>
 class PackedObjects {
  public:

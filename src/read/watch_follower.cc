@@ -13,7 +13,7 @@ namespace {
 constexpr absl::Duration kWatchSlack = absl::Seconds(30);
 // A watch that has run this long without an event counts as working.
 constexpr absl::Duration kQuiet = absl::Seconds(30);
-// A watch that ends sooner, without an error or an event, counts as failed.
+// A watch that ends sooner than this, without an error or an event, counts as failed.
 constexpr absl::Duration kShortestWatch = absl::Seconds(1);
 
 }  // namespace
@@ -102,8 +102,8 @@ void WatchFollower::NoteListed() {
   if (first) on_synced_();
 }
 
-// NotFound means that the cluster does not serve the kind, so there are no objects. But once the kind has been served,
-// NotFound may be wrong.
+// NotFound means that the cluster does not serve the kind, so there are no objects. However, once the kind has been
+// served, NotFound may be wrong.
 bool WatchFollower::IsAbsent(const absl::Status& ended) {
   if (!absl::IsNotFound(ended)) return false;
   if (!absent_ && !synced()) absent_ = TakeAsEmpty(ended);

@@ -27,7 +27,7 @@ using NodeRequest = std::variant<PatchNodeParams, EvictPodParams, DeletePodParam
 // The result of a NodeRequest.
 struct NodeAnswer {
   absl::Status status = absl::OkStatus();
-  // Result of PatchNode, if the call succeeded.
+  // The node, if PatchNode succeeded.
   std::optional<Node> node = {};
   // Result of EvictPod, if the call succeeded.
   EvictionAnswer eviction = {};

@@ -32,7 +32,7 @@ NodeReading ReadingOf(const NodeView& view, const Verdict& verdict);
 // Returns a reading for a node about which nothing else is known. With this reading, the node's grant stays as it is.
 NodeReading ReadingElsewhere(const std::string& uid, const std::string& version);
 
-// Returns the version that the node's grant must name; nullopt if the node has no grant or no longer needs one.
+// Returns the version that the node's grant must name; nullopt if the node has no grant or no longer needs a grant.
 std::optional<std::string> KeptGrant(const Grants& grants, const NodeReading& node);
 // Returns true if the node has a grant that counts against the budgets. A grant that the next change would drop no
 // longer counts, because the compare-and-set that drops the grant can also give the slot to another node.
@@ -57,7 +57,7 @@ GrantShare ShareOf(const Grants& grants, const NodeView& view, const Verdict& ve
 // Sums over all nodes, for admission.
 struct Sums {
   Tally with = {};       // with each grant that counts
-  Tally without = {};    // same, except for grants of candidates that are admitted first
+  Tally without = {};    // with the grants that count, except for candidates that are admitted first
   std::size_t kept = 0;  // number of grants that count
   void Add(const Tally& node, const GrantShare& share);
   void Subtract(const Tally& node, const GrantShare& share);
@@ -74,7 +74,7 @@ struct GrantDecision {
   // UIDs of the nodes in `wanted` that may start at the version that was read, once `grants` are stored.
   std::vector<std::string> admitted = {};
   // UIDs of the other nodes in `wanted`. They wait because the number of grants is at its limit, or because the data
-  // about the node is outdated.
+  // about them is outdated.
   std::vector<std::string> held_back = {};
   friend bool operator==(const GrantDecision&, const GrantDecision&) = default;
 };

@@ -139,8 +139,7 @@ class Units {
     const std::string unit = Unused(gang, used_);
     std::set<std::string> gangs;
     for (const std::size_t i : members) gangs.insert(nodes_[i].gangs.begin(), nodes_[i].gangs.end());
-    // Units with the fewest interruptions per node come first. Among units with equally many, the largest units come
-    // first.
+    // Units with the fewest interruptions per node come first. If the numbers are equal, larger units come first.
     const std::string turn =
         fmt::format("2{:09}{:09}{}", 1000 * gangs.size() / members.size(), kNodesMax - members.size(), unit);
     for (const std::size_t i : members) {

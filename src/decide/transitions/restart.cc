@@ -113,7 +113,7 @@ bool AnyStays(const std::vector<const Pod*>& pods) {
 }
 
 // Evicts pods that arrived on the node after the evacuation. The evacuation timeout applies (dep-F8), but starts when
-// the pods arrive. The start of pod-restart-required may be long ago.
+// the pods arrive, because the node may have entered pod-restart-required long ago.
 Progress EvictNewcomers(Walk& walk, Evacuation evacuation) {
   const absl::Duration timeout = *EvacuationTimeout(walk.in);
   if (evacuation.status == Evacuation::Status::kUnread) return walk.WaitForPods(absl::InfiniteFuture());

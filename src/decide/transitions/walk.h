@@ -53,7 +53,7 @@ using internal::Flag;
 using internal::Mark;
 using internal::NodeMarks;
 
-// The result of a transition function: kMoved if it has entered another state, whose function can then continue.
+// The result of a transition function. kMoved: the walk has entered another state, whose function can continue.
 enum class Progress { kMoved, kStopped };
 
 // Whether a node may leave upgrade-required, and the unit with which it starts. See StateMachine::Judge.
@@ -295,7 +295,7 @@ absl::Time RestartEarly(Walk& walk, Validation& validation);
 // relies, and marks the node so that it holds no slot (internal::IsGivenBack).
 void ReturnToService(Walk& walk);
 // Removes from `after` everything that our upgrade wrote to `node`, and lifts a cordon on which no other driver relies
-// (dep-F9). Uses the node as it was read for this decision. Returns a text that describes to users what was done.
+// (dep-F9). The decision is based on the node as it was read. Returns a text that describes to users what was done.
 std::string GiveBack(const Node& node, const DriverIdentity& identity, NodeMarks& after);
 // Releases a node with our cordon if no DaemonSet of the driver needs a pod on the node. Returns true if the node was
 // released.

@@ -12,7 +12,7 @@
 
 #define RAPIDJSON_NAMESPACE driverupgrade_rapidjson
 #define RAPIDJSON_HAS_STDSTRING 1
-// Processes strings and white space sixteen bytes at a time. Sixteen readable bytes must follow the end of the input.
+// Processes strings and white space sixteen bytes at a time. The input must be followed by sixteen readable bytes.
 #if defined(__SSE2__)
 #define RAPIDJSON_SSE2
 #endif

@@ -211,7 +211,8 @@ bool Core::Settle(CorePass& pass, absl::Time now) {
 void Core::Withhold(CorePass& pass, absl::Time now) {
   if (!UsesLedger(*pass.pool) || !pass.plan.finished) return;
   WithholdNodes(pass.pool->planner, pass.withheld, pass.plan);
-  // After a conflict, the ledger is unknown: another replica may have granted further nodes of a unit.
+  // After a conflict, the content of the ledger is unknown, because another replica may have granted further nodes of a
+  // unit.
   if (pass.pool->has_gangs) WithholdEvictions(*pass.pool, pass.plan, now);
   LeaveOut(*pass.pool, pass.wanted_pods, pass.plan);
   pass.pool->ledger->Report(pass.plan, now);

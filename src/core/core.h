@@ -68,7 +68,7 @@ struct PassFacts {
 };
 
 struct CorePass {
-  // `nodes` contains the nodes whose requests may start; `gates` contains new and changed gates.
+  // The plan of the pass. `nodes` contains the nodes whose requests may start; `gates` contains new and changed gates.
   Plan plan = {};
   // Nodes whose pods must be read by lists that start no earlier than now. Every pass returns a node again until the
   // node's pods are known.
@@ -126,15 +126,14 @@ class Core {
   // See StateMachine::Release. The plan's wake_at has no meaning. Errors: same as for Apply. In addition, Unavailable
   // if nothing else is left to release, but a node or its NodeMaintenances cannot be read.
   absl::StatusOr<Plan> Release(const Names& nodes, absl::Time now);
-  // Must be called when passes resume after an interruption, because another process may have made passes in the
-  // meantime.
+  // Notes that passes resume after an interruption, during which another process may have made passes.
   void Resume();
   // Must be called when a pass with autoUpgrade off starts. Such a pass counts as an interruption even if the pass
   // cannot read anything.
   void Freeze();
 
-  // Returns the requests of `plan`, which count as in flight from now on. No node of `plan` may have requests in
-  // flight.
+  // Returns the requests of `plan`, and counts them as in flight from now on. No node of `plan` may have requests in
+  // flight already.
   std::vector<NodeRequests> Begin(const Plan& plan, absl::Time now);
   // Finishes requests that Begin has returned. Must be called when no further request is left to send.
   NodeOutcome End(const NodeRequests& requests, absl::Time now);
@@ -164,7 +163,7 @@ class Core {
   std::vector<OwnedPart> Parts() const;
 
  private:
-  // Consecutive failures of an action for a node, and the time of the next attempt.
+  // Number of consecutive failures of an action for a node, and the time of the next attempt.
   struct Retry {
     int failures = 0;
     std::optional<absl::Time> due = std::nullopt;  // nullopt: the attempt is in progress

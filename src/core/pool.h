@@ -38,7 +38,7 @@ struct Pool {
   GangEvents gang_events;
   GangInterruptions gang_interruptions = {};
   std::string owner = {};
-  // nullptr if the engine has no ledger. Pools of different owners have different ledgers.
+  // The owner's ledger; nullptr if the engine has no ledger. Pools of different owners have different ledgers.
   LedgerSteps* ledger = nullptr;
   // True if the pool contains every managed node that is not in another pool.
   bool has_all = false;

@@ -27,16 +27,17 @@
 
 namespace driverupgrade::internal {
 
-// Returns true if resource version `a` is newer than `b`. If a version is not a decimal number, any different version
-// counts as newer.
+// Returns true if resource version `a` is newer than `b`. If `a` or `b` is not a decimal number, `a` counts as newer
+// whenever it differs from `b`.
 bool IsNewerVersion(std::string_view a, std::string_view b);
-// Returns true if resource version `a` is certainly older than `b`. Returns false if a version is not a decimal number.
+// Returns true if resource version `a` is certainly older than `b`. Returns false if `a` or `b` is not a decimal
+// number.
 bool IsOlderVersion(std::string_view a, std::string_view b);
 // Returns true if the outcome of the last patch is known. The response must have arrived. In addition, the node must
 // have been read at a newer version, or the patch must have been clearly refused.
 bool IsSettled(const PatchAttempt& attempt, const Node& node);
-// Returns the time at which the node may be patched again at the version of `node`; InfiniteFuture() while a response
-// is outstanding.
+// Returns the time at which the node may be patched again, given the version of `node`. Returns InfiniteFuture() while
+// a response is outstanding.
 absl::Time NextPatchDue(const PatchAttempt& attempt, const Node& node);
 // Returns the time at which the request for the pod may be repeated; InfiniteFuture() while a response is outstanding.
 absl::Time NextPodRequestDue(const PodAttempt& attempt, std::string_view pod_uid);
@@ -91,7 +92,7 @@ class AttemptLog {
   }
   // Forgets nodes that no longer exist.
   void KeepOnly(const std::set<std::string>& node_uids);
-  // Number of nodes with entries.
+  // Returns the number of nodes with entries.
   std::size_t size() const { return nodes_.size(); }
   // Returns the attempts for the node; empty if no attempt is known.
   NodeAttempts ForNode(const std::string& node_uid) const;

@@ -153,8 +153,8 @@ PodSelection DrainManager::Classify(const std::vector<const Pod*>& pods, bool fo
 LabelSelector DrainablePods(const DriverIdentity& identity) {
   absl::StatusOr<LabelSelector> selector = LabelSelector::FromRequirements(
       {{.key = identity.SkipDrainPodLabel(), .op = LabelSelector::Operator::kNotIn, .values = {"true"}}});
-  // The keys of an identity are always valid. If a key were invalid, no pod could be excluded from the drain, so no pod
-  // would be drained.
+  // The keys of an identity are always valid. With an invalid key, pods could not be excluded from the drain. In that
+  // case, no pod is drained.
   return selector.ok() ? *std::move(selector) : LabelSelector::Nothing();
 }
 

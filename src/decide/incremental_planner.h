@@ -113,17 +113,17 @@ class IncrementalPlanner {
   // Sets the data about the driver; `driver` must not be null. If the DaemonSets differ, every node is judged again.
   // `findings`: problems that were found while the driver was read.
   void SetDriver(std::shared_ptr<const DriverFacts> driver, std::vector<Finding> findings);
-  // See ClusterSnapshot::active_since. If the time differs, every node is judged again, because an expired deadline may
-  // then lie in the future.
+  // Sets ClusterSnapshot::active_since. If the time differs, every node is judged again, because an expired
+  // deadline may then lie in the future.
   void SetActiveSince(absl::Time active_since);
-  // See ClusterSnapshot::grants. Nodes whose grants differ are judged again.
+  // Sets ClusterSnapshot::grants. Nodes whose grants differ are judged again.
   void SetGrants(const Grants& grants);
   // Sets the maximum number of grants in the ledger; nullopt, the default, means that there is no ledger. Step does not
   // check this maximum. No node is judged again.
   void SetGrantsMax(std::optional<std::size_t> grants_max);
-  // See ClusterSnapshot::shared_slots. No node is judged again.
+  // Sets ClusterSnapshot::shared_slots. No node is judged again.
   void SetSharedSlots(const std::optional<SharedSlots>& shared);
-  // See ClusterSnapshot::rollout. No node is judged again.
+  // Sets ClusterSnapshot::rollout. No node is judged again.
   void SetRollout(const RolloutFacts& rollout);
 
   // Adds a node, or replaces its view. `view` must not be null. The node name is the key.
@@ -157,7 +157,7 @@ class IncrementalPlanner {
   // reports the gate again.
   void NotTold(const std::string& node);
 
-  // See Plan::pod_interest. As of the last Advance.
+  // Returns Plan::pod_interest as of the last Advance.
   const std::set<std::string>& pod_interest() const;
 
   // Returns, for each unit, one node that is not cordoned yet (RolloutRound::uncordoned_units), as of the last finished

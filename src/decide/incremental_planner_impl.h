@@ -99,7 +99,7 @@ class IncrementalPlanner::Impl {
   absl::Time now_ = absl::InfinitePast();
   Tally totals_ = {};
   UpgradeBudget budget_ = {};
-  Names all_interest_ = {};  // nodes whose pods any decision needs; unused if the rollout needs no pods
+  Names all_interest_ = {};  // nodes whose pods are needed by any decision; unused if the rollout needs no pods
 
   PlannedNodes nodes_;
   DueNodes due_;

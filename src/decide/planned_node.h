@@ -18,7 +18,7 @@
 
 namespace driverupgrade::internal {
 
-// The state in which a node waits, and the reason.
+// The state in which a node waits, and its gate.
 struct ToldGate {
   UpgradeState state = UpgradeState::kUnknown;
   Gate gate = {};
@@ -27,7 +27,7 @@ struct ToldGate {
 
 struct PlannedNode {
   std::shared_ptr<const NodeView> view;
-  // nullptr if the node has not been judged yet.
+  // The last judgement; nullptr if the node has not been judged yet.
   std::shared_ptr<const JudgedNode> judged = nullptr;
   GrantShare share = {};
   // The gate that the caller knows.

@@ -40,7 +40,7 @@ Revision RevisionOf(const Pod& pod, const internal::DriverPodMarks& marks, const
                    fmt::format("driver pod {} is not owned by a DaemonSet of the driver", pod.ref.ToString()));
   }
   if (!owner->wanted_revision) {
-    result.why_unknown = owner->why_unknown;  // reported once for the DaemonSet, not for every node
+    result.why_unknown = owner->why_unknown;  // reported once for the DaemonSet instead of for every node
     return Revision::kUnknown;
   }
   result.wanted_revision = *owner->wanted_revision;
@@ -79,8 +79,8 @@ std::vector<const ControllerRevision*> Newest(const DaemonSet& daemon_set,
   return newest;
 }
 
-// Returns true if the deletion of the pod was accepted. The watch may report the deletion later. After a rollback, the
-// pod may seem up to date until then.
+// Returns true if the deletion of the pod was accepted. After a rollback, the pod may seem up to date until the watch
+// reports the deletion.
 bool WasDeleted(const NodeView& view, const Pod& pod) {
   const auto attempt = view.attempts.pods.find(pod.ref.uid);
   return attempt != view.attempts.pods.end() && attempt->second.outcome == Outcome::kApplied;

@@ -30,7 +30,7 @@ class RolloutPlanner {
 
   void SetPolicy(const AdmissionLimits& limits);
   void SetFacts(const RolloutFacts& facts) { facts_ = facts; }
-  // Returns nullptr if the policy has no rollout.
+  // Returns the rules of the rollout; nullptr if the policy has no rollout.
   const RolloutRules* rules() const { return rules_ ? &*rules_ : nullptr; }
   const RolloutFacts& facts() const { return facts_; }
 

@@ -30,7 +30,7 @@ class ConfigurationCheck {
 
  private:
   const std::string no_daemon_set_;
-  const bool evicts_by_itself_;  // pods are evicted under any policy
+  const bool evicts_by_itself_;  // true if pods are evicted under any policy
   std::set<FindingCode> told_;
   bool rolls_ = false;            // true while a rollout is in progress
   bool told_in_rollout_ = false;  // NothingIsEvicted was reported in the current rollout or in the previous one

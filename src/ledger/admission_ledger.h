@@ -99,14 +99,14 @@ class AdmissionLedger {
   // Returns true if grants() is complete. Returns false before the first Read. After a sign that another client may
   // have changed the ConfigMap, returns false until the ConfigMap is read again.
   bool IsKnown() const { return known_; }
-  // The grants that were read or stored last.
+  // Returns the grants that were read or stored last.
   const Grants& grants() const { return grants_; }
-  // The record of the rollout that was read or stored last; nullopt if the ConfigMap contains no record.
+  // Returns the rollout's record that was read or stored last; nullopt if the ConfigMap contains no record.
   const std::optional<std::string>& record() const { return record_; }
   const AdmissionLedgerOptions& options() const { return options_; }
   // Returns the resource version at which the node may start; nullopt if the node must not start.
   std::optional<std::string> Granted(const std::string& node_uid) const;
-  // Describes invalid lines of the ConfigMap, for a finding. Empty if all lines are valid.
+  // Returns a description of the ConfigMap's invalid lines, for a finding; empty if all lines are valid.
   const std::string& error() const { return error_; }
 
  private:

@@ -44,7 +44,7 @@ class LedgerSteps {
   std::size_t grants_max() const { return ledger_.options().grants_max; }
   // Excludes failed upgrades from the measured durations. Accepts any plan, finished or not.
   void NoteFailures(const Plan& plan);
-  // The record of the rollout. See RolloutFacts::record.
+  // Returns RolloutFacts::record, the record of the rollout.
   const std::optional<std::string>& record() const { return ledger_.record(); }
 
   // Uses the outcomes of nodes to measure upgrade durations for the record. `unbroken_since`: time since which this

@@ -30,7 +30,7 @@ std::optional<DriverIdentity> ParseDriverName(std::string_view name);
 struct ForeignCordonMark {
   // Annotation of the node. Its presence means that the program needs the cordon.
   std::string_view key = {};
-  // Name of the program, for messages.
+  // Name of the program, for use in messages.
   std::string_view owner = {};
 };
 // All known marks. If a node has such a mark, but the annotation contains no name of an upgrade in progress, the cordon

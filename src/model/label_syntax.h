@@ -1,4 +1,4 @@
-// Checks label keys, label values and DNS subdomains against the syntax of Kubernetes (S8, S9, S11).
+// Checks the Kubernetes syntax of label keys, label values and DNS subdomains (S8, S9, S11).
 #ifndef DRIVERUPGRADE_SRC_MODEL_LABEL_SYNTAX_H_
 #define DRIVERUPGRADE_SRC_MODEL_LABEL_SYNTAX_H_
 

@@ -138,7 +138,7 @@ void AddChange(const Mark<T>& from, const Mark<T>& to, const std::string& key,
   if (text != TextOf(from)) changes.emplace(key, std::move(text));
 }
 
-// Created once, because the key is looked up on every node.
+// The key is created once, because it is looked up on every node.
 const std::string& CordonedByKey() {
   static const std::string& key = *new std::string(kCordonedByAnnotation);
   return key;

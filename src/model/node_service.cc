@@ -21,7 +21,7 @@ constexpr std::array kLeavingTaints = {
     LeavingTaint{"karpenter.sh/disruption", "Karpenter"},  // used before Karpenter 1.0
 };
 
-// Created once, because the keys are looked up on every node.
+// The keys are created once, because they are looked up on every node.
 struct MachineConfigKeys {
   std::string current = "machineconfiguration.openshift.io/currentConfig";
   std::string desired = "machineconfiguration.openshift.io/desiredConfig";

@@ -1,4 +1,4 @@
-// Truncates messages to the maximum length of an Event.
+// Truncates messages to the maximum length of an Event message.
 #ifndef DRIVERUPGRADE_SRC_OBSERVE_EVENT_MESSAGE_H_
 #define DRIVERUPGRADE_SRC_OBSERVE_EVENT_MESSAGE_H_
 
@@ -7,7 +7,7 @@
 
 namespace driverupgrade::internal {
 
-// The API server rejects Events with longer messages.
+// Truncates the message. The API server rejects Events with longer messages.
 inline std::string CutEventMessage(std::string message) {
   constexpr std::size_t kBytesMax = 1024;
   if (message.size() > kBytesMax) message.resize(kBytesMax);

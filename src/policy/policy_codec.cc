@@ -62,8 +62,8 @@ void internal::DrainField::Read(PolicySection& section, UpgradePolicy& policy) c
   });
 }
 
-// Does not write null if the drain is off, because the API server with the network operator's CRD enables a drain
-// without `enable` (defect-D17).
+// Does not write null if the drain is off, because the API server with the network operator's CRD enables a drain if
+// `enable` is missing (defect-D17).
 void internal::DrainField::Write(const UpgradePolicy& policy, FieldWriter& out) const {
   out.StartObject(name);
   out.Write("enable", Boolean(), policy.drain.has_value());

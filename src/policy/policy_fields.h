@@ -145,7 +145,7 @@ inline constexpr std::tuple kIsolationFields(
           {.meaning = "the claims of the validation pods tolerate the taint `<domain>/<driver>-driver-upgrade`",
            .advice = "with `false`, the node is cordoned during its validation. Pods stay, and no pod is evicted"}));
 
-// The section `drain`. Its field `enable` decides whether nodes are drained.
+// The section `drain`, whose field `enable` decides whether nodes are drained.
 struct DrainField {
   void Read(PolicySection& section, UpgradePolicy& policy) const;
   void Write(const UpgradePolicy& policy, FieldWriter& out) const;

@@ -101,7 +101,7 @@ class PolicySection {
 
   void AddFields(const DocumentValue& mapping);
   void AddItems(const DocumentValue& list);
-  // Returns nullptr if the field is absent, null or tagged.
+  // Returns the field; nullptr if the field is absent, null or tagged.
   const DocumentValue* Take(std::string_view name);
   // Same as Take, but also returns nullptr if the value is not a string.
   const DocumentValue* TakeText(std::string_view name);

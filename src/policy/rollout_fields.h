@@ -132,7 +132,7 @@ inline constexpr std::tuple kHealthFields(
              "whether upgraded nodes are unwell",
          .fallback = "60"}));
 
-// Check several fields together, or the budgets of `failurePolicy.byClass`.
+// These functions check several fields together, or the budgets of `failurePolicy.byClass`.
 void Check(const FailureBudgets& budgets, FieldChecker& checker);
 void CheckGangs(const RolloutPolicy& rollout, FieldChecker& checker);
 void CheckFinishBy(const RolloutPolicy& rollout, FieldChecker& checker);

@@ -66,8 +66,8 @@ absl::StatusOr<YAML::Node> LoadAndCheck(const std::string& text) {
   return document;
 }
 
-// Escapes control characters in an error message of the parser. The message contains the unexpected character, which at
-// the end of the text is a control character.
+// Escapes control characters in the parser's error message. The message contains the unexpected character, which is a
+// control character if the text ends unexpectedly.
 std::string OneLine(std::string_view text) {
   std::string line;
   for (const char c : text) {

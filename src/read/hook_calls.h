@@ -23,7 +23,7 @@ class HookCalls final : public NodeHooks {
     Use(context);
     runner_.BeginRound();
   }
-  // Sets the context of the next calls.
+  // Sets the context for the next calls.
   void Use(const CallContext& context) { context_ = context; }
   absl::StatusOr<bool> UsesDriver(const Pod& pod) override;
   absl::StatusOr<bool> RestartOnly(const Pod& pod, const ControllerRevision& running,

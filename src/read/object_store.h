@@ -191,7 +191,7 @@ class ObjectStore {
   std::vector<Driver> drivers_;
   DeviceObjects devices_ = {};
   std::map<std::string, NodePods> pods_ = {};
-  bool pods_watched_ = false;  // the watch on all pods has started
+  bool pods_watched_ = false;  // true if the watch on all pods has started
   int last_ticket_ = 0;
 };
 

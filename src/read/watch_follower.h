@@ -52,8 +52,8 @@ class WatchFollower {
 
   const std::string& name() const { return name_; }
   bool synced() const;
-  // Returns OK unless the watch has been failing for at least `patience`. The error contains the reason and the start
-  // of the failure.
+  // Returns OK unless the watch has been failing for at least `patience`. The error contains the reason for the
+  // failure, and the time at which it started.
   absl::Status Health(absl::Duration patience) const;
   // Returns the number of restarts for `reason`.
   std::uint64_t restarts(WatchRestart reason) const;
@@ -75,7 +75,7 @@ class WatchFollower {
   absl::Time Ended(const absl::Status& ended, absl::Time now);
   // Marks the watch as not synced until the next list.
   void Untrust();
-  // Returns true if the cluster has never served the kind.
+  // Returns true if true if the cluster has never served the kind.
   bool IsAbsent(const absl::Status& ended);
   void Mend();
   int NoteFailure(const absl::Status& status, absl::Time now);
@@ -86,7 +86,7 @@ class WatchFollower {
   const std::function<void()> on_synced_;
   const int failures_before_list_;
   std::uint64_t round_ = 0;
-  bool told_ = false;    // the running watch has reported an event
+  bool told_ = false;    // true if the running watch has reported an event
   bool absent_ = false;  // the cluster has never served the kind
   mutable std::mutex mutex_;
   absl::Time began_ = absl::InfiniteFuture();  // start of the running watch

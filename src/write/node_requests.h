@@ -82,19 +82,19 @@ class NodeRequests {
  public:
   explicit NodeRequests(NodePlan plan);
 
-  // Returns nullptr once all requests have results, or once a failed request has ended the plan.
+  // Returns the next request; nullptr once all requests have results, or once a failed request has ended the plan.
   const NodeRequest* Next() const { return next_ < steps_.size() ? &steps_[next_].request : nullptr; }
   // Accepts the result of Next().
   void Take(NodeAnswer answer, absl::Time sent_at, absl::Time answered_at);
 
-  // Valid once Next() returns nullptr.
+  // Returns the outcome of the plan. Valid once Next() returns nullptr.
   const NodeOutcome& outcome() const { return outcome_; }
   void TellLog(AttemptLog& log) const;
   // Returns true if the transitions in the plan's Events have happened.
   bool Acknowledged() const { return outcome_.patched || (!plan_.patch && outcome_.status.ok()); }
-  // The pod of `plan().remove` whose deletion failed.
+  // Returns the pod of `plan().remove` whose deletion failed, if any.
   const std::optional<PodRef>& undeleted() const { return undeleted_; }
-  // UIDs of the pods that were evicted or deleted, without pods that no longer existed.
+  // Returns the UIDs of the pods that were evicted or deleted, without pods that no longer existed.
   const std::vector<std::string>& stopped() const { return stopped_; }
 
   const NodePlan& plan() const { return plan_; }

@@ -41,7 +41,7 @@ std::optional<RecordEventParams> EventOfRefusal(const NodeRequests& sent, const 
     event.message =
         CutEventMessage(fmt::format("Failed to delete the pod for the driver upgrade, {}", Message(outcome.status)));
   } else {
-    return std::nullopt;  // a gate reports refused evictions and the maintenance operator
+    return std::nullopt;  // gates report refused evictions and NodeMaintenance calls
   }
   return event;
 }

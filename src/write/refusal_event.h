@@ -1,4 +1,4 @@
-// Creates the Event about a permanently refused request.
+// Creates the Event about a request that is refused permanently.
 #ifndef DRIVERUPGRADE_SRC_WRITE_REFUSAL_EVENT_H_
 #define DRIVERUPGRADE_SRC_WRITE_REFUSAL_EVENT_H_
 

@@ -89,7 +89,7 @@ GrantDecision DecideGrants(const Grants& grants, const std::vector<NodeReading>&
 std::string FormatGrants(const Grants& grants);
 struct ParsedGrants {
   Grants grants = {};
-  // Describes the invalid lines. Empty if all lines are valid.
+  // Description of the invalid lines; empty if all lines are valid.
   std::string error = {};
 };
 // Never drops a line that could be a grant: the first word of a malformed line is treated as a UID, and the version

@@ -16,9 +16,9 @@ struct Fill {
   bool IsFull() const { return used >= max; }
 };
 
-// Base of all limits, which are plain value types.
 GateCount CountOf(const Fill& fill) { return {.used = fill.used, .limit = fill.max}; }
 
+// Base of all limits, which are plain value types.
 template <typename L>
 class LimitBase : public Limit {
  public:

@@ -91,7 +91,7 @@ std::vector<RolloutStageStatus> StagesOf(const RolloutPolicy& policy, const Roll
   return statuses;
 }
 
-// Returns true if the units must be formed again. Otherwise keeps the unit of the node.
+// Returns true if the units must be formed again. Otherwise `node` keeps its unit.
 bool KeepUnit(const RolloutNode& before, RolloutNode& node) {
   if (before.may_start != node.may_start || before.progress != node.progress || before.pods != node.pods ||
       before.gangs != node.gangs || before.may_stop != node.may_stop ||

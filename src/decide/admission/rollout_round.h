@@ -71,7 +71,7 @@ class RolloutMembers {
  private:
   friend class RolloutRounds;
   struct Share {
-    // Meaningful only if `asks` is set.
+    // Requirements of the node. Meaningful only if `asks` is set.
     Candidate candidate = {};
     // True if the node waits for a slot.
     bool asks = false;
@@ -81,7 +81,7 @@ class RolloutMembers {
     bool holds_slot_without = false;
   };
   static Share ShareFor(const KeptVerdict& verdict, const GrantShare& share);
-  // Assigns the stages and the units of gangs if necessary.
+  // Assigns stages, and units of gangs, if necessary.
   void Settle(const RolloutPolicy& policy, std::optional<int> unavailable_max);
   // Same as ParseRecord, but does not parse a text again that it parsed last time.
   const ParsedRecord& ReadRecord(const std::optional<std::string>& text);

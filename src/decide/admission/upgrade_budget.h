@@ -1,4 +1,4 @@
-// Computes how many nodes may be in progress or unavailable, and how many currently are.
+// Computes how many nodes may be in progress or unavailable, and how many nodes currently are.
 //
 //     Tally tally = TallyOf(view, identity, rules) + TallyOf(other, identity, rules);
 //     UpgradeBudget budget = ComputeBudget(tally, limits);

@@ -38,8 +38,8 @@ bool HasDevices(const NodeView& view, std::string_view device_driver) {
                      [&](const ResourceSlice& slice) { return slice.driver == device_driver; });
 }
 
-// Returns the time of the last change of the effect. Considers the time of our own request, because the clock of the
-// API server may be slow.
+// Returns the time of the last change of the effect. Also considers the time of our own request, because the API
+// server's clock may be slow.
 absl::Time ChangedAt(const DeviceTaintRule& rule, const NodeView& view) {
   const absl::Time added = rule.time_added.value_or(absl::InfinitePast());
   const auto attempt = view.attempts.devices.find(rule.name);

@@ -81,8 +81,8 @@ class RolloutCensus {
   // Returns the tallies of the groups in a rollout that has reached the stages up to `open`. O(N) if `open` differs
   // from the last call.
   const GroupTallies& Groups(const std::vector<RolloutNode>& nodes, int open);
-  // Returns the first failed node by group, for groups with failed nodes. Only with GroupMode::kOneAtATime.
-  // O(troubled).
+  // Returns the first failed node of each group with failed nodes, by group. Must be called only with
+  // GroupMode::kOneAtATime. O(troubled).
   std::map<std::size_t, std::string> FailedByGroup(const std::vector<RolloutNode>& nodes) const;
   // Returns, by stage, the number of slots that are in use. Each node in progress takes a slot. If groups start
   // together, each group in progress takes a slot instead.

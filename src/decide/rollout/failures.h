@@ -18,7 +18,7 @@ struct FailureFacts {
   // State from which the node entered upgrade-failed.
   UpgradeState failed_in = UpgradeState::kUnknown;
   bool node_ready = true;
-  // True if a driver pod cannot pull the image of a container.
+  // True if the image of a driver pod's container cannot be pulled.
   bool image_pull_fails = false;
 };
 // Returns the class of a failure; nullopt if no class applies.

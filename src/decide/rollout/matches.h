@@ -18,7 +18,7 @@ std::uint64_t ConditionsOn(const Node& node, const RolloutHealth& health);
 class Matches {
  public:
   Matches() = default;
-  // Checks the labels, which must not change later.
+  // Checks the labels of `nodes`, which must not change later.
   Matches(const RolloutPolicy& policy, const std::vector<RolloutNode>& nodes);
 
   // Adds the conditions and pods of the node to the counts if `by` is 1, or removes them if `by` is -1.

@@ -28,7 +28,7 @@ std::string KeyBy(const RolloutNode& node, const RolloutOrder& order) {
   const auto label = labels.find(order.label);
   switch (order.by) {
     case OrderBy::kIdle: return node.pods == 0 ? "0" : "1";
-    // An unknown number sorts after every known number.
+    // An unknown number of pods sorts after every known number.
     case OrderBy::kFewestPods: return node.pods ? fmt::format("{:010}", *node.pods) : ":";
     case OrderBy::kLabel:
       return fmt::format("{:018}", kPriorityMax - (label == labels.end() ? 0 : PriorityOf(label->second)));

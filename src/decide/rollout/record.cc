@@ -26,7 +26,7 @@ class Reader {
  public:
   explicit Reader(const json::Value& object) : object_(object) {}
 
-  // Returns nullptr if the member is missing or null.
+  // Returns the member; nullptr if the member is missing or null.
   const json::Value* Find(const char* name) const {
     const auto member = object_.FindMember(name);
     return member == object_.MemberEnd() || member->value.IsNull() ? nullptr : &member->value;

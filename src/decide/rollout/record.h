@@ -73,7 +73,7 @@ std::string FormatRecord(const RolloutRecord& record);
 
 struct ParsedRecord {
   RolloutRecord record = {};
-  // Describes the invalid members, for a finding. Empty if all members are valid.
+  // Description of the invalid members, for a finding; empty if all members are valid.
   std::string error = {};
 };
 // Parses a record; nullopt stands for a missing record. Never fails: an unreadable record halts the rollout.

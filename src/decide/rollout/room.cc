@@ -90,7 +90,7 @@ class Admission {
   }
 
  private:
-  // Returns the gang of the unit without the number of the unit; empty if the unit has no gang.
+  // Returns the unit's gang, without the unit's number; empty if the unit has no gang.
   std::string WaitKey(const WaitingUnit& unit) const {
     const RolloutNode& first = view_.nodes[unit.nodes.front()];
     if (!first.unit.empty()) return GangOfUnit(first.unit);

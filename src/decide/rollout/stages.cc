@@ -34,7 +34,7 @@ struct StageTally {
   int ended = 0;   // done and well, or failed
   int failed = 0;  // failed and not waived
   std::string failed_node = {};
-  std::string unwell = {};  // describes the first unwell node
+  std::string unwell = {};  // description of the first unwell node
   std::string left_out = {};
 };
 

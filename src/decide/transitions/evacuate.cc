@@ -29,7 +29,7 @@ Progress EnterDrain(Walk& walk, std::string reason) {
   return Progress::kMoved;
 }
 
-// T25, T26: the deletion of pods failed, so the node is drained if the policy contains a drain.
+// T25, T26: drains the node after pod deletion failed, if the policy contains a drain.
 Progress FallBackToDrain(Walk& walk, OnFailure on_failure, std::string why) {
   if (!walk.in.policy.drain) {
     return walk.FailEvacuation(on_failure, "Failed to delete workload pods on the node for the driver upgrade",

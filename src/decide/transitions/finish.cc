@@ -109,7 +109,8 @@ void ReturnToService(Walk& walk) {
   walk.Write(&NodeMarks::failure_class, std::string(ToString(FailureClass::kDrainBlocked)));
 }
 
-// If the driver has no DaemonSet, the node is not released, because the operator may be recreating the DaemonSet.
+// Does not release the node if the driver has no DaemonSet at all, because the operator may be recreating the
+// DaemonSet.
 bool ReleaseUnwanted(Walk& walk) {
   const auto& daemon_sets = walk.in.driver.daemon_sets;
   const Node& node = walk.view.node;

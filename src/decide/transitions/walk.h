@@ -136,7 +136,7 @@ class Walk {
   absl::Time Deadline(absl::Duration timeout);
   bool Expired(absl::Time deadline) const { return in.now >= deadline; }
 
-  // Returns the past failures of the node; zero failures if the annotation is missing or invalid.
+  // Returns the node's past failures. Their number is zero if the annotation is missing or invalid.
   Failures PastFailures() const;
   void WriteFailures(const Failures& failures);
 
@@ -168,7 +168,7 @@ class Walk {
   // Returns true if the driver waits until the node is evacuated. In that case, the driver's init container has set the
   // annotation (T39, T43).
   bool AwaitsSafeLoad() const { return SafeLoadManager::IsWaiting(after()); }
-  // Returns the text for the gate of a node without a bound driver pod. `until`: end of the text if no cause is known.
+  // Returns the gate text for a node without a bound driver pod. `until`: end of the text if no cause is known.
   std::string WhyNoDriverPod(std::string_view until = "") const;
   // Allows the current driver pods to be restarted without an evacuation until the target changes (T8).
   void SetRestartsOnly();
@@ -225,7 +225,7 @@ std::optional<absl::Time> Finite(absl::Time time);
 // A timer that is further in the future than this duration comes from a wrong clock (dep-F4).
 inline constexpr absl::Duration kClockSkewMax = absl::Seconds(60);
 
-// Returns the time with the precision of a mark, in whole seconds.
+// Returns the time in whole seconds, which is the precision of the marks.
 inline absl::Time WholeSecond(absl::Time time) { return absl::FromUnixSeconds(absl::ToUnixSeconds(time)); }
 
 // Returns the time at which a failed read is retried: the next multiple of 5 s. With a delay of 5 s from now, every
@@ -250,8 +250,8 @@ Progress LeaveValidation(Walk& walk);
 Progress LeaveUncordon(Walk& walk);
 // upgrade-required -> node-maintenance-required, for a node that is admitted in requestor mode.
 Progress RequestMaintenance(Walk& walk);
-// Plans the next step to release the node's NodeMaintenances, and stops the walk while we still have a claim. Returns
-// nullopt if we have no claim.
+// Plans the next step that releases our claims on the node's NodeMaintenances, and stops the walk until no claim is
+// left. Returns nullopt if we have no claim.
 std::optional<Progress> ReleaseMaintenance(Walk& walk);
 // Returns true if we claim a NodeMaintenance of the node. Returns false if the node's NodeMaintenances are unknown.
 bool ClaimsMaintenance(const Walk& walk);

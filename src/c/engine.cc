@@ -155,7 +155,7 @@ absl::Status TakePolicy(du_engine& host, std::string_view text) {
   return absl::OkStatus();
 }
 
-// Returns each warning about a policy of these parts once.
+// Returns the warnings about the policies of these parts, without duplicates.
 std::vector<std::string> AllWarnings(const du_engine& engine, const std::vector<OwnedPart>& parts) {
   std::vector<std::string> all;
   for (const OwnedPart& part : parts) {

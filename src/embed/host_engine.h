@@ -47,7 +47,7 @@ struct HostPass {
   std::vector<OwnedPart> parts = {};
   // Warnings about the policies of `parts`.
   std::map<std::string, std::vector<std::string>> warnings_by_owner = {};
-  // The ledger has requests, which Next(kLedger) returns.
+  // True if the ledger has requests, which Next(kLedger) returns.
   bool ledger_begins = false;
 };
 
@@ -86,7 +86,7 @@ class HostEngine {
   // Errors: see Core::Release.
   absl::StatusOr<HostPass> Release(const std::optional<std::set<std::string>>& nodes, absl::Time now);
 
-  // `node` may be kLedger. Returns nullptr if no requests remain or none were started.
+  // `node` may be kLedger. Returns nullptr if no requests remain or no requests were started.
   const HttpRequest* Next(const std::string& node, absl::Time now);
   // Returns true if the ledger's request is a list of nodes and needs only their metadata.
   bool LedgerAsksForMetadata() const { return ledger_ && ledger_->AsksForMetadata(); }
@@ -98,8 +98,8 @@ class HostEngine {
   std::optional<Gate> Explain(const std::string& node) const { return core_.Explain(node); }
   // Returns the plans of all pools together.
   HostPass Everything() const { return {.plan = core_.Everything(), .parts = core_.Parts()}; }
-  // Returns the document of the rollout (docs/rollout.schema.json). `facts`: the data that only the host knows; all
-  // other members are filled in.
+  // Returns the rollout document (docs/rollout.schema.json). `facts` contains the data that only the host knows; this
+  // function fills in all other members.
   std::string Rollout(RolloutReport facts, absl::Time now);
 
  private:

@@ -43,8 +43,8 @@ class HostHooks final : public NodeHooks {
   // Starts a new view of the node. Drops questions that the new view does not repeat, together with their answers.
   void Begin(const std::string& node) override;
   void Forget(const std::string& node) override;
-  // Returns true for errors of the pod filter, because the host passes its answers together with the pods. Also returns
-  // true while a question is open.
+  // Returns true for pod filter errors, because the host passes its answers together with the pods. Also returns true
+  // while a question is open.
   bool WillTell(const NodeView& view) const override { return view.restart_only_error.empty() || Asks(view.node.name); }
   absl::StatusOr<bool> UsesDriver(const Pod& pod) override;
   // Returns each answer only once, so the caller must keep the answer. Errors: Unavailable until the host has answered.

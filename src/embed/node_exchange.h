@@ -19,7 +19,7 @@ inline constexpr int kNoAnswer = -1;  // the request may have been sent
 inline constexpr int kNotSent = -2;   // the request was certainly not sent
 
 // Returns a response from the values that a host passes in. A number that is not an HTTP status counts as kNoAnswer.
-// `retry_after_seconds` is the value of Retry-After, or at most 0 without that header.
+// `retry_after_seconds` is the value of the Retry-After header, or zero or a negative number if the header is missing.
 absl::StatusOr<HttpResponse> ResponseOf(int status, int retry_after_seconds, std::string body);
 
 // Does not send requests or wait. NodeRequests decides which request follows a response, as in PlanExecutor.

@@ -202,7 +202,7 @@ class AccessReview::Impl {
   std::mutex mutex_;
   internal::LruMap<Answer> answers_{kTokensRemembered};  // by token
   absl::Time second_ = absl::InfinitePast();
-  int reviews_ = 0;  // in that second
+  int reviews_ = 0;  // number of reviews in the second that starts at `second_`
 };
 
 AccessReview::AccessReview(std::shared_ptr<HttpTransport> transport, std::string path,

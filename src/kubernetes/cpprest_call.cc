@@ -24,8 +24,8 @@ boost::asio::io_service& Pool() { return crossplat::threadpool::shared_instance(
 
 }  // namespace
 
-// The write-only buffer into which the library writes the body. Only _putn has an effect. It is asynchronous, which
-// applies back-pressure without blocking a thread.
+// The write-only buffer into which the library writes the response body. Only _putn has an effect: it completes
+// asynchronously, and so applies back-pressure without blocking a thread.
 class CpprestBody : public concurrency::streams::details::streambuf_state_manager<std::uint8_t> {
  public:
   explicit CpprestBody(std::shared_ptr<CpprestCall> call)
@@ -79,8 +79,8 @@ void CpprestCall::Start(web::http::client::http_client client, web::http::http_r
   request.set_response_stream(concurrency::streams::ostream(
       concurrency::streams::streambuf<std::uint8_t>(std::make_shared<CpprestBody>(self))));
   // The library calls the handler when the header block has been written, and again for the body. If the server has
-  // closed an idle connection, the library writes the request again. A failure to connect then does not prove that the
-  // request was not sent, so this flag is needed.
+  // closed an idle connection, the library writes the request again. The request may therefore have been sent even if
+  // the exchange ends with a failure to connect, so `sent_` is recorded here.
   request.set_progress_handler([self](web::http::message_direction::direction direction, utility::size64_t) {
     if (direction != web::http::message_direction::upload) return;
     const std::lock_guard<std::mutex> lock(self->mutex_);
@@ -171,7 +171,7 @@ void CpprestCall::OnDone(std::exception_ptr error) {
 
 CpprestCall::Event CpprestCall::Next(Time until) {
   std::unique_lock<std::mutex> lock(mutex_);
-  // A piece that arrives before the head waits for the head.
+  // A piece that arrives before the head is returned after the head.
   const auto ready = [this] { return stop_requested_ || done_ || (head_ready_ && (!head_taken_ || lent_)); };
   changed_.wait_until(lock, until, ready);
   if (head_ready_ && !head_taken_) {

@@ -25,7 +25,7 @@ namespace driverupgrade {
 
 // The reason why an exchange ended without a complete response, as reported by the library.
 struct CpprestFailure {
-  // An error code of errno, asio, netdb or OpenSSL. The library does not report the kind.
+  // An error code of errno, asio, netdb or OpenSSL. The library does not report which of them.
   int code = 0;
   std::string text = {};
 };
@@ -36,11 +36,11 @@ class CpprestCall : public std::enable_shared_from_this<CpprestCall> {
   using Time = std::chrono::steady_clock::time_point;
   enum class Mode {
     kCollect,  // The call collects the body, up to a limit.
-    kLend,     // Each piece is lent to the caller, and the connection waits for its return.
+    kLend,     // Each piece is lent to the caller, and the connection waits until the caller returns the piece.
   };
   enum class Event { kHead, kPiece, kDone, kStopped, kTimedOut };
 
-  // All calls of a transport share one `lease`, which shows SettleCalls when all calls have been destroyed.
+  // All calls of a transport share one `lease`, by which SettleCalls detects that all calls have been destroyed.
   CpprestCall(Mode mode, std::size_t body_size_max, std::shared_ptr<void> lease)
       : mode_(mode), body_size_max_(body_size_max), lease_(std::move(lease)) {}
 
@@ -70,7 +70,7 @@ class CpprestCall : public std::enable_shared_from_this<CpprestCall> {
   std::string& body() { return body_; }
   // Returns true if the request was completely written to a connection, so the server may have seen it.
   bool sent() const;
-  // Returns true if the pool has started the call; before that, Abandon prevents it.
+  // Returns true if the pool has started the call. Until then, Abandon prevents the start.
   bool started() const;
 
  private:

@@ -10,17 +10,17 @@
 namespace driverupgrade {
 namespace {
 
-// The library drops the category of its error codes. The codes of OpenSSL are recognizable by their size, because their
-// upper bits contain the number of the originating component.
+// The library drops the category of its error codes. OpenSSL codes are recognizable by their size, because the upper
+// bits of such a code identify the originating component.
 unsigned long AsOpenSsl(int code) { return code > 0 ? static_cast<unsigned long>(code) : 0; }
 
 std::string ReasonOf(int code) {
   if (IsTlsError(AsOpenSsl(code))) return TlsReason(AsOpenSsl(code));
   switch (code) {
     case 0:
-    case 1:  // "stream truncated" of asio or "not found" of netdb; the text shows which.
+    case 1:  // asio's "stream truncated" or netdb's "not found"; the text shows which.
       return {};
-    case 2:  // "end of file" of asio; as an errno, it would be ENOENT.
+    case 2:  // asio's "end of file"; as an errno, this code would be ENOENT.
       return "connection closed by the server";
     case EHOSTUNREACH:  // The library replaces ECONNREFUSED with this code.
       return "connection refused, or host unreachable";

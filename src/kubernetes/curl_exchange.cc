@@ -94,7 +94,7 @@ void CurlExchange::PrepareConnection() {
   Set(easy, CURLOPT_TCP_KEEPINTVL, kKeepAliveSeconds);
   Set(easy, CURLOPT_MAXAGE_CONN, kIdleSecondsMax);
   Set(easy, CURLOPT_BUFFERSIZE, kBufferBytes);
-  // Empty texts disable the environment variables for proxies, which null would enable.
+  // Empty strings disable the proxy environment variables; null would enable them.
   const std::string proxy = setup_.proxy.has_value() ? setup_.proxy->ToString() : std::string();
   Set(easy, CURLOPT_PROXY, proxy.c_str());
   Set(easy, CURLOPT_NOPROXY, "");
@@ -135,7 +135,7 @@ void CurlExchange::PrepareBody(const HttpRequest& request) {
     Append(header_lines_, "Expect:");
     Append(header_lines_, has_body ? fmt::format("Content-Type: {}", request.content_type) : "Content-Type:");
   }
-  // CURLOPT_POST also sets the method, so it comes first.
+  // CURLOPT_POST also sets the method, so it must be set before CURLOPT_CUSTOMREQUEST.
   Set(easy, CURLOPT_CUSTOMREQUEST, std::string(ToString(request.verb)).c_str());
 }
 
@@ -285,7 +285,7 @@ int CurlExchange::BeforeRequestCallback(void* self, char*, char*, int, int) {
 
 CURLcode CurlExchange::TlsContextCallback(CURL*, void* context, void* self) {
   auto* const tls_context = static_cast<SSL_CTX*>(context);
-  // Ignores $SSLKEYLOGFILE, which would make the library write the keys of the connection to a file.
+  // Ignores $SSLKEYLOGFILE, which would make the library write the connection's keys to a file.
   SSL_CTX_set_keylog_callback(tls_context, nullptr);
   const bool applied = static_cast<CurlExchange*>(self)->setup_.tls->Apply(tls_context);
   return applied ? CURLE_OK : CURLE_SSL_CERTPROBLEM;

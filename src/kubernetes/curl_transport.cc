@@ -64,7 +64,7 @@ class CurlHandles {
   std::vector<Idle> idle_;
 };
 
-// Takes a handle for one call, and returns it at the end.
+// Takes a handle for one call, and returns the handle when the call ends.
 class CurlLease {
  public:
   explicit CurlLease(CurlHandles& handles) : handles_(handles), handle_(handles.Take()) {}
@@ -120,8 +120,8 @@ class CurlTransport final : public GuardedTransport {
 
 absl::Status CurlTransport::Failure(const HttpRequest& request, const CurlExchange& exchange) const {
   const CURLcode code = exchange.code();
-  // The library reports this code if a header exceeds the library's own limit. The library allocates too little memory
-  // for a real shortage.
+  // The library reports CURLE_OUT_OF_MEMORY if a header exceeds the library's own limit. A real shortage is unlikely,
+  // because the library allocates little memory.
   if (exchange.sent() && !exchange.has_head() && code == CURLE_OUT_OF_MEMORY) return errors().HeadersTooLong(request);
   return StatusOfCurlFailure(errors().Subject(request),
                              {.code = code,
@@ -132,7 +132,7 @@ absl::Status CurlTransport::Failure(const HttpRequest& request, const CurlExchan
                              setup().tls == nullptr ? std::string() : setup().tls->LastRefusal());
 }
 
-// Handles the end of an exchange for both operations.
+// Handles the end of an exchange, for both Send and Stream.
 absl::StatusOr<HttpResponse> CurlTransport::Finish(const HttpRequest& request, CurlExchange& exchange, End end) {
   switch (end) {
     case End::kFailed: return Failure(request, exchange);
@@ -191,7 +191,7 @@ absl::StatusOr<HttpResponse> CurlTransport::StreamOnce(const CallContext& contex
   return response;
 }
 
-// The names of options come from the headers at build time, but the loaded library may be older.
+// The option names come from the headers at build time, but the library that is loaded may be older.
 absl::Status StartLibrary() {
   static const CURLcode started = curl_global_init(CURL_GLOBAL_DEFAULT);
   if (started != CURLE_OK) return absl::InternalError("libcurl cannot start");

@@ -24,7 +24,7 @@ absl::StatusOr<HttpResponse> GuardedTransport::Stream(const CallContext& context
   return Guarded(context, request, [&](const Secret& token) { return StreamOnce(context, request, token, clean); });
 }
 
-// Catches all exceptions of libraries, including bad_alloc, and removes secrets that the server has echoed.
+// Catches all exceptions that libraries throw, including bad_alloc, and removes secrets that the server has echoed.
 absl::StatusOr<HttpResponse> GuardedTransport::Guarded(const CallContext& context, const HttpRequest& request,
                                                        const Attempt& attempt) {
   const Redactor& redactor = *setup_.redactor;

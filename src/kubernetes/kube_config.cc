@@ -34,7 +34,8 @@ bool IsDnsLabel(std::string_view text) {
          text.back() != '-';
 }
 
-// Returns true for a host name or an address, because the text becomes a header line and the SNI.
+// Returns true for a host name or an address. Other text is not safe, because the name becomes a header line and the
+// SNI.
 bool IsServerName(std::string_view text) {
   const auto allowed = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
@@ -158,7 +159,7 @@ class Reader {
     return absl::OkStatus();
   }
 
-  // Rejects entries that require running a program, or another protocol. Like client-go, ignores an exec plugin
+  // Rejects entries that require an external program or another protocol. Like client-go, ignores an exec plugin
   // alongside a static credential (api-A73).
   absl::Status RefuseUnsupported() const {
     const bool token = user_.Has("token") || user_.Has("tokenFile");
@@ -207,7 +208,8 @@ class Reader {
     return absl::OkStatus();
   }
 
-  // Returns the content of the file or of the data key, whichever is set, or an empty text if neither is set.
+  // Returns the content of the file that `file_key` names, or the decoded value of `data_key`. Returns an empty text if
+  // neither key is set.
   absl::StatusOr<std::string> DataOrFile(const YamlEntry& entry, const char* file_key, const char* data_key) const {
     absl::StatusOr<std::string> file = entry.Text(file_key);
     if (!file.ok()) return file.status();

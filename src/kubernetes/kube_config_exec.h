@@ -1,4 +1,4 @@
-// Reads the exec entry of a user in a kubeconfig. Private to src/kubernetes.
+// Reads a user's exec entry in a kubeconfig. Private to src/kubernetes.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_KUBE_CONFIG_EXEC_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_KUBE_CONFIG_EXEC_H_
 
@@ -10,8 +10,8 @@
 
 namespace driverupgrade {
 
-// `exec` is the mapping of the entry. A command with a "/" is relative to `base_dir` (api-A68). May throw exceptions of
-// yaml-cpp. Errors: InvalidArgument; Unimplemented for a plugin that needs a terminal or the description of the
+// `exec` is the mapping of the entry. A command with a "/" is relative to `base_dir` (api-A68). May throw yaml-cpp
+// exceptions. Errors: InvalidArgument; Unimplemented for a plugin that needs a terminal or information about the
 // cluster.
 absl::StatusOr<ExecPlugin> ReadExecPlugin(const YamlEntry& exec, const std::string& base_dir);
 

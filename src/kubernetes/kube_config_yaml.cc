@@ -146,7 +146,7 @@ absl::StatusOr<YamlEntry> LoadBoundedYaml(std::string_view text) {
     if (!status.ok()) return status;
     return YamlEntry{.node = root};
   } catch (const YAML::Exception& e) {
-    // Uses only the parser's own message, because the document may contain keys.
+    // Uses only the parser's own message, because the document may contain private keys.
     return InvalidConfig("", fmt::format("line {}: not YAML: {}", e.mark.line + 1, Printable(e.msg)));
   } catch (const std::exception& e) {
     return InvalidConfig("", fmt::format("not YAML: {}", Printable(e.what())));

@@ -13,20 +13,20 @@
 
 namespace driverupgrade {
 
-// A YAML node and its path, for example "users[1].user". All functions may throw exceptions of yaml-cpp.
+// A YAML node and its path, for example "users[1].user". All functions may throw yaml-cpp exceptions.
 // NOLINTNEXTLINE(bugprone-exception-escape): the assignment of a YAML::Node may throw.
 struct YamlEntry {
   YAML::Node node = {};
   std::string path = {};
 
-  // Returns `path` and `key` joined.
+  // Returns the path of the member `key`.
   std::string PathOf(std::string_view key) const;
   // Returns true if the key exists and is not null.
   bool Has(const char* key) const;
-  // Returns the text of a scalar, or an empty text if it is absent or null. Errors: InvalidArgument if it is not a
-  // scalar, or contains a control character other than a line end or a tab.
+  // Returns the text of a scalar, or an empty text if the value is absent or null. Errors: InvalidArgument if the value
+  // is not a scalar, or contains a control character other than a line end or a tab.
   absl::StatusOr<std::string> Text(const char* key) const;
-  // Returns false if the value is absent or null. Errors: InvalidArgument if it is neither `true` nor `false`.
+  // Returns false if the value is absent or null. Errors: InvalidArgument if the value is neither `true` nor `false`.
   absl::StatusOr<bool> Flag(const char* key) const;
   // Returns a mapping, which is empty if absent or null. Errors: InvalidArgument for any other type.
   absl::StatusOr<YamlEntry> Mapping(const char* key) const;

@@ -54,7 +54,7 @@ class ListReader {
   ListPage<T> Page() && { return std::move(all_); }
 
  private:
-  // Enough for five million objects with 500 on a page. A server that continues beyond this must be faulty.
+  // Enough for five million objects in pages of 500. A server that sends more pages must be faulty.
   static constexpr int kPageCountMax = 10'000;
 
   absl::Status Add(ListPage<T> page) {

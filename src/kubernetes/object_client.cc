@@ -18,8 +18,8 @@ using internal::RestRequest;
 // Objects per page of a list, same as client-go (api-A9).
 constexpr int kPageSize = 500;
 
-// Identifies one object or, with an empty name, the collection. For kinds known in advance, Place and Resource have
-// this role.
+// Identifies one object or, with an empty name, the collection. For kinds known in advance, Place and Resource serve
+// this purpose.
 class Location {
  public:
   Location(std::string_view verb, const ObjectKind& kind, const ObjectName& name, std::string_view subresource = {})
@@ -112,7 +112,7 @@ absl::Status ObjectClient::Watch(const CallContext& context, const ObjectKind& k
   const Location location("watch", kind, name);
   DRIVERUPGRADE_RETURN_IF_ERROR(location.Check(/*collection=*/true));
   if (params.label_selector == LabelSelector::Nothing()) {
-    // The result does not matter, because the watch ends here either way.
+    // The result of OnList does not matter, because the watch ends here either way.
     if (params.resource_version.empty()) (void)sink.OnList({}, "");
     return absl::OkStatus();
   }

@@ -15,7 +15,7 @@ class TokenBucket {
   TokenBucket(const RateLimit& limit, absl::Time now)
       : per_second_(limit.requests_per_second), burst_(std::max(limit.burst, 1)), tokens_(burst_), filled_at_(now) {}
 
-  // Takes a slot, and returns the time to wait until it can be used.
+  // Takes a slot, and returns the time to wait until the slot can be used.
   absl::Duration Take(absl::Time now) {
     const std::lock_guard<std::mutex> lock(mutex_);
     // If the clock is set back, adds no tokens and continues from the new time.

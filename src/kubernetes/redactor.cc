@@ -73,8 +73,8 @@ std::set<std::string> SpellingsOfToken(const Secret& token) {
   return Spellings(token.Reveal().size() < kTokenSizeMin ? "Bearer " + token.Reveal() : token.Reveal());
 }
 
-// Returns the lines of the key's Base64 text. Every copy of the key consists of these lines, regardless of how they are
-// joined.
+// Returns the lines of the key's Base64 text. Every copy of the key consists of these lines, regardless of how the
+// lines are joined.
 std::set<std::string> LinesOfKey(const Secret& pem) {
   std::set<std::string> lines;
   std::string_view rest = pem.Reveal();

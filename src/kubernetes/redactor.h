@@ -1,5 +1,5 @@
-// Removes a transport's own secrets from the responses of a server. If a server echoes the Authorization header, the
-// token must not reach the log. Private to src/kubernetes; shared by the backends.
+// Removes a transport's own secrets from server responses. If a server echoes the Authorization header, the token must
+// not reach the log. Private to src/kubernetes; shared by the backends.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_REDACTOR_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_REDACTOR_H_
 
@@ -29,7 +29,7 @@ class Redactor {
   ~Redactor();
 
   // Must be called before `token`, which may be empty, is sent. The last eight tokens are remembered, because a stream
-  // may echo the token with which it was opened after newer tokens are in use.
+  // may echo the token that opened it even after newer tokens are in use.
   void Remember(const Secret& token);
 
   // Returns `text` without the secrets, or nullopt if `text` contains no secret.

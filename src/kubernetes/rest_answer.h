@@ -27,7 +27,7 @@ absl::StatusOr<T> DecodeObject(const RestRequest& request, const HttpResponse& r
   return object;
 }
 
-// Same, for a request that changes an object with a specific UID and version.
+// Same as DecodeObject, for a request that changes an object with a specific UID and version.
 template <typename T>
 absl::StatusOr<T> DecodeChange(const RestRequest& request, const HttpResponse& response) {
   absl::StatusOr<T> object = DecodeObject<T>(request, response);
@@ -47,7 +47,8 @@ absl::StatusOr<ListPage<T>> DecodePage(const RestRequest& request, const HttpRes
 // Also returns OK if the object no longer exists.
 absl::Status DecodeDelete(const RestRequest& request, const HttpResponse& response);
 
-// One function for each operation, selected by the type of its parameters, whose values are ignored.
+// Each operation has its own overload, which the type of the first argument selects. The value of that argument is
+// ignored.
 inline absl::StatusOr<Node> Decode(const GetNodeParams&, const RestRequest& request, const HttpResponse& response) {
   return DecodeObject<Node>(request, response);
 }

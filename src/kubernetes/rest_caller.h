@@ -72,7 +72,7 @@ absl::StatusOr<ListPage<T>> RestCaller::Begin(const CallContext& context, RestRe
   if (params.list) {
     page = List<T>(context, collection, params.on_unreadable);
   } else {
-    // The limit of a list must be at least one object.
+    // Only the version of the list is needed, but a list request cannot ask for fewer than one object.
     collection.http.query.emplace_back("limit", "1");
     DRIVERUPGRADE_ASSIGN_OR_RETURN(const HttpResponse response, Send(context, collection));
     page = DecodePage<T>(collection, response, params.on_unreadable);

@@ -155,7 +155,7 @@ class RestCluster final : public ClusterFacade {
   absl::Status RecordEvent(const CallContext& context, const RecordEventParams& params) override {
     if (params.series) {
       absl::Status patched = Call(context, internal::PatchEventParams{params});
-      // The Event may not exist, because servers keep Events for about an hour and the first write of the series may
+      // The Event may be missing, because servers keep Events for about an hour and the first write of the series may
       // have failed.
       if (!absl::IsNotFound(patched)) return patched;
     }
@@ -163,7 +163,7 @@ class RestCluster final : public ClusterFacade {
   }
 
  private:
-  // Returns the result of Decode for these parameters.
+  // Runs the operation that the type of `params` selects, and returns the decoded response.
   template <typename Params>
   auto Call(const CallContext& context, const Params& params) const
       -> decltype(internal::Decode(params, RestRequest(), HttpResponse())) {
@@ -187,7 +187,7 @@ class RestCluster final : public ClusterFacade {
     const Selection selection = internal::SelectionOf(resource, params);
     DRIVERUPGRADE_ASSIGN_OR_RETURN(const RestRequest request, internal::EncodeCollection("watch", selection));
     if (selection.labels == LabelSelector::Nothing()) {
-      // The result does not matter, because the watch ends here either way.
+      // The result of OnList does not matter, because the watch ends here either way.
       if (params.resource_version.empty()) (void)sink.OnList({}, "");
       return absl::OkStatus();
     }

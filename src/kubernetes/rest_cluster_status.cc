@@ -106,7 +106,7 @@ std::string BudgetName(std::string_view text) {
   return EscapeForText(text.substr(0, text.find(' ')), kPlainBodyBytesMax);
 }
 
-// The first text comes from the registry of the API server (E16), and the second from its storage.
+// The first text comes from the API server's registry (E16), and the second text from the API server's storage.
 bool IsUidConflict(int http_status, const ApiStatus& body) {
   return http_status == 409 && (body.message.find("UID in the precondition") != std::string::npos ||
                                 body.message.find("UID in precondition") != std::string::npos);

@@ -18,14 +18,13 @@ inline bool IsSuccess(const HttpResponse& response) { return response.status >= 
 // Returns the failure that an unsuccessful `response` reports. `attempted` has the form "patch node gpu-7".
 absl::Status FailureOf(std::string_view attempted, HttpVerb verb, const HttpResponse& response);
 
-// Same for a watch, but returns OutOfRange for 410 (api-A16).
+// Same as FailureOf for a watch, except that 410 results in OutOfRange (api-A16).
 absl::Status WatchFailureOf(std::string_view attempted, const HttpResponse& response);
-// Same for the error that ended an accepted watch. An error without a code is treated like 500, as an error of the
-// server.
+// Same as FailureOf, for the error that ended an accepted watch. An error without a code is treated as a server error
+// (500).
 absl::Status WatchFailureOf(std::string_view attempted, const ApiStatus& error);
 
-// Returns the `status` of a transport with the attempted operation in front of its text. Keeps the code and the
-// payloads.
+// Returns a transport's `status` with `attempted` in front of the message. Keeps the code and the payloads.
 absl::Status TransportFailure(std::string_view attempted, const absl::Status& status);
 
 // Returns how long the server asked the client to wait. `status` comes from a function above. Returns zero if the
@@ -35,8 +34,8 @@ absl::Duration RetryAfterOf(const absl::Status& status);
 // Returns the error for a successful response whose body has an unexpected format.
 absl::Status NotUnderstood(std::string_view attempted, const absl::Status& parse_error);
 
-// Returns true if a failed delete or eviction shows that the object with that UID no longer exists. This is a 404 or a
-// conflict about the UID (E16).
+// Returns true if the response to a failed delete or eviction shows that no object with the requested UID exists. Such
+// a response is a 404, or a conflict about the UID (E16).
 bool SaysGone(const HttpResponse& response);
 
 // Returns true if a failed patch shows that the object has another UID. The server compares the resource version first,

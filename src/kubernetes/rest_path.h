@@ -72,12 +72,12 @@ std::string Attempt(std::string_view verb, const Selection& selection);
 // Returns InvalidArgument, marked as not sent.
 absl::Status Refuse(std::string_view attempted, std::string_view why);
 
-// Checks that namespace and name can be segments of a path (S11). Errors: same as Refuse.
+// Checks that the namespace and the name can be path segments (S11). Errors: same as Refuse.
 absl::Status Check(std::string_view attempted, const Place& place);
-// Checks that `ns` can be a segment of a path. Errors: same as Refuse.
+// Checks that `ns` can be a path segment. Errors: same as Refuse.
 absl::Status CheckNamespace(std::string_view attempted, std::string_view ns);
 
-// Same for `value`. The error calls it `what`, such as "the namespace".
+// Same as CheckNamespace, for any `value`. The error describes the value as `what`, such as "the namespace".
 absl::Status CheckSegment(std::string_view attempted, std::string_view what, std::string_view value);
 
 // Encodes all characters except the unreserved characters of RFC 3986. Kubernetes names contain only unreserved

@@ -9,7 +9,7 @@ namespace {
 
 constexpr char kMergePatch[] = "application/merge-patch+json";
 
-// A change must identify its object by the UID and the version in its body.
+// The body of a change must contain the UID and the resource version of the object.
 absl::Status CheckPreconditions(std::string_view attempted, const std::string& uid,
                                 const std::string& resource_version) {
   if (uid.empty()) return Refuse(attempted, "no uid given");
@@ -31,7 +31,7 @@ absl::StatusOr<RestRequest> Delete(const Place& place, const std::string& uid, s
                      {.verb = HttpVerb::kDelete, .path = ObjectPath(place), .body = std::move(body)}};
 }
 
-// Formats an object to create, without its UID and version, which the server assigns.
+// Formats an object to create. Omits the UID and the version, because the server assigns them.
 template <typename T>
 std::string FormatNew(T object) {
   object.uid.clear();
@@ -39,8 +39,7 @@ std::string FormatNew(T object) {
   return FormatObject(object);
 }
 
-// Returns the text that describes the attempt to record `event`. Returns an error if the name of the event's object is
-// not valid.
+// Describes the attempt to record `event`. Returns an error if the name of the Event's object is not valid.
 absl::StatusOr<std::string> AttemptOf(const RecordEventParams& event) {
   const Place about = event.pod ? PlaceOf(*event.pod) : Place{.resource = kNodes, .name = event.node_name};
   std::string attempted = Attempt(fmt::format("record event {} on", Shown(event.reason)), about);

@@ -113,7 +113,7 @@ absl::Status Patience(const ProgramParams& params, Steady::time_point until) {
   return absl::DeadlineExceededError(fmt::format("still running after {}", absl::FormatDuration(params.timeout)));
 }
 
-// A child process. The destructor kills and reaps it unless it has ended.
+// A child process. The destructor kills and reaps the process unless the process has ended.
 class Child {
  public:
   explicit Child(pid_t pid) : pid_(pid) {}

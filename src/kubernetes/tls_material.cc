@@ -19,7 +19,7 @@ bool IsAddress(const std::string& text) {
   return inet_pton(AF_INET, text.c_str(), address) == 1 || inet_pton(AF_INET6, text.c_str(), address) == 1;
 }
 
-// Replaces the default of OpenSSL, which prompts for a passphrase on the terminal.
+// Replaces OpenSSL's default callback, which prompts for a passphrase on the terminal.
 int NoPassphrase(char*, int, int, void*) { return -1; }
 
 // Returns the newest entry of this thread's OpenSSL error queue, and empties the queue.
@@ -137,8 +137,8 @@ SSL_CTX* TlsMaterial::ShareContext() const {
   return context_.get();
 }
 
-// Replaces the verification by OpenSSL. Adds the name check of RFC 6125, because the check in cpprestsdk accepts a
-// common name. Also keeps the reason of a refusal, which the handshake error lacks.
+// Runs OpenSSL's verification with the name check of RFC 6125, because the check in cpprestsdk accepts a common name.
+// Stores the reason for a refusal, which the handshake error does not contain.
 int TlsMaterial::Verify(X509_STORE_CTX* store, void* self) {
   auto* material = static_cast<TlsMaterial*>(self);
   X509_VERIFY_PARAM* param = X509_STORE_CTX_get0_param(store);

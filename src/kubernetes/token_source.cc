@@ -98,7 +98,7 @@ absl::Status TokenSource::ReadAgain(Now now, const std::stop_token& stop) {
 absl::Status TokenSource::RunPlugin(Now now, const std::stop_token& stop) {
   const Now began = std::chrono::steady_clock::now();
   absl::StatusOr<ExecCredential> credential = RunExecPlugin(*exec_, exec_timeout_, stop);
-  if (absl::IsCancelled(credential.status())) return credential.status();  // the plugin did not cause this
+  if (absl::IsCancelled(credential.status())) return credential.status();  // not caused by the plugin
   now += std::chrono::steady_clock::now() - began;
   ended_at_ = now;
   renew_at_ = now + refresh_;

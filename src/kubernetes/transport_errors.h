@@ -1,4 +1,4 @@
-// Errors that the backends themselves detect, with common texts. Private to src/kubernetes.
+// Errors that the backends themselves detect, with texts that all backends share. Private to src/kubernetes.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_TRANSPORT_ERRORS_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_TRANSPORT_ERRORS_H_
 

@@ -19,9 +19,9 @@ constexpr char kPolicyRollout[] = "docs/policy.md#rollout";
 // A command starts with `upgradectl`, with `kubectl`, or with one of these words:
 //   - $POLICY FIELD VALUE: sets a field of the policy
 //   - $POD VERB: runs `kubectl VERB` on the pod of the gate
-//   - $WITH_POD KINDS: lists objects in the namespace of that pod
+//   - $WITH_POD KINDS: lists objects in that pod's namespace
 //   - $PODS: lists the pods on the node
-//   - $DRIVER VERB: runs `kubectl VERB` on the driver pod of the node
+//   - $DRIVER VERB: runs `kubectl VERB` on the node's driver pod
 //   - $DAEMONSETS: lists the DaemonSets of the driver
 //   - $LEDGER: shows the ConfigMap of the ledger
 // $NODE, $STAGE and $STATE stand for the node, the stage to approve and the state label.

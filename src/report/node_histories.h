@@ -60,7 +60,7 @@ class NodeHistories {
   void Keep(const std::vector<std::string_view>& nodes);
   // Returns nullptr if nothing has happened on the node.
   const NodeHistory* Find(std::string_view node) const;
-  // Same for several nodes. `nodes` must be sorted; the result has the same order.
+  // Same as Find, for several nodes. `nodes` must be sorted; the result has the same order.
   std::vector<std::shared_ptr<const NodeHistory>> Of(const std::vector<std::string_view>& nodes) const;
 
  private:

@@ -36,7 +36,7 @@ struct RolloutReport {
   std::vector<PoolReport> pools = {};
 };
 
-// Returns the names of the nodes, in the order of `status`. Valid as long as `status`.
+// Returns the names of the nodes, in the order of `status`. The names are valid as long as `status` exists.
 std::vector<std::string_view> NamesOf(const FleetStatus& status);
 
 // Returns one line of JSON, without the time of the request.

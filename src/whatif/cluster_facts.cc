@@ -88,7 +88,7 @@ absl::Time EventTime(const json::Value& event) {
       {TimeAt(event, {"lastTimestamp"}), TimeAt(event, {"series", "lastObservedTime"}), TimeAt(event, {"eventTime"})});
 }
 
-// Returns the resource version as a number, which every API server uses. Returns 0 for any other text.
+// Returns the resource version as a number, or 0 for any other text. Every API server uses numbers.
 std::int64_t VersionOf(const json::Value& object) {
   const std::string version = Text(object, {"metadata", "resourceVersion"});
   std::int64_t number = 0;

@@ -23,7 +23,7 @@ struct EventFact {
   bool warning = false;
   std::string message = {};
   absl::Time last = absl::InfinitePast();
-  // Resource version of the last write. It orders Events with the same `last`, because a node can pass through several
+  // Resource version of the last write. Orders Events with the same `last`, because a node can pass through several
   // states in one second.
   std::int64_t version = 0;
   int count = 1;
@@ -85,7 +85,8 @@ struct ClusterFacts {
   // Records of rollouts, by their key in the ledger's ConfigMap.
   std::map<std::string, std::string, std::less<>> rollout_records = {};
   std::vector<EvictionWebhook> webhooks = {};
-  // Permissions that the operator needs but lacks. Objects do not show them; see tools/upgradectl/rights.h.
+  // Permissions that the operator needs but lacks. A dump does not contain this information; see
+  // tools/upgradectl/rights.h.
   std::vector<std::string> missing_rights = {};
 };
 

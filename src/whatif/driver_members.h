@@ -31,7 +31,7 @@ absl::StatusOr<std::optional<RequestorOptions>> RequestorMember(const Document& 
 
 // Reads the name of a time zone, and its offsets from UTC.
 absl::StatusOr<TimeZoneTable> ParseTimeZone(std::string_view text);
-// Reads a policy with the time zones in the member `timeZones` of the request, or with those of the machine if the
+// Reads a policy with the time zones in the member `timeZones` of the request, or with the machine's time zones if the
 // member is absent.
 absl::StatusOr<UpgradePolicy> ParsePolicy(const Document& request, std::string_view text,
                                           const PolicyDefaults& defaults);

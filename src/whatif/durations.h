@@ -36,12 +36,13 @@ struct Measured {
 // a controller would replace on other nodes. Returns nullopt if fewer than three pods can be measured.
 std::optional<Measured> MeasureStart(const Situation& situation, bool of_driver);
 
-// Returns the time in these states that `percent` of the nodes did not exceed, from the Events of an upgrade. The
-// longest time of each node counts. Returns nullopt if fewer than three nodes left one of the states.
+// Returns the time in these states that `percent` percent of the nodes did not exceed, according to the upgrade's
+// Events. For each node, the longest time counts. Returns nullopt if fewer than three nodes left one of the states.
 std::optional<Measured> MeasureStates(const Situation& situation, const std::vector<UpgradeState>& states, int percent);
 
-// Returns the median time that old driver pods took to stop: from Events of an upgrade until the creation of the
-// current driver pods. Returns nullopt if fewer than three nodes can be measured.
+// Returns the median time that old driver pods took to stop. For each node, this is the time from the Event for
+// pod-restart-required until the creation of the current driver pod. Returns nullopt if fewer than three nodes can be
+// measured.
 std::optional<Measured> MeasureDriverStop(const Situation& situation);
 
 // Durations that the caller knows. A nullopt duration is measured.

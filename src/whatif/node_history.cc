@@ -28,7 +28,7 @@ std::map<std::string, NodeHistory> Histories(const ClusterFacts& facts, absl::Ti
   return histories;
 }
 
-// Adds the state in the node's label, unless the Events show it.
+// Adds the state in the node's label, unless the Events already show that state.
 void AddPresentState(const Node& node, const Situation& situation, absl::Time began, NodeHistory& history) {
   const auto marks = internal::DecodeMarks(node, situation.question.identity);
   const UpgradeState state = marks.State().value_or(UpgradeState::kUnknown);

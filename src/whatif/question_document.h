@@ -27,10 +27,12 @@ absl::StatusOr<whatif::Question> ReadQuestion(const Document& request);
 absl::StatusOr<UpgradePolicy> ReadPolicy(const Document& request, const Document& holder,
                                          const DriverIdentity& identity);
 
-// Sets the cluster of the question, and the member `restartOnly`, which names revisions of the cluster.
+// Adds the cluster to the question, and then reads the request's member `restartOnly`, which names revisions in the
+// cluster.
 absl::Status ReadCluster(const Document& request, std::string_view cluster, whatif::Question& question);
 
-// Returns the other facts in the dump. Sets the rollout record of the question if the dump contains a record.
+// Returns the facts in the dump that ReadCluster does not read. Sets the question's rollout record if the dump contains
+// a record.
 absl::StatusOr<whatif::ClusterFacts> ReadFacts(std::string_view cluster, whatif::Question& question);
 
 }  // namespace driverupgrade::internal

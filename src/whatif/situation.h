@@ -1,4 +1,4 @@
-// The input of a preflight and of a simulation.
+// The input of preflights and simulations.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_SITUATION_H_
 #define DRIVERUPGRADE_SRC_WHATIF_SITUATION_H_
 

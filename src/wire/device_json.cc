@@ -292,7 +292,7 @@ void WriteDeviceTaintRule(JsonWriter& writer, const DeviceTaintRule& rule) {
   writer.ObjectMember("status", [&] { WriteConditions(writer, rule.conditions); });
 }
 
-// Writes the claim's name as the owner's name, because the name of the pod is not stored.
+// Writes the claim's name as the owner's name, because the pod's name is not stored.
 void WriteResourceClaim(JsonWriter& writer, const ResourceClaim& claim) {
   writer.ObjectMember("metadata", [&] {
     WriteIdentity(writer, claim);

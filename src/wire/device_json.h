@@ -1,5 +1,5 @@
 // Writes the kinds of Dynamic Resource Allocation as JSON. kubernetes_json_read.h declares the functions that read
-// them.
+// these kinds.
 #ifndef DRIVERUPGRADE_SRC_WIRE_DEVICE_JSON_H_
 #define DRIVERUPGRADE_SRC_WIRE_DEVICE_JSON_H_
 

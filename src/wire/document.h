@@ -19,8 +19,8 @@ namespace driverupgrade::internal {
 // Errors: InvalidArgument with the path and the reason, such as `request.at: must be a string`.
 class Document {
  public:
-  // `name` is the name of the document in error texts. Fails unless the text is an object whose members are all in
-  // `known` or `more`.
+  // `name` identifies the document in error texts. Fails unless the text is an object whose members are all in `known`
+  // or `more`.
   [[nodiscard]] static absl::StatusOr<Document> Parse(std::string_view name, std::string_view text,
                                                       std::initializer_list<std::string_view> known,
                                                       std::initializer_list<std::string_view> more = {});
@@ -39,7 +39,7 @@ class Document {
                                                               std::initializer_list<std::string_view> known) const;
   [[nodiscard]] absl::StatusOr<Document> Object(std::string_view member,
                                                 std::initializer_list<std::string_view> known) const;
-  // Returns the member's JSON text, or the string if the member is a string.
+  // Returns the string if the member is a string, or else the member's JSON text.
   [[nodiscard]] absl::StatusOr<std::string> Embedded(std::string_view member) const;
   absl::Status Wrong(std::string_view member, std::string_view why) const;
 

@@ -101,7 +101,7 @@ class Keeper {
   bool skips_value_ = false;
 };
 
-// The argument of Document::Populate: an object that generates the events of a document.
+// The argument of Document::Populate: a function object that generates the events of a document.
 struct Generator {
   char* text;
   WantedMembers wanted;
@@ -134,15 +134,15 @@ std::string Describe(rapidjson::ParseErrorCode code) {
 }
 
 // Returns the position of the first character in the range 0x18 to 0x1F, which JSON never contains, or the size of the
-// text. RapidJSON 1.1 does not refuse six of these characters when it reads sixteen bytes at a time, which depends on
-// memory addresses.
+// text. RapidJSON 1.1 accepts six of these characters when it reads sixteen bytes at a time; whether it does so depends
+// on memory addresses.
 std::size_t FindControlCharacter(std::string_view text) {
   constexpr std::uint64_t kEach = 0x0101010101010101U;
   std::size_t at = 0;
   for (; text.size() - at >= sizeof(std::uint64_t); at += sizeof(std::uint64_t)) {
     std::uint64_t word = 0;
     std::memcpy(&word, text.data() + at, sizeof(word));
-    // Turns such a byte into zero, and then finds a zero byte as strlen does.
+    // Turns every byte in this range into zero, and then finds a zero byte as strlen does.
     const std::uint64_t zeroed = (word & (kEach * 0xF8)) ^ (kEach * 0x18);
     if (((zeroed - kEach) & ~zeroed & (kEach * 0x80)) != 0) break;
   }
@@ -210,7 +210,7 @@ void Hash(const rapidjson::Value& value, std::string_view left_out, Hasher& hash
 }  // namespace
 
 absl::Status JsonDocument::Parse(std::string_view text, WantedMembers wanted) {
-  // The parser would treat a NUL as the end, and ignore the rest.
+  // The parser would treat a NUL as the end of the text, and ignore the rest.
   if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
     return absl::InvalidArgumentError(fmt::format("malformed JSON at byte {}: NUL", nul));
   }

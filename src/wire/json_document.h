@@ -59,7 +59,7 @@ class JsonField {
   std::int64_t Int64() const;
   int Int() const;
   StringMap Strings() const;
-  // Returns a value of any type as compact JSON, or an empty string if it is missing.
+  // Returns a value of any type as compact JSON, or an empty string if the value is missing.
   std::string Json() const;
   // Returns a hash of the value that does not depend on the order of members. Ignores members that are null or named
   // `left_out`. Returns 0 if there is no value.
@@ -89,7 +89,7 @@ class JsonField {
   JsonField(const rapidjson::Value* value, std::string& error) : value_(value), error_(error) {}
   JsonField(const rapidjson::Value* value, const JsonField& parent, std::string_view key, std::size_t index)
       : value_(value), parent_(&parent), key_(key), index_(index), error_(parent.error_) {}
-  // Returns true if the field is present and of this type; sets an error if it has another type.
+  // Returns true if the field is present and of this type; sets an error if the field has another type.
   bool Is(rapidjson::Type type, std::string_view expected) const;
   // Returns the path, such as `items[3].metadata.labels`; empty for the root.
   std::string Path() const;

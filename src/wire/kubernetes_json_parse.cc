@@ -44,7 +44,7 @@ void CheckListKind(const JsonField& root, std::string_view of) {
   if (!kind.String().ends_with("List")) kind.Fail("expected the kind of a list");
 }
 
-// Parses `json`, which must be an object, and calls `read` with its wanted members as a const JsonField&.
+// Parses `json`, which must be an object, and calls `read` with a const JsonField& that contains the wanted members.
 template <typename F>
 absl::Status ReadDocument(std::string_view json, WantedMembers wanted, F&& read) {
   JsonDocument document;
@@ -59,7 +59,7 @@ absl::Status ReadDocument(std::string_view json, WantedMembers wanted, F&& read)
   return error.empty() ? absl::OkStatus() : absl::InvalidArgumentError(error);
 }
 
-// Same, but requires an object of this kind.
+// Same, but the object must have the kind `kind`.
 template <typename F>
 absl::Status ReadDocument(std::string_view json, std::string_view kind, WantedMembers wanted, F&& read) {
   return ReadDocument(json, wanted, [&](const JsonField& root) {
@@ -168,7 +168,7 @@ void ReadWatchEvent(const JsonField& root, OnUnreadable on_unreadable, WatchEven
   if (event.type == Type::kUnknown) return;
   const JsonField object = root.Member("object");
   if (event.type == Type::kError) {
-    // Ignores read errors, as ParseApiStatus does, because an unreadable error is still an error.
+    // Ignores read errors, as ParseApiStatus does, because an event with an unreadable error still reports an error.
     std::string ignored;
     event.error = ReadIfStatus(object.Detached(ignored)).value_or(ApiStatus());
     return;

@@ -48,8 +48,8 @@ std::vector<Taint> ReadTaints(const JsonField& spec) {
   return taints;
 }
 
-// The name of an extended resource has a domain. Kubernetes serves quantities as strings, but dumps may contain
-// numbers.
+// Extended resources are recognized by the domain in their names. Kubernetes serves quantities as strings, but dumps
+// may contain numbers.
 std::vector<std::string> ReadExtendedResources(const JsonField& status) {
   std::set<std::string> names;
   status.Member("allocatable").ForEachMember([&](std::string_view name, const JsonField& quantity) {
@@ -108,7 +108,7 @@ std::vector<ContainerStatus> ReadContainerStatuses(const JsonField& field) {
   return result;
 }
 
-// Returns the node of `matchFields: [{key: metadata.name, operator: In, values: [NODE]}]`.
+// Returns NODE from `matchFields: [{key: metadata.name, operator: In, values: [NODE]}]`.
 std::string ReadAffinityNode(const JsonField& spec) {
   const JsonField affinity = spec.Member("affinity");
   const JsonField node_affinity = affinity.Member("nodeAffinity");
@@ -251,7 +251,8 @@ void ReadObject(const JsonField& object, DaemonSet& daemon_set) {
   daemon_set.annotations = metadata.Member("annotations").Strings();
   const JsonField spec = object.Member("spec");
   daemon_set.selector = ReadSelector(spec.Member("selector"));
-  // The server always fills in the strategy; if it is missing, Kubernetes' own default is RollingUpdate (R15).
+  // The server always fills in the strategy. If the strategy is missing, Kubernetes' own default is RollingUpdate
+  // (R15).
   const JsonField pod_template = spec.Member("template");
   daemon_set.node_selectors = ReadNodeSelectors(pod_template.Member("spec"));
   daemon_set.template_digest = DigestOf(pod_template);

@@ -1,4 +1,4 @@
-// Reads label selectors from JSON: the selector of an object, and the nodes that the spec of a pod allows.
+// Reads label selectors from JSON: an object's selector, and the nodes that a pod's spec allows.
 #ifndef DRIVERUPGRADE_SRC_WIRE_LABEL_SELECTOR_JSON_H_
 #define DRIVERUPGRADE_SRC_WIRE_LABEL_SELECTOR_JSON_H_
 

@@ -98,8 +98,8 @@ absl::StatusOr<NodeChange> RequestUpgrade(const Request& request, const Node& no
   return SetAnnotation(node, request.question.identity.UpgradeRequestedAnnotation(), "true");
 }
 
-// Returns the pods that must leave the node before the driver is loaded. These are the pods that use the driver, or, if
-// those are unknown, all pods that can leave.
+// Returns the pods that must leave the node before the driver is loaded. These are the pods that use the driver or, if
+// the operator cannot identify such pods, all pods that can leave.
 std::vector<std::string> PodsAtRisk(const Request& request, const Node& node) {
   std::vector<std::string> pods;
   for (const Pod& pod : request.question.cluster.pods) {
@@ -173,7 +173,7 @@ std::string PolicyPatch(const PolicyResource& resource, const PolicyObject& poli
   for (auto name = resource.path.rbegin(); name != resource.path.rend(); ++name) {
     patch = fmt::format(R"({{"{}":{}}})", *name, patch);
   }
-  // As with the patch of a node, the server refuses the patch if the object has changed or was replaced.
+  // The server refuses this patch, like a node patch, if the object has changed or was replaced.
   return fmt::format(R"({{"metadata":{{"uid":"{}","resourceVersion":"{}"}},{})", policy.uid, policy.resource_version,
                      patch.substr(1));
 }
@@ -266,7 +266,7 @@ Patch PatchOfApprovals(const Request& request, const driverupgrade::DaemonSet& s
 Patch Give(const Request& request, const driverupgrade::DaemonSet& set, const std::string& approval) {
   const std::string before = ApprovalsOn(set, request);
   std::vector<std::string> approvals = ApprovalsIn(before);
-  // Drops approvals of other revisions, which have no effect and would accumulate.
+  // Drops approvals for other revisions, because they have no effect and would accumulate.
   const std::string revision = approval.substr(approval.rfind('@'));
   std::erase_if(approvals, [&](const std::string& one) { return !one.ends_with(revision); });
   approvals.push_back(approval);
@@ -286,8 +286,8 @@ const driverupgrade::RolloutStage* FindStage(const driverupgrade::RolloutPolicy&
   return stage == rollout.stages.end() ? nullptr : &*stage;
 }
 
-// Returns an error if the stage needs no approval while the rollout is not halted. Only stages with `approval: Manual`
-// need an approval then.
+// Returns an error if the stage needs no approval. While the rollout is not halted, only stages with `approval: Manual`
+// need an approval.
 absl::Status WhyNotWaitedFor(const driverupgrade::RolloutPolicy& rollout, const std::string& name) {
   const driverupgrade::RolloutStage* stage = FindStage(rollout, name);
   if (stage == nullptr) {

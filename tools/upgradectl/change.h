@@ -31,7 +31,7 @@ struct Change {
 };
 
 /// Approves a stage at the revision that is being rolled out. Returns FailedPrecondition if the policy has no such
-/// stage. Withdraws an approval that already existed before a halt, because it does not lift the halt.
+/// stage. Withdraws an approval that already existed before a halt, because such an approval does not lift the halt.
 [[nodiscard]] absl::StatusOr<Change> Approve(const Request& request, const std::string& stage);
 
 /// `verb`: pause, resume, skip, unskip, retry, request or release. Returns FailedPrecondition with a possible

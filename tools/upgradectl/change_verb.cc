@@ -36,7 +36,8 @@ absl::Status RefuseUnread(const Options& options, const Request& request) {
   return absl::OkStatus();
 }
 
-// Drops the policy unless the verb is `approve`, which needs it. `pause` and `resume` write the custom resource.
+// Drops the option --policy, because only `approve` needs the policy. `pause` and `resume` write to the custom
+// resource.
 absl::StatusOr<Options> WithoutPolicy(Options options) {
   if (options.verb == "approve") return options;
   const bool writes_policy = options.verb == "pause" || options.verb == "resume";

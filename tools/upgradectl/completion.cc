@@ -102,8 +102,9 @@ fi
                      Replaced(Cases(verbs), ") words=", ") candidates="), Names(verbs));
 }
 
-// kubectl runs the script with the words after `driverupgrade`, of which the last is being typed. It reads one
-// candidate per line, and then a directive. Directive 0 offers files if there are no candidates.
+// kubectl runs the script with the words after `driverupgrade`; the user is still typing the last word. From the
+// output, kubectl reads one candidate per line, and then a directive. Directive 0 offers files if there are no
+// candidates.
 std::string Kubectl(const std::vector<Verb>& verbs) {
   return fmt::format(R"(#!/bin/sh
 words=""

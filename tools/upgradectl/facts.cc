@@ -56,7 +56,7 @@ LeaseFact ReadLease(const json::Value& lease) {
   return facts;
 }
 
-// Compares only the name and the API version, because the object does not contain its resource.
+// Compares only the name and the API version, because the object does not contain the name of its resource.
 bool IsPolicy(const json::Value& item, const PolicyResource& policy) {
   return Text(item, {"apiVersion"}) == policy.group_version && Text(item, {"metadata", "name"}) == policy.name &&
          Find(item, {"spec"}) != nullptr;

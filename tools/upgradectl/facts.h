@@ -1,5 +1,5 @@
-// Facts about the operator of a driver and its policy, which only the command line needs. All other facts about a
-// cluster are in whatif/cluster_facts.h.
+// Facts about a driver's operator and policy that only the command line needs. All other facts about a cluster are in
+// whatif/cluster_facts.h.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_FACTS_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_FACTS_H_
 
@@ -71,7 +71,7 @@ struct Facts : driverupgrade::whatif::ClusterFacts {
 };
 
 /// `event_reason` is DriverIdentity::EventReason. `policy` is the custom resource to look for, if any. ParseMixedList
-/// must have accepted `dump`, because it limits the depth.
+/// must have accepted `dump`, because that function limits the nesting depth.
 [[nodiscard]] absl::StatusOr<Facts> ReadFacts(std::string_view dump, std::string_view event_reason,
                                               const std::optional<PolicyResource>& policy);
 

@@ -94,8 +94,8 @@ bool NamesCluster(const std::string& option) {
   return option == "--kubeconfig" || option == "--context" || option == "--in-cluster" || option == "--allow-exec";
 }
 
-// Returns the options for the driver that the gate names. upgradectl finds usual drivers, and drivers whose operators
-// report their options. For other drivers, the user must fill in the location.
+// Returns the options for the driver that the gate names. upgradectl finds the drivers of NVIDIA's operators, and
+// drivers whose operators report their options. For other drivers, the user must fill in the location.
 std::string OtherDriver(const Request& request, const Gate& gate) {
   const GateSubject* driver_of_gate = SubjectOf(gate, GateSubjectKind::kDriver);
   const std::string name = driver_of_gate == nullptr ? "" : driver_of_gate->name;
@@ -115,7 +115,7 @@ std::string OtherDriver(const Request& request, const Gate& gate) {
   return text;
 }
 
-// Returns the options whose names kubectl shares.
+// Returns the options that have the same names in kubectl.
 std::string OptionsOfKubectl(const Request& request) {
   std::string text;
   for (const auto& [option, value] : request.options) {
@@ -154,7 +154,7 @@ Advice OfFailedRequest(const NodeStatus& node) {
           .page = "docs/operations.md#a-node-does-not-move"};
 }
 
-// If the driver pod of a done node is not ready, it is nevertheless up to date, so nothing replaces it.
+// The driver pod of a done node is up to date, so nothing replaces the pod even if it is not ready.
 Advice OfDone(const Commands& commands, const NodeStatus& node) {
   if (node.moves) return {.text = "No action is needed: the operator's next pass moves the node on."};
   if (node.state != driverupgrade::UpgradeState::kDone || node.pod.empty() || node.pod_ready) {
@@ -176,8 +176,8 @@ void AddDeadline(const Request& request, const Gate& gate, Advice& help) {
       " The node fails in {} unless this is resolved; a longer timeout in the policy gives it more time.", Age(left));
 }
 
-// Puts the start of the operator first, because other advice helps only once an operator is running. `any` is true if
-// there is other advice.
+// Puts the advice to start the operator first, because other advice helps only once an operator is running. `any` is
+// true if there is other advice.
 void AddOperator(const Request& request, const Commands& commands, bool any, Advice& help) {
   const std::string trouble = OperatorTrouble(request);
   if (trouble.empty()) return;
@@ -239,7 +239,7 @@ Advice OfGate(const Request& request, const Commands& commands, const NodeStatus
 
 bool IsBlockedBy(const NodeStatus& node, const Pod& pod) {
   if (node.gate && node.gate->subject == driverupgrade::PodSubject(pod.ref)) return true;
-  // The cause of a failure is a text, in which the name of the pod may be a prefix of the name of another pod.
+  // The failure cause is a text. In this text, the pod's name may be a prefix of another pod's name.
   const std::string name = pod.ref.ToString();
   const std::size_t at = node.failure_cause.find(name);
   if (at == std::string::npos) return false;

@@ -23,10 +23,11 @@ struct LiveView::Followed {
   std::string labels = {};
   /// Name of the single object to watch; empty to watch all.
   std::string name = {};
-  /// True if the user may lack permission to watch this kind. It is then listed with the kinds that are not watched.
+  /// True if the user may lack permission to watch this kind. The kind is then listed together with the kinds that are
+  /// not watched.
   bool optional = false;
   bool refused = false;
-  /// Keeps only objects with this text; empty to keep all.
+  /// Text that an object must contain to be kept; empty to keep all objects.
   std::string keep = {};
   bool listed = false;
   /// Error of the last attempt; empty if the watch has delivered a result since then.

@@ -23,7 +23,7 @@
 
 namespace upgradectl {
 
-/// Watches nodes, the driver's pods and DaemonSets, the Events of its upgrade, and the ledger, each on its own thread.
+/// Watches nodes, the driver's pods and DaemonSets, the Events of the upgrade, and the ledger, each on its own thread.
 /// Lists the other objects of a status after a change, but not more often than every kListedAtMost. Also lists them
 /// every kListedAtLeast, because they can change on their own.
 class LiveView {
@@ -45,8 +45,8 @@ class LiveView {
   bool Complete() const;
   /// Returns the current problem of each watch, including watches without a response yet.
   std::vector<std::string> Troubles() const;
-  /// Same as ReadLive; `now` is the time for the objects that are listed in addition to the watches. Must be called
-  /// from one thread at a time. May be called again after an error.
+  /// Same as ReadLive; `now` is the time at which the objects without a watch are listed. Must be called from one
+  /// thread at a time. May be called again after an error.
   [[nodiscard]] absl::StatusOr<std::string> Read(const Wanted& wanted, absl::Time now, std::vector<std::string>& notes);
 
  private:
@@ -70,8 +70,8 @@ class LiveView {
   std::int64_t changes_ = 0;
   absl::Status failure_ = absl::OkStatus();
   std::vector<std::unique_ptr<Followed>> followed_;
-  /// Results of the last lists that Read made, with their time and the number of changes before them. Only Read uses
-  /// this member.
+  /// Results of the last lists that Read made, with the time of these lists and the number of changes before them. Only
+  /// Read uses this member.
   struct Listed {
     absl::Time at = absl::InfinitePast();
     std::int64_t changes = 0;
@@ -79,7 +79,7 @@ class LiveView {
     std::vector<std::string> notes = {};
     /// Pods by node.
     std::map<std::string, MixedList> pods = {};
-    /// Objects that were deleted after the lists, according to the watches. The pods of a node may still contain them.
+    /// Objects that were deleted after the lists, according to the watches. `pods` may still contain these objects.
     std::set<std::string> gone = {};
   };
   Listed listed_;

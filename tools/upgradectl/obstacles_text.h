@@ -1,4 +1,4 @@
-// Formats the obstacles of a rollout as text.
+// Formats the obstacles to a rollout as text.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_OBSTACLES_TEXT_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_OBSTACLES_TEXT_H_
 

@@ -166,7 +166,7 @@ std::vector<Finding> FindingsOf(const JsonField& pool) {
   return findings;
 }
 
-// Adds only the counts, because other fields cannot be added.
+// Adds only the counts, because sums of the other fields have no meaning.
 void Add(const Tally& tally, Tally& sum) {
   for (int Tally::*count : {&Tally::total, &Tally::pending, &Tally::in_progress, &Tally::failed, &Tally::done,
                             &Tally::not_ready, &Tally::slots, &Tally::unavailable}) {

@@ -1,4 +1,4 @@
-// Parses the leading operator's own view, which is the document of its rollout (docs/rollout.schema.json).
+// Parses the leading operator's own view, which is the rollout document (docs/rollout.schema.json).
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_OPERATOR_VIEW_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_OPERATOR_VIEW_H_
 
@@ -51,7 +51,7 @@ struct OperatorView {
 };
 
 /// `pool` is the name of one policy, or empty for all policies. Errors: InvalidArgument if the text is not such a
-/// document, or contains values of a newer operator; NotFound if the document has no such pool.
+/// document, or contains values that only a newer operator uses; NotFound if the document has no such pool.
 [[nodiscard]] absl::StatusOr<OperatorView> ParseOperatorView(std::string_view document, const std::string& pool);
 
 }  // namespace upgradectl

@@ -36,9 +36,9 @@ struct Options {
   std::string ledger_name = {};
   std::string at = {};
   std::string active_since = {};
-  /// If not set, same as for the driver's usual operator.
+  /// If not set, the value that the driver's own operator uses.
   std::optional<std::string> validation_selector = std::nullopt;
-  /// If empty, same as for the driver's usual operator.
+  /// If empty, the value that the driver's own operator uses.
   std::string early_validation = {};
   std::optional<bool> gpu_pods = std::nullopt;
   /// Pods that request one of these resources use the driver.
@@ -76,11 +76,11 @@ struct Options {
   bool domain_named = false;
   /// Names of the options above whose values come from an operator's report instead of the command line.
   std::set<std::string> reported = {};
-  /// Drivers with such a report, such as `example.com/fpga`.
+  /// Drivers whose operators report options, such as `example.com/fpga`.
   std::set<std::string> reporting_drivers = {};
 };
 
-/// The program exits after parsing the command line: help, version, or an error in the command line.
+/// The output of a program that exits after parsing the command line: help, version, or an error in the command line.
 struct Ending {
   bool failed = false;
   std::string text = {};

@@ -15,7 +15,7 @@
 
 namespace upgradectl {
 
-/// Returns the name of the engine in `live` or `live:ENGINE`, which is empty for the only engine. Returns nullopt if
+/// Returns ENGINE for `live:ENGINE`, and an empty name, which means the only engine, for `live`. Returns nullopt if
 /// `policy` names a file.
 std::optional<std::string> EngineOfLive(std::string_view policy);
 

@@ -94,7 +94,7 @@ absl::StatusOr<Options> ParseReport(const DriverIdentity& identity, const LeaseF
   read(root.Member("driverLabels"), reported.driver_labels);
   read(ledger.Member("namespace"), reported.ledger_ns);
   read(ledger.Member("name"), reported.ledger_name);
-  // The operator knows its validation pods, so a missing member means that it does not wait for pods.
+  // The operator knows its validation pods, so a missing member means that the operator does not wait for pods.
   reported.validation_selector = validation.Member("selector").String();
   read(validation.Member("early"), reported.early_validation);
   read(requestor.Member("id"), reported.requestor.id);
@@ -120,7 +120,7 @@ struct Reported {
 bool Applies(const Options& options, const DriverIdentity& identity, const LeaseFact& lease) {
   if (!options.lease_ns.empty() && lease.ns != options.lease_ns) return false;
   if (!options.lease_name.empty() && lease.name != options.lease_name) return false;
-  // Labels without a driver or domain refer to the usual driver.
+  // Labels without a driver or domain refer to the default driver.
   const bool is_named = options.driver_labels && !options.driver_named && !options.domain_named;
   if ((options.driver_named || is_named) && identity.driver() != options.driver) return false;
   return (!options.domain_named && !is_named) || identity.domain() == options.domain;

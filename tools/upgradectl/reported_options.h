@@ -15,7 +15,7 @@
 
 namespace upgradectl {
 
-/// Returns true if a text, such as a dump, may contain such an annotation.
+/// Returns true if a text, such as a dump, may contain an annotation with reported options.
 bool MayReportOptions(std::string_view text);
 
 using ListUsualSets = std::function<std::vector<driverupgrade::DaemonSet>()>;
@@ -23,7 +23,8 @@ using ListUsualSets = std::function<std::vector<driverupgrade::DaemonSet>()>;
 /// Returns the options of the command line, completed with the report of one driver's operator.
 /// - If the command line names the driver, the domain, the namespace or the Lease, only matching reports apply.
 /// - Otherwise, the driver is gpu of nvidia.com if it is reported, if nothing is reported, or if `usual_daemon_sets`
-///   returns DaemonSets that do not belong to a reported driver. In all other cases, it is the only reported driver.
+///   returns DaemonSets that do not belong to a reported driver. In all other cases, the driver is the only reported
+///   driver.
 /// Adds a line to `notes` for each annotation that cannot be read. Errors: InvalidArgument if several drivers, or
 /// Leases in several namespaces, remain.
 [[nodiscard]] absl::StatusOr<Options> WithReported(Options options, const std::vector<LeaseFact>& leases,

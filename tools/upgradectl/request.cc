@@ -244,7 +244,7 @@ driverupgrade::PodFilter UsersOf(const Options& options, const Facts& facts) {
   };
 }
 
-// Same as the predicate of gpu_operator.
+// Same as gpu_operator's predicate.
 absl::StatusOr<bool> LoadsSameGpuDriver(const driverupgrade::CallContext&, const driverupgrade::Pod&,
                                         const driverupgrade::ControllerRevision& running,
                                         const driverupgrade::ControllerRevision& wanted) {
@@ -405,8 +405,8 @@ absl::StatusOr<Request> Load(const Options& options, const Wanted& wanted, const
   if (!IsPolicyFile(options)) {
     if (const absl::Status status = LoadPolicy(options, *request); !status.ok()) return status;
     if (!FollowDevices(request->question) || options.source.IsDump() || first.devices) return request;
-    // The policy was read with the objects. Devices are read only now that the policy needs them, because they are
-    // numerous.
+    // The policy was read with the objects. Devices are read only now that the policy needs them, because a cluster has
+    // many devices.
     first.devices = true;
     if (const absl::Status status = LoadObjects(options, first, read, *request); !status.ok()) return status;
   }

@@ -31,17 +31,17 @@ using ReadObjects =
 struct Request {
   driverupgrade::whatif::Question question;
   Facts facts = {};
-  /// Time with which the Leases are compared; nullopt if they were not read. For a dump without `--at`, this is the
-  /// newest time in the dump, because the dump may be old.
+  /// Time with which the Leases are compared; nullopt if the Leases were not read. For a dump without `--at`, this is
+  /// the newest time in the dump, because the dump may be old.
   std::optional<absl::Time> leases_at = std::nullopt;
   DriverPlace place = {};
-  /// Source of the policy: a file, the custom resource, or the Lease of an operator that reports it. Empty if the
-  /// policy is unknown; the question then contains a policy with only autoUpgrade.
+  /// Source of the policy: a file, the custom resource, or the Lease of an operator that reports the policy. Empty if
+  /// the policy is unknown; the question then contains a policy with only autoUpgrade.
   std::string policy_source = {};
   /// Lease of the operator that reports the policy; nullopt for other sources.
   std::optional<LeaseFact> policy_reporter = std::nullopt;
   /// The options that select this cluster, driver and policy, for use in suggested commands. Flags have no values.
-  /// Omits redundant options, and a dump, because the commands do not act on a dump.
+  /// Omits redundant options. Also omits a dump, because the commands do not act on a dump.
   std::vector<std::pair<std::string, std::optional<std::string>>> options = {};
   /// Default values of policies.
   driverupgrade::PolicyDefaults defaults = {};
@@ -51,13 +51,13 @@ struct Request {
   std::set<std::string> reporting_drivers = {};
   /// View of the leading operator; nullopt if the view was not requested, or if the operator did not return it.
   std::optional<OperatorView> view = std::nullopt;
-  /// Reason why the view is missing; empty if it was not requested.
+  /// Reason why the view is missing; empty if the view was not requested.
   std::string view_trouble = {};
   /// Objects that could not be read, for the user.
   std::vector<std::string> notes = {};
 };
 
-/// Returns the input of a preflight and of a simulation. The result refers to the request.
+/// Returns the input of a preflight or a simulation. The result refers to the request.
 driverupgrade::whatif::Situation SituationOf(const Request& request);
 
 /// Determines the driver and the location of its objects, without reading the objects. Errors have one line that starts

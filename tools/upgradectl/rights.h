@@ -1,4 +1,4 @@
-// Determines the permissions that the operator of a driver needs, and lets the API server check them.
+// Determines the permissions that a driver's operator needs, and lets the API server check these permissions.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_RIGHTS_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_RIGHTS_H_
 
@@ -27,7 +27,8 @@ struct NeededRight {
 };
 
 /// Returns the permissions in the roles of deploy/rbac for the operator of this driver, with this policy and mode.
-/// These are the permissions of base. For `gpu` and `ofed` of nvidia.com, adds the permissions of their operators.
+/// Always includes the permissions of deploy/rbac/base. For `gpu` and `ofed` of nvidia.com, also includes the
+/// additional permissions of the operator for that driver.
 std::vector<NeededRight> RightsNeeded(const Request& request);
 
 /// The account whose permissions are checked: the user of the command ("self"), or a ServiceAccount ("NAMESPACE/NAME").

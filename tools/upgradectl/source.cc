@@ -40,7 +40,8 @@ struct Collection {
 
 absl::Status Refusal(const Collection& collection, const HttpResponse& answer) {
   const std::optional<driverupgrade::ApiStatus> status = driverupgrade::ParseApiStatus(answer.body);
-  // API servers send this text if they have no such group or version, for example because a CRD is not installed.
+  // API servers send this text if they do not serve the group or the version, for example because a CRD is not
+  // installed.
   const bool is_unserved = answer.status == 404 && answer.body.starts_with("404 page not found");
   const std::string why = status        ? status->message
                           : is_unserved ? "the cluster does not serve this resource"
@@ -338,7 +339,7 @@ absl::StatusOr<std::set<std::string>> NodesOfInterest(std::string_view list, con
     const auto label = node.labels.find(identity.StateLabel());
     const auto state =
         label == node.labels.end() ? std::nullopt : driverupgrade::ParseUpgradeState(std::string(label->second));
-    // Includes cordoned nodes, because the first pass of such a node already needs its pods.
+    // Includes cordoned nodes, because the first pass over a cordoned node already needs the node's pods.
     const bool named = std::find(wanted.nodes.begin(), wanted.nodes.end(), node.name) != wanted.nodes.end();
     if (named || node.unschedulable || (state && driverupgrade::IsInProgress(*state))) names.insert(node.name);
   }

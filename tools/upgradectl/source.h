@@ -26,7 +26,7 @@ namespace upgradectl {
 inline constexpr std::size_t kDumpBytesMax = std::size_t{2} << 30;
 inline constexpr std::size_t kPolicyBytesMax = std::size_t{1} << 20;
 
-/// Selects the cluster, as typed. If all fields are empty, `default_kubeconfig` is used.
+/// The options that select the cluster, as typed. If all fields are empty, `default_kubeconfig` is used.
 struct SourceOptions {
   /// File with a dump; `-` is standard input.
   std::string cluster = {};
@@ -52,7 +52,8 @@ struct Wanted {
   bool webhooks = false;
   /// The custom resource with the policy. Not needed if the user names a policy file.
   bool policy = true;
-  /// If the custom resource does not contain a policy, also the Leases, one of which may contain the operator's report.
+  /// The Leases, one of which may contain the operator's report. They are read if the custom resource does not contain
+  /// a policy.
   bool reported = true;
   /// Includes the record of the rollout.
   bool ledger = true;
@@ -71,11 +72,11 @@ struct DriverPlace {
   std::string lease_ns = {};
   /// Name of the operator's Lease. If empty, the Lease is identified by its content and the end of its name.
   std::string lease = {};
-  /// ConfigMap of the grants, which also contains the record of a rollout; empty if it is not read.
+  /// ConfigMap of the grants, which also contains the record of a rollout; empty if the ConfigMap is not read.
   std::string ledger_ns = {};
   std::string ledger = {};
   std::optional<PolicyResource> policy = std::nullopt;
-  /// Namespace of the NodeMaintenances; empty if they are not read.
+  /// Namespace of the NodeMaintenances; empty if NodeMaintenances are not read.
   std::string requestor_ns = {};
 };
 

@@ -31,7 +31,7 @@ using driverupgrade::whatif::EnteredState;
 using driverupgrade::whatif::NodeReport;
 using driverupgrade::whatif::Report;
 
-// The history of existing nodes, from their Events. Events of deleted nodes are ignored; they remain for an hour.
+// The history of existing nodes, from their Events. Events of deleted nodes, which remain for an hour, are ignored.
 struct History {
   std::map<std::string, std::map<UpgradeState, absl::Time>> entered = {};
   // Time at which each node was last cordoned for an upgrade.
@@ -41,8 +41,8 @@ struct History {
   std::optional<absl::Time> began = std::nullopt;
 };
 
-// Returns false for a node that waits, or that is done with an old driver pod, because an earlier rollout has upgraded
-// it.
+// Returns false for a node that waits, and for a done node with an old driver pod, which an earlier rollout has
+// upgraded.
 bool IsOfThisRollout(const NodeReport& node) {
   const UpgradeState state = node.plan.from;
   if (state == UpgradeState::kUnknown || state == UpgradeState::kUpgradeRequired) return false;
@@ -174,7 +174,8 @@ std::vector<NodeStatus> NodesOf(const Request& request, const Report& report, co
 // an empty text if the node has moved since then. Times have a resolution of one second: of a request and a transition
 // in the same second, the transition counts as later.
 std::string FailureOf(const NodeView& node, absl::Time at) {
-  // Pauses between two attempts are shorter than this. After this time, another request has succeeded.
+  // The engine retries a failed request sooner than this. An older failure therefore means that another request has
+  // succeeded since then.
   constexpr absl::Duration kRecent = absl::Minutes(15);
   const std::optional<Gate>& gate = node.status.gate;
   if (node.failed_requests.empty() || (gate && gate->reason != GateReason::kUnsettled)) return "";
@@ -247,7 +248,7 @@ bool HasEnded(const RolloutStatus& status) {
 }
 
 std::optional<Gate> TrueGate(const Request& request, const NodeReport& report) {
-  // Ignores this gate, because the node would move, and only then would an operator read its pods.
+  // Ignores PodsUnknown, because the node would move, and an operator reads a node's pods only when the node moves.
   const bool would_read = report.gate && report.gate->reason == GateReason::kPodsUnknown && !report.plan.path.empty();
   if (would_read) return std::nullopt;
   if (report.plan.evict.empty() || !report.gate || report.gate->reason != GateReason::kPodsTerminating) {
@@ -307,7 +308,7 @@ RolloutStatus StatusOf(const Request& request, const Report& report) {
     status.findings.push_back(*std::move(none));
     status.phase = Phase::kFailed;
   }
-  // If the server refuses the ledger, a note already reports this.
+  // If the server refuses to return the ledger, a note already reports the refusal.
   const bool is_told = std::any_of(status.notes.begin(), status.notes.end(), [](const std::string& note) {
     return note.find("/configmaps: ") != std::string::npos;
   });

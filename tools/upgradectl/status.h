@@ -75,7 +75,7 @@ struct RolloutStatus {
   /// nullopt if the policy has no rollout.
   std::optional<driverupgrade::RolloutStatus> rollout = std::nullopt;
   /// Start of this rollout, from its record. Without a record, the time at which the first node was cordoned, if Events
-  /// still show it.
+  /// still show that time.
   std::optional<absl::Time> began = std::nullopt;
   std::optional<Remaining> remaining = std::nullopt;
   std::optional<LeaseFact> leader = std::nullopt;
@@ -109,12 +109,11 @@ std::optional<driverupgrade::Finding> NoDriverAtAll(const Request& request, cons
 /// Returns a text that reports a missing rollout record, with the expected location.
 std::string NoRecord(const Request& request);
 
-/// Returns the gate of a node. Considers how the server would respond to evictions, which the plan of a pass cannot
-/// know.
+/// Returns the gate of a node. Considers how the server would respond to evictions, which is not part of a plan.
 std::optional<driverupgrade::Gate> TrueGate(const Request& request, const driverupgrade::whatif::NodeReport& report);
 
 /// Returns the first lines of the output, which are usually empty. They report that no operator is running, that the
-/// operator's view is missing, or that its last pass failed.
+/// operator's view is missing, or that the operator's last pass failed.
 std::string FormatWarnings(const RolloutStatus& status, const Screen& screen);
 
 /// `wide` adds times, pods and driver revisions.

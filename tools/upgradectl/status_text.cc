@@ -40,7 +40,7 @@ std::string ShortState(UpgradeState state) {
   return text;
 }
 
-// Shows `failure_cause` instead of the detail of the gate, because administrators need to know what to repair.
+// Shows `failure_cause` instead of the gate's detail, because administrators need to know what to repair.
 std::string GateCell(const std::optional<Gate>& gate, absl::Time at, bool wide, const std::string& failure_cause = {}) {
   if (!gate) return "-";
   std::string text(driverupgrade::ToString(gate->reason));
@@ -79,8 +79,8 @@ TableRow RowOf(const NodeStatus& node, absl::Time at, bool wide) {
   return row;
 }
 
-// Returns the number of nodes that are done, without those whose driver pod is out of date. Their label stays
-// `upgrade-done` until the operator's next pass, or for as long as its patches are refused.
+// Returns the number of nodes that are done, except for nodes whose driver pod is out of date. The label of such a node
+// stays `upgrade-done` until the operator's next pass, or for as long as the server refuses the operator's patches.
 int DoneNodes(const RolloutStatus& status) {
   const auto outdated = std::count_if(status.nodes.begin(), status.nodes.end(), [](const NodeStatus& node) {
     const bool is_upgraded = node.gate ? node.gate->reason == driverupgrade::GateReason::kDriverPodNotReady ||

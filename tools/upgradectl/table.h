@@ -32,7 +32,7 @@ std::string Paint(std::string_view text, Colour colour, const Screen& screen);
 /// Cuts the text to at most `columns`, with `…` at the end. If `columns` is 0, returns the whole text.
 std::string CutTo(std::string_view text, std::size_t columns);
 
-/// Same, but with `…` in the middle, because node names often differ at their ends.
+/// Same as CutTo, but with `…` in the middle, because node names often differ at their ends.
 std::string CutMiddle(std::string_view text, std::size_t columns);
 
 /// Formats the rows in columns with two spaces between them; the first row is the header. If a line is wider than the

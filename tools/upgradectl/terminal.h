@@ -6,8 +6,8 @@
 
 namespace upgradectl {
 
-/// Returns the properties of the standard output. It has colors unless NO_COLOR or TERM prevents this, and no width if
-/// it is not a terminal.
+/// Returns the properties of the standard output. The output has colors unless NO_COLOR or TERM disables them, and has
+/// no width if it is not a terminal.
 Screen ScreenOfOutput();
 
 }  // namespace upgradectl

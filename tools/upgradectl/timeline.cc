@@ -18,12 +18,13 @@ namespace {
 
 using driverupgrade::UpgradeState;
 
-// Colors by UpgradeState: waiting is gray, and failed is red. They can be told apart without red and green.
+// Colors by UpgradeState: waiting is gray, and failed is red. Users who cannot distinguish red from green can still
+// tell the states apart.
 constexpr std::array<std::string_view, driverupgrade::kAllUpgradeStates.size()> kColours = {
     "#8a8f98", "#b8bec8", "#7fb2e5", "#b58bd9", "#e8a33d", "#d9772b", "#8d6e63",
     "#a1887f", "#2f6fbd", "#17a2a2", "#8ecf9b", "#4caf6a", "#d62839"};
 
-// Background colors of the stages, used in turn. The names of the stages are drawn on them.
+// Background colors of the stages, used in turn. The names of the stages are drawn on these colors.
 constexpr std::array<std::string_view, 3> kStageColours = {"#f0d9a8", "#cfe3c4", "#d9cdea"};
 
 std::string NameOf(UpgradeState state) {

@@ -18,7 +18,7 @@ using driverupgrade::internal::RolloutNode;
 // be visible.
 constexpr std::size_t kBandsMax = 2000;
 
-// Returns the number of each node's stage, by the node's name.
+// Returns the index of each node's stage, by the node's name.
 std::map<std::string, std::size_t> StagesOf(const Request& request, const driverupgrade::RolloutPolicy& rollout,
                                             const std::vector<NodeHistory>& histories) {
   std::map<std::string, const driverupgrade::Node*> by_name;
@@ -38,7 +38,7 @@ std::map<std::string, std::size_t> StagesOf(const Request& request, const driver
   return of_node;
 }
 
-// Returns the time from the node's start to its end; nullopt if the node has not started.
+// Returns the time from the start to the end of the node's upgrade; nullopt if the node has not started.
 std::optional<Span> UnderWay(const NodeHistory& node) {
   std::optional<Span> under_way;
   for (const Span& span : node.spans) {

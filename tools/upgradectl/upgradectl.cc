@@ -53,7 +53,7 @@ absl::StatusOr<std::vector<LeaseFact>> LeasesIn(const std::string& list) {
   return std::move(facts->leases);
 }
 
-// Parses the dump only if it may contain a report, because a large dump takes seconds.
+// Parses the dump only if it may contain a report, because parsing a large dump takes seconds.
 absl::StatusOr<Options> CompleteFromDump(const Options& options, const std::string& dump, const Streams& streams) {
   if (!MayReportOptions(dump)) return options;
   const absl::StatusOr<std::vector<LeaseFact>> leases = LeasesIn(dump);

@@ -33,8 +33,8 @@ const UsualDriver* UsualDriverOf(const Options& options);
 /// are not in the usual location. OpenShift, NVIDIADriver resources and precompiled drivers use other names and labels.
 /// The labels that select the most DaemonSets are used.
 void Locate(const std::vector<driverupgrade::DaemonSet>& daemon_sets, Options& options);
-/// Both functions return the DaemonSets, in any namespace, whose labels are usual for the driver of the options.
-/// ListUsual returns an empty list if the server refuses the request.
+/// Both functions return the DaemonSets in any namespace that have a usual label of the driver in `options`. ListUsual
+/// returns an empty list if the server refuses the request.
 std::vector<driverupgrade::DaemonSet> SelectUsual(const std::vector<driverupgrade::DaemonSet>& daemon_sets,
                                                   const Options& options);
 std::vector<driverupgrade::DaemonSet> ListUsual(driverupgrade::HttpTransport& transport, const Options& options);

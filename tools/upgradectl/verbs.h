@@ -45,10 +45,11 @@ namespace upgradectl {
 void TellReporter(const Request& request, const Streams& streams);
 /// Writes a line to `streams.err` for each object that could not be read.
 void TellUnread(const std::vector<std::string>& notes, const Streams& streams);
-/// Adds the leading operator's view to the request, or the reason why it is missing.
+/// Adds the leading operator's view to the request, or the reason why the view is missing.
 void AskOperator(OperatorDoor& door, const Options& options, Request& request);
-/// Completes the options of the command line with the report of the driver's operator, and with the location of its
-/// DaemonSets. Writes lines to `streams.err` about objects that could not be read. Errors: same as WithReported.
+/// Completes the options of the command line with the report of the driver's operator, and with the location of the
+/// driver's DaemonSets. Writes lines to `streams.err` about objects that could not be read. Errors: same as
+/// WithReported.
 [[nodiscard]] absl::StatusOr<Options> CompleteLive(driverupgrade::HttpTransport& transport, const Options& options,
                                                    const Streams& streams);
 /// Calls Load for a dump or a live cluster, with options completed in the same way.

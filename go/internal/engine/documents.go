@@ -148,14 +148,14 @@ type Rollout struct {
 }
 
 // RolloutGangs counts gangs with pods on waiting nodes, and the units in which these nodes start. Interruptions counts
-// the interruptions that the policy is expected to cause. ByName counts the interruptions if nodes started in the order
-// of their names.
+// the interruptions that the policy is expected to cause. ByName is the number of interruptions if nodes started in the
+// order of their names.
 type RolloutGangs struct {
 	Gangs, Units, Interruptions, ByName int
-	// Interrupted counts the gangs that this process has interrupted for this revision, and Caused counts their
-	// interruptions.
+	// Interrupted counts the gangs that this process has interrupted for this revision, and Caused counts the
+	// interruptions of these gangs.
 	Interrupted, Caused int
-	// ByInterruptions counts these gangs by how often each was interrupted.
+	// ByInterruptions counts these gangs by the number of times that each was interrupted.
 	ByInterruptions map[int]int
 }
 
@@ -173,8 +173,8 @@ func (p Pass) Wake() (time.Time, bool) {
 	return time.UnixMilli(*p.WakeAt), true
 }
 
-// NodePlan is the plan for a node of Work: its state, and the states that it enters. The state of a node without a
-// valid state label is "unknown".
+// NodePlan is the plan for a node of Work: the node's state, and the states that the node enters. The state of a node
+// without a valid state label is "unknown".
 type NodePlan struct {
 	Node  string
 	State string
@@ -193,8 +193,8 @@ type Gate struct {
 	Count     *GateCount
 }
 
-// GateSubject is the subject of a gate: an object of Kubernetes, another driver, an approval, a stage or a group.
-// Without a kind, the gate has no subject.
+// GateSubject is the subject of a gate: a Kubernetes object, another driver, an approval, a stage or a group. Without a
+// kind, the gate has no subject.
 type GateSubject struct{ Kind, Namespace, Name string }
 
 // GateCount counts how much of a limit is used, or how many nodes of a stage have finished.

@@ -11,7 +11,7 @@ import (
 	"driverupgrade.example/go/internal/timezones"
 )
 
-// Kind is a kind of objects that Put and WatchLine accept.
+// Kind is a kind of object that Put and WatchLine accept.
 type Kind int32
 
 const (
@@ -61,10 +61,10 @@ type Engine interface {
 	PutPods(node string, list []byte, uses UsesDriver) (bool, error)
 	Read(now time.Time) (Reading, error)
 	Tell(answers []Answer) error
-	// PutTimeZone stores the offsets of a time zone that a policy's rollout names. They replace earlier offsets of the
-	// zone.
+	// PutTimeZone stores the offsets of a time zone that a policy's rollout names. The offsets replace earlier offsets of
+	// the zone.
 	PutTimeZone(zone timezones.Zone) error
-	// Apply and Release act on the nodes that are listed in Part.Text, or on all nodes if the list is empty.
+	// Apply and Release act on the nodes in `nodes`, a text as Part.Text returns it, or on all nodes if the list is empty.
 	Apply(nodes, policy []byte, now time.Time) (Pass, error)
 	Release(nodes []byte, now time.Time) (Pass, error)
 	// Next returns a request without a verb if no request is left.
@@ -80,7 +80,7 @@ type Engine interface {
 }
 
 // backend is a du_engine. Each method calls the C function with the same name, and returns a document or an *Error.
-// Calls of the same backend must not overlap.
+// Calls on the same backend must not overlap.
 type backend interface {
 	put(kind int32, list []byte) ([]byte, error)
 	watchLine(kind int32, line []byte) ([]byte, error)
@@ -99,7 +99,7 @@ type backend interface {
 	free()
 }
 
-// RolloutFacts are members of a rollout's document that the engine does not know.
+// RolloutFacts are the members of the rollout document that the engine does not know.
 type RolloutFacts struct {
 	Leader    bool   `json:"leader"`
 	Replica   string `json:"replica,omitempty"`

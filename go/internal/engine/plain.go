@@ -10,7 +10,7 @@ import (
 	"driverupgrade.example/go/internal/wasm"
 )
 
-// plain is the backend in plain Go. The engine is in the memory of the instance, and is destroyed with it.
+// plain is the backend in plain Go. The engine is in the instance's memory, and is destroyed with the instance.
 type plain struct {
 	instance *wasm.Instance
 	engine   int32 // its address
@@ -125,7 +125,8 @@ func (p *plain) rollout(facts []byte, nowMs int64) ([]byte, error) {
 	})
 }
 
-// Break makes the next call of the engine trap, through an address outside the module's memory. It is for tests.
+// Break makes the next call of the engine trap, through an address outside the module's memory. Break is only for
+// tests.
 func Break(e Engine) {
 	of := e.(*locked)
 	of.mu.Lock()

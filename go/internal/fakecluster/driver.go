@@ -76,7 +76,7 @@ func (c *Cluster) AddWorkload(name, node string) {
 	})
 }
 
-// AddJob adds a pod of a JobSet to the node. The fake cluster does not replace it.
+// AddJob adds a pod of a JobSet to the node. The fake cluster does not replace the pod.
 func (c *Cluster) AddJob(job, name, node string) {
 	c.put("pods", Object{
 		"metadata": Object{"name": name, "namespace": "work", "labels": Object{"jobset.sigs.k8s.io/jobset-name": job},
@@ -86,21 +86,21 @@ func (c *Cluster) AddJob(job, name, node string) {
 	})
 }
 
-// DeleteWorkload deletes the pod of AddWorkload.
+// DeleteWorkload deletes a pod that AddWorkload created.
 func (c *Cluster) DeleteWorkload(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.deleteLocked("pods", "work/"+name)
 }
 
-// HasWorkload reports whether the pod of AddWorkload still exists.
+// HasWorkload reports whether a pod that AddWorkload created still exists.
 func (c *Cluster) HasWorkload(name string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.objects["pods"]["work/"+name] != nil
 }
 
-// SetValidator puts a validation pod on the node, labelled app=validator.
+// SetValidator puts a validation pod with the label app=validator on the node.
 func (c *Cluster) SetValidator(node string, ready bool) {
 	c.put("pods", Object{
 		"metadata": Object{"name": "validator-" + node, "namespace": Namespace, "labels": Object{"app": "validator"},
@@ -161,7 +161,7 @@ func (c *Cluster) Failure(node string) string {
 	return ""
 }
 
-// Maintenance returns the name of the node's NodeMaintenance; empty if it does not exist.
+// Maintenance returns the name of the node's NodeMaintenance; empty if the node has no NodeMaintenance.
 func (c *Cluster) Maintenance(node string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -173,7 +173,8 @@ func (c *Cluster) Maintenance(node string) string {
 	return ""
 }
 
-// Maintain acts as a maintenance operator: it cordons and evacuates the node, and reports that the node is ready for its maintenance.
+// Maintain acts as a maintenance operator: it cordons and evacuates the node, and reports that the node is ready for
+// maintenance.
 func (c *Cluster) Maintain(node string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -260,7 +261,7 @@ func (c *Cluster) LoseTemplate(revision int) {
 	}
 }
 
-// setOf returns an owner reference to the DaemonSet of a driver.
+// setOf returns an owner reference to the driver's DaemonSet.
 func (c *Cluster) setOf(of *driver) Object {
 	uid := text(meta(c.objects["daemonsets"][Namespace+"/"+of.name()]), "uid")
 	return Object{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": of.name(), "uid": uid, "controller": true}
@@ -387,7 +388,7 @@ func (c *Cluster) Label(node, key string) string {
 	return text(labels, key)
 }
 
-// TimesAnnotated counts how often the node got this annotation.
+// TimesAnnotated counts how often this annotation was set on the node.
 func (c *Cluster) TimesAnnotated(node, key string) int {
 	return c.times(node, func(object Object) bool {
 		annotations, _ := meta(object)["annotations"].(Object)

@@ -30,7 +30,7 @@ type event struct {
 	object   Object
 }
 
-// Request is a request that got a response. A watch with Initial starts with all objects, like a list.
+// Request is a request to which the server has responded. A watch with Initial starts with all objects, like a list.
 type Request struct {
 	Verb, Path string
 	Watch      bool
@@ -91,7 +91,7 @@ func NewOwned(owners ...string) *Cluster {
 	return c
 }
 
-// Close ends the server and all watches.
+// Close stops the server and ends all watches.
 func (c *Cluster) Close() {
 	close(c.closing)
 	c.server.Close()
@@ -125,8 +125,8 @@ func (c *Cluster) EndWatches() {
 	c.news = make(chan struct{})
 }
 
-// HoldWatches keeps the watches of a resource from reporting changes until it is called again with "" or another
-// resource.
+// HoldWatches keeps the watches of a resource from reporting changes until HoldWatches is called again with "" or
+// another resource.
 func (c *Cluster) HoldWatches(resource string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -227,8 +227,8 @@ func clone(object Object) Object {
 	return copied
 }
 
-// MissedByWatches makes a change that no watch reports: watches end before the change, and the version from which they
-// would resume has expired after it.
+// MissedByWatches makes a change that no watch reports: watches end before the change, and cannot resume after the
+// change because their version has expired.
 func (c *Cluster) MissedByWatches(happens func()) {
 	set := func(outage bool) {
 		c.mu.Lock()
@@ -245,8 +245,8 @@ func (c *Cluster) MissedByWatches(happens func()) {
 
 // ----- requests
 
-// SetBefore sets a function that is called for each request of an engine before it is carried out. If it returns false, the request is
-// refused with 503.
+// SetBefore sets a function that is called for each request of an engine before it is carried out. If the function
+// returns false, the request is refused with 503.
 func (c *Cluster) SetBefore(before func(verb, path string) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -361,7 +361,8 @@ func (c *Cluster) found(r *http.Request, resource, namespace string) []any {
 	return items
 }
 
-// lookUp returns an object. If it does not exist, lookUp responds with 404 and returns nil. The caller holds the lock.
+// lookUp returns an object. If the object does not exist, lookUp responds with 404 and returns nil. The caller holds
+// the lock.
 func (c *Cluster) lookUp(w http.ResponseWriter, resource, key string) Object {
 	object := c.objects[resource][key]
 	if object == nil {
@@ -378,7 +379,7 @@ func (c *Cluster) get(w http.ResponseWriter, resource, key string) {
 	}
 }
 
-// ConfigMap returns the data of a ConfigMap in Namespace; nil if it does not exist.
+// ConfigMap returns the data of a ConfigMap in Namespace; nil if there is no such ConfigMap.
 func (c *Cluster) ConfigMap(name string) Object {
 	c.mu.Lock()
 	defer c.mu.Unlock()

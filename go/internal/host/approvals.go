@@ -24,9 +24,9 @@ func approvalsOn(set *appsv1.DaemonSet, key string) []string {
 
 // Approve sets the approval of a stage on a DaemonSet of the driver. A nil owner means any part whose rollout waits for
 // the approval; otherwise, Approve considers only the part of this owner. Approve fails if no rollout waits for this
-// approval, or if the rollouts of several owners do. It also fails if a DaemonSet has changed since it was read, or if
-// the server refuses the patch. An approval that was set before the rollout was halted does not lift the halt: Approve
-// removes it, and returns an error.
+// approval, or if the rollouts of several owners wait for it. Approve also fails if a DaemonSet has changed since it
+// was read, or if the server refuses the patch. An approval that was set before the rollout was halted does not lift
+// the halt: Approve removes that approval, and returns an error.
 func (h *Host) Approve(ctx context.Context, owner *string, stage string) error {
 	if err := h.begins(); err != nil {
 		return err
@@ -112,7 +112,7 @@ func (h *Host) annotate(ctx context.Context, set *appsv1.DaemonSet, key, value s
 	return h.connection.send(ctx, ctx, request, true, func() {}).refusal("DaemonSet " + set.Namespace + "/" + set.Name)
 }
 
-// Hold keeps further nodes from starting, including nodes of later orders, until it is called with an empty reason.
+// Hold keeps further nodes from starting, including nodes of later orders, until Hold is called with an empty reason.
 // Orders that exist during the hold stay held until the next ApplyState replaces them. Nodes in progress continue.
 func (h *Host) Hold(reason string) {
 	h.mu.Lock()

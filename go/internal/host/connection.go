@@ -36,8 +36,8 @@ const (
 	bodyMax        = 8 << 20 // bytes of a response; the engine rejects longer responses
 )
 
-// Connection is a connection to an API server. The clients for watches and the engine's requests share one HTTP client,
-// and the rate limit of the rest.Config.
+// Connection is a connection to an API server. The clients for watches and for the engine's requests share one HTTP
+// client, and the rate limit of the rest.Config.
 type Connection struct {
 	core         kubernetes.Interface
 	maintenances rest.Interface
@@ -130,7 +130,8 @@ func (c *Connection) Sent() map[string]int64 {
 // Waiting returns the number of the engine's requests that wait for their turn.
 func (c *Connection) Waiting() int { return c.queue.waiting() }
 
-// answer is the result of a request of the engine. status is the HTTP status, engine.NoAnswer, or engine.NotSent.
+// answer is the result of a request that the engine wants to send. status is the HTTP status, engine.NoAnswer, or
+// engine.NotSent.
 type answer struct {
 	status     int
 	retryAfter time.Duration
@@ -139,7 +140,8 @@ type answer struct {
 }
 
 // send waits for the request's turn in the queue, and then sends the request. If ctx or queued ends first, the request
-// is not sent. Afterwards only ctx can cancel it. send calls sending just before it sends the request.
+// is not sent. Once the request is on its way, only ctx can cancel it. send calls sending just before it sends the
+// request.
 func (c *Connection) send(ctx, queued context.Context, request engine.Request, urgent bool, sending func()) answer {
 	queued, forget := context.WithCancel(queued)
 	defer forget()

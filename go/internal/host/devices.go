@@ -11,7 +11,8 @@ import (
 )
 
 // watchDevices watches the objects of Dynamic Resource Allocation for the engine if the operator names DRA drivers. No
-// call waits for these lists: until they arrive, nodes wait, or start with a cordon of the whole node.
+// call waits for the lists of these objects. Until the lists arrive, nodes wait, or are cordoned as a whole when they
+// start.
 func (h *Host) watchDevices() {
 	if len(h.options.DeviceDrivers) == 0 {
 		return
@@ -47,7 +48,7 @@ func (h *Host) deviceListFailed(kind engine.Kind, err error) {
 	h.ring()
 }
 
-// part returns the member at this path of an object, or nil if it does not exist.
+// part returns the member at this path of an object, or nil if there is no such member.
 func part(of map[string]any, path ...string) any {
 	found, _, _ := unstructured.NestedFieldNoCopy(of, path...)
 	return found

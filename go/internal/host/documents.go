@@ -12,8 +12,8 @@ import (
 )
 
 // object is an object in the form that the engine reads, without unused members ("Reduced objects" in docs/c-api.md).
-// metadata comes first, so that withVersion can insert the resourceVersion. The text without the version is the same as
-// before unless something relevant has changed.
+// metadata comes first, so that withVersion can insert the resourceVersion. Unless something relevant has changed, the
+// text without the version stays the same.
 type object struct {
 	Metadata metadata `json:"metadata"`
 	Kind     string   `json:"kind"`
@@ -78,8 +78,8 @@ func reduceNode(node *corev1.Node) object {
 	return object{Metadata: metadataOf(node), Kind: "Node", Spec: spec, Status: nodeStatus{extendedResources(node), conditions}}
 }
 
-// extendedResources returns the extended resources that the node offers. Their quantities do not matter for the
-// upgrade, so each is "1".
+// extendedResources returns the extended resources that the node offers. The quantities do not matter for the upgrade,
+// so each quantity is "1".
 func extendedResources(node *corev1.Node) map[string]string {
 	var offered map[string]string
 	for name, quantity := range node.Status.Allocatable {

@@ -9,9 +9,9 @@ import (
 // Time for which a momentary finding must last before it is logged.
 const momentMax = 5 * time.Second
 
-// isMomentary reports whether the finding is normal for a short time. Right after a change of a DaemonSet, its
+// isMomentary reports whether the finding is normal for a short time. Right after a DaemonSet changes, the DaemonSet
 // controller has not observed the change yet. The host answers the engine's questions only after the pass that raises
-// them.
+// the questions.
 func isMomentary(finding engine.Finding) bool {
 	return finding.Code == "RevisionUnknown" || finding.Code == "HookFailed"
 }

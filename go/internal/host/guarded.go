@@ -9,7 +9,7 @@ import (
 	"driverupgrade.example/go/internal/timezones"
 )
 
-// guarded wraps an engine, and calls defect whenever a call fails because of a defect of the engine.
+// guarded wraps an engine, and calls defect whenever a call fails because of a defect in the engine.
 type guarded struct {
 	engine.Engine
 	defect func(error)

@@ -8,15 +8,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// unmarked is called when a watch shows that the node's state label was removed. If another client removed it, no
-// further node of the order starts before the next call. The reason is that operators whose upgrades are switched off
-// remove the labels one node at a time, and make no call. If the node is in progress, it continues, because it would
-// otherwise stay cordoned. Otherwise it is not changed until a call names it.
+// unmarked is called when a watch shows that the node's state label was removed. If another client removed the label,
+// no further node of the order starts before the next call. The reason is that operators whose upgrades are switched
+// off remove the labels one node at a time, and make no call. A node in progress continues, because it would otherwise
+// stay cordoned. Any other node is not changed until a call names it.
 func (h *Host) unmarked(node *corev1.Node) {
 	started := h.options.Identity.hasStarted(node)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.unmarking[node.Name] { // the engine removed it
+	if h.unmarking[node.Name] { // the engine removed the label
 		delete(h.unmarking, node.Name)
 		return
 	}
@@ -47,7 +47,7 @@ func (h *Host) isHeld(t *task) bool {
 	return slices.ContainsFunc(h.orders, func(o *order) bool { return o.held != "" && (o == t.order || o.nodes[t.node]) })
 }
 
-// policyNow returns the policy to apply, which is paused while the order is held. Nil releases the nodes.
+// policyNow returns the policy to apply, which is paused while the order is held. A nil policy releases the nodes.
 func (o *order) policyNow() []byte {
 	if o.held == "" || o.policy == nil {
 		return o.policy

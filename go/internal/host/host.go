@@ -42,7 +42,7 @@ type Options struct {
 }
 
 // Host manages one driver in one cluster. It consists of an engine, the watches that provide the engine's objects, and
-// the orders of the operator. Any number of goroutines may call it.
+// the orders of the operator. Any number of goroutines may call a Host.
 type Host struct {
 	options    Options
 	log        logr.Logger
@@ -69,7 +69,7 @@ type Host struct {
 	// Nodes whose state label the engine is removing, until the watch shows the removal.
 	unmarking map[string]bool
 	calledAt  time.Time
-	reading   int // number of read calls in progress: the host does not end on its own during them
+	reading   int // number of read calls in progress: the host does not end on its own during these calls
 
 	lateHolders, podsKept atomic.Int64 // sums over all engine.Outcomes
 

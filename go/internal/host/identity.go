@@ -19,7 +19,7 @@ func (i Identity) stateLabel() string { return i.String() + "-driver-upgrade-sta
 const cordonedByKey = "driverupgrade/cordoned-by"
 
 // marksOfProgress are the annotations that show an upgrade in progress even if the node has no state label. The
-// driver's name in the value of cordonedByKey also shows this.
+// driver's name in the value of cordonedByKey also shows that an upgrade is in progress.
 var marksOfProgress = []string{"stage", "failed-revision", "restart-pod", "restart-only"}
 
 // hasStarted reports whether the node's annotations show an upgrade in progress. The state label is not considered.

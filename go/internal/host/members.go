@@ -30,7 +30,7 @@ type Podless struct {
 	Labels map[string]string
 }
 
-// Members returns the driver pods with their nodes after it has waited in catchUp. It sends no requests.
+// Members waits in catchUp, and then returns the driver pods with their nodes. It sends no requests.
 func (h *Host) Members(ctx context.Context) (members []Member, podless []Podless, err error) {
 	if err := h.begins(); err != nil {
 		return nil, nil, err
@@ -96,9 +96,9 @@ func (h *Host) read() (engine.Reading, error) {
 	}
 }
 
-// restartOnly calls the predicate with the templates of the two revisions in the question. It does not use the template
-// of the DaemonSet, which arrives through a different watch than the ControllerRevisions: the DaemonSet may still have
-// the template that is running.
+// restartOnly calls the predicate with the templates of the two revisions in the question. It does not use the
+// DaemonSet's template, which arrives through a different watch than the ControllerRevisions: the DaemonSet may still
+// have the template that is running.
 func (h *Host) restartOnly(question engine.Question) engine.Answer {
 	answer := engine.Answer{ID: question.ID}
 	running, err := h.templateOf(question.Running)
@@ -179,7 +179,7 @@ func (h *Host) join(reading engine.Reading) (members []Member, podless []Podless
 }
 
 // maintenanceOf returns the NodeMaintenance that is named after this node, no matter which requestor created it; nil if
-// it does not exist.
+// there is no such object.
 func (h *Host) maintenanceOf(node string) *maintenancev1alpha1.NodeMaintenance {
 	if h.maintenances == nil {
 		return nil

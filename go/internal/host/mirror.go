@@ -91,9 +91,9 @@ func (m *mirror[T]) Replace(objects []any, version string) error {
 	return nil
 }
 
-// putAll passes a list to the engine. The first list is passed object by object, after an empty list. As one document
-// it would need several times its size in the engine's memory, which never shrinks. Calls wait until the first list is
-// complete, except for the lists of watchDevices.
+// putAll passes a list to the engine. The first list is passed object by object, after an empty list. A single document
+// with all objects would need several times its size in the engine's memory, which never shrinks. Calls wait until the
+// first list is complete, except for the lists of watchDevices.
 func (m *mirror[T]) putAll(items [][]byte, version string) error {
 	select {
 	case <-m.ready:

@@ -58,8 +58,8 @@ type order struct {
 type Part struct {
 	Owner string // owner, with a separate rollout; empty: the part has no owner
 	Nodes []string
-	// Nodes that had no driver pod when the state was read. If an order of the same owner and with the same policy contains
-	// them, the new order takes them over.
+	// Nodes that had no driver pod when the state was read. If an order with the same owner and the same policy contains
+	// these nodes, the new order takes them over.
 	Podless []string
 }
 
@@ -108,11 +108,11 @@ func (h *Host) order(ctx context.Context, part Part, policy []byte, once bool) e
 	return errors.Join(made.errors...)
 }
 
-// replace adds an order, and ends the orders that contain one of its nodes. Such orders end completely: if one only
-// lost a node, the engine would split its part and count each piece separately. Requests that were created under
-// another policy, and that still wait for their turn, are not sent. Podless nodes are not in the caller's state, so the
-// call does not exclude them: the new order takes them over from orders of the same owner and policy. If the state
-// contains only podless nodes, the orders of these nodes are replaced.
+// replace adds an order, and ends the orders that contain one of its nodes. Such orders end completely: if an order
+// merely lost a node, the engine would split the order's part and count each piece separately. Requests that were
+// created under another policy, and that still wait for their turn, are not sent. The caller's state never contains
+// podless nodes, so a call does not exclude such nodes by leaving them out. The new order takes them over from orders
+// with the same owner and policy. If the state contains only podless nodes, the orders of these nodes are replaced.
 func (h *Host) replace(made *order, podless []string) {
 	named := made.nodes
 	if len(named) == 0 {

@@ -18,8 +18,8 @@ import (
 const ownWritesMax = 5 * time.Second
 
 // ownWrites contains the module's writes to the objects of one kind that the watch of this kind has not shown yet. An
-// operator is woken by its own watch, which may be ahead of the module's watch. It must not get a state that is older
-// than the change that woke it.
+// operator is woken by its own watch, which may be ahead of the module's watch. The operator must not get a state that
+// is older than the change that woke it.
 type ownWrites struct {
 	mu      sync.Mutex
 	version string // resourceVersion of the newest object that the watch has shown

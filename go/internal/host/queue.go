@@ -73,7 +73,7 @@ func (q *queue) waiting() int {
 
 func (q *queue) free() { <-q.slots }
 
-// leave removes a request that no longer waits. If no request is left, it also ends the wait for the limiter.
+// leave removes a request that no longer waits. If no request is left, leave also ends the wait for the limiter.
 func (q *queue) leave(gone *turn) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -32,8 +32,8 @@ func (h *Host) run() {
 	}
 }
 
-// gather waits for a moment, but returns early if the operator makes a call. A ring of the bell in the meantime
-// triggers the next round.
+// gather waits for the duration of moment, but returns early if the operator makes a call. A ring of the bell in the
+// meantime triggers the next round.
 func (h *Host) gather(moment time.Duration) {
 	timer := time.NewTimer(moment) // real time, because the clock of a test stands still
 	defer timer.Stop()

@@ -61,8 +61,8 @@ type listWatch struct {
 	streams *atomic.Bool
 }
 
-// IsWatchListSemanticsUnSupported reports whether a reflector must list separately. The reflector calls it before it
-// starts.
+// IsWatchListSemanticsUnSupported reports whether a reflector must list separately. The reflector calls this method
+// before it lists or watches.
 func (l listWatch) IsWatchListSemanticsUnSupported() bool {
 	return !l.streams.Load()
 }
@@ -127,7 +127,7 @@ func (s source) listWatch(failed func(error)) listWatch {
 }
 
 // lightWatch removes unused fields from its objects, because a watch that starts with a list holds all objects in
-// memory at the same time. In a node, these fields are most of its size. (watch.Filter would not end while an event
+// memory at the same time. These fields make up most of the size of a node. (watch.Filter would not end while an event
 // waits for a reader.)
 type lightWatch struct {
 	watch.Interface

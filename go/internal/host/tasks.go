@@ -55,8 +55,8 @@ func (h *Host) begin(o *order, found engine.Pass) {
 }
 
 // serve sends a node's requests in sequence. After the order's context has ended, it reports all remaining requests as
-// not sent, so that the engine can finish with them. After the task was withdrawn, it does the same for requests that
-// still wait for their turn.
+// not sent, so that the engine can finish its plan for the node. After the task was withdrawn, it does the same for
+// requests that still wait for their turn.
 func (h *Host) serve(t *task) {
 	node := t.node
 	defer func() {
@@ -116,8 +116,8 @@ func (h *Host) beginLedger(ctx context.Context, found engine.Pass) {
 	}
 }
 
-// serveLedger sends the requests of the ledger in sequence until ctx ends. The next round uses the changes that they
-// made.
+// serveLedger sends the requests of the ledger in sequence until ctx ends. The next round uses the changes that these
+// requests made.
 func (h *Host) serveLedger(ctx context.Context) {
 	defer h.ring()
 	ctx, cancel := context.WithCancel(ctx)

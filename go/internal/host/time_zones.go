@@ -14,7 +14,7 @@ const (
 )
 
 // putTimeZones passes the time zones that the policy names to the engine. It fails if this machine does not know one of
-// them.
+// these time zones.
 func (h *Host) putTimeZones(policy []byte, now time.Time) error {
 	for _, name := range timezones.ZonesOf(policy) {
 		if now.Add(zoneReserve).Before(h.zones[name]) {

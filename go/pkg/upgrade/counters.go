@@ -28,7 +28,7 @@ func (Counters) GetTotalManagedNodes(state *ClusterUpgradeState) int {
 	return count(state, idleStates) + count(state, startedStates)
 }
 
-// GetUpgradesInProgress counts the nodes whose upgrade has started, including failed ones.
+// GetUpgradesInProgress counts the nodes whose upgrade has started, including failed nodes.
 func (Counters) GetUpgradesInProgress(state *ClusterUpgradeState) int {
 	return count(state, startedStates)
 }

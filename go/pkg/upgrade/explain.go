@@ -18,8 +18,8 @@ type Gate struct {
 	Count                       *GateCount // nil: the gate has no limit and no stage
 }
 
-// GateSubject is the subject of a gate: an object of Kubernetes (Pod, NodeMaintenance), or a Driver, Approval, Stage or Group. Its zero
-// value means that the gate has no subject.
+// GateSubject is the subject of a gate: a Kubernetes object (Pod, NodeMaintenance), or a Driver, Approval, Stage or
+// Group. Its zero value means that the gate has no subject.
 type GateSubject = engine.GateSubject
 
 // GateCount counts how much of a limit is used; for a stage, how many of its nodes have finished.
@@ -84,7 +84,7 @@ func (m *Manager) statsOf(parts []engine.OwnedPart) Stats {
 	return stats
 }
 
-// parts returns the parts of all drivers. A host whose engine has ended has none.
+// parts returns the parts of all drivers. A host whose engine has ended has no parts.
 func (m *Manager) parts() []engine.OwnedPart {
 	var all []engine.OwnedPart
 	for _, one := range m.allHosts() {

@@ -84,7 +84,7 @@ func GetUpgradeStateLabelKey() string { return driverKey(UpgradeStateLabelKeyFmt
 // GetUpgradeSkipNodeLabelKey returns the key of the node label that excludes the node from upgrades if it is "true".
 func GetUpgradeSkipNodeLabelKey() string { return driverKey(UpgradeSkipNodeLabelKeyFmt) }
 
-// GetUpgradeSkipDrainDriverPodSelector selects the pods that a drain may evict: all pods without the label to skip them.
+// GetUpgradeSkipDrainDriverPodSelector selects the pods that a drain may evict: all pods without the skip label.
 func GetUpgradeSkipDrainDriverPodSelector(driverName string) string {
 	return Keys{defaultDomain, driverName}.SkipDrainPodSelector()
 }

@@ -64,7 +64,7 @@ func TestNoGoroutineIsLeftAfterAManagerHasEnded(t *testing.T) {
 	}
 }
 
-// W43: operators use the interface, which has no Close because their tests have their own implementations of it.
+// W43: the interface that operators use has no Close, because operators have their own implementations of it in tests.
 func TestTheManagerOfTheOldInterfaceHasClose(t *testing.T) {
 	w := newWorld(t, 1)
 	manager, err := NewClusterUpgradeStateManager(logr.Discard(), w.cluster.Config(), nil, StateOptions{})

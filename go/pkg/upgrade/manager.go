@@ -23,12 +23,12 @@ import (
 	"driverupgrade.example/go/internal/host"
 )
 
-// PodDeletionFilter reports whether a pod uses the driver, and must therefore leave the node before it.
+// PodDeletionFilter reports whether a pod uses the driver, and must therefore leave the node before the driver does.
 type PodDeletionFilter func(corev1.Pod) bool
 
 // RestartOnlyPredicate reports whether two revisions load the same driver. If so, a restart is enough, and workloads stay on the node.
-// running is the pod template that the driver pod was created from, and desired is the newest template. The predicate owns both. If it
-// fails, the node waits. A Manager makes one call at a time.
+// running is the pod template that the driver pod was created from, and desired is the newest template. The predicate
+// owns both templates. If the predicate fails, the node waits. A Manager makes one call at a time.
 type RestartOnlyPredicate func(running, desired *corev1.PodSpec) (bool, error)
 
 // CommonUpgradeStateManager counts the nodes in a state of the cluster.
@@ -211,7 +211,7 @@ func (m *Manager) WithRestartOnlyPredicate(predicate RestartOnlyPredicate) Clust
 }
 
 // oneAtATime prevents concurrent calls of the predicate, which may keep state between calls. BuildState and the passes
-// of all drivers call it.
+// of all drivers call the predicate.
 func oneAtATime(predicate RestartOnlyPredicate) RestartOnlyPredicate {
 	if predicate == nil {
 		return nil
@@ -239,7 +239,8 @@ func (m *Manager) IsValidationEnabled() bool {
 }
 
 // SetExtraPolicy sets fields that DriverUpgradePolicySpec does not have, or overrides its fields. The document is a
-// JSON object with members of docs/policy.md. These members apply to every later ApplyState. Nil removes them.
+// JSON object with members of docs/policy.md. These members apply to every later ApplyState. A nil document removes all
+// members.
 func (m *Manager) SetExtraPolicy(document []byte) error {
 	var extra map[string]json.RawMessage
 	if len(document) > 0 {
@@ -425,8 +426,8 @@ func (m *Manager) Release(ctx context.Context, currentState *ClusterUpgradeState
 	return errors.Join(failures...)
 }
 
-// Close ends the watches, the remaining work of ApplyState, and all goroutines. It does not wait until they have ended.
-// The next BuildState starts new ones.
+// Close ends the watches, the remaining work of ApplyState, and all goroutines. Close does not wait until the
+// goroutines have ended. The next BuildState starts new goroutines.
 func (m *Manager) Close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

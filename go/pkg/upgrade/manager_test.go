@@ -126,7 +126,8 @@ func (w *world) apply(ctx context.Context, policy *v1alpha1.DriverUpgradePolicyS
 	}
 }
 
-// eventually checks again at every change of the cluster, and soon after it, because watches need a moment.
+// eventually checks the condition at every change of the cluster, and again soon after the change, because watches need
+// a moment.
 func (w *world) eventually(what string, holds func() bool) {
 	w.t.Helper()
 	deadline := time.After(patience)
@@ -234,7 +235,7 @@ func TestBuildStateListsOnceAndSendsNothingAfterwards(t *testing.T) {
 	}
 }
 
-// lists also counts lists that started a watch.
+// lists counts all lists, including the lists with which watches start.
 func (w *world) lists() (lists int) {
 	for _, request := range w.cluster.Requests() {
 		if request.IsList() {

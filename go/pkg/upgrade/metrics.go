@@ -33,7 +33,8 @@ type collector struct{ manager *Manager }
 // Collector provides metrics to Prometheus for each driver whose BuildState was called: nodes by state, waiting nodes by reason,
 // budgets, and the effect of isolated devices.
 //
-// Register it with controller-runtime: metrics.Registry.MustRegister(manager.Collector()). It sends no requests.
+// Register the Collector with controller-runtime: metrics.Registry.MustRegister(manager.Collector()). It sends no
+// requests.
 func (m *Manager) Collector() prometheus.Collector { return collector{m} }
 
 // Describe implements prometheus.Collector.

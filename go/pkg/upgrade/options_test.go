@@ -189,8 +189,8 @@ func TestTheExtraPolicyHoldsBesideTheTypesFields(t *testing.T) {
 	}
 	// A node has another gate until its patch has a response.
 	w.eventually("three nodes counted as paused", func() bool { return w.manager.Stats().Waiting["Paused"] == 3 })
-	// Work that was started under another policy is withdrawn, and is retried only after a pause. This clock stands
-	// still, so the labels must be there before.
+	// Work that was started under another policy is withdrawn, and is retried only after a pause. The clock of this test
+	// stands still, so the labels must exist before the policy changes.
 	w.eventually("three nodes that wait", w.allIn(UpgradeStateUpgradeRequired))
 	if err := w.manager.SetExtraPolicy(nil); err != nil {
 		t.Fatal(err)

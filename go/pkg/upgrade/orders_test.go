@@ -122,8 +122,8 @@ func TestACallWaitsForItsFirstPassAndNotForTheRollout(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	// The first pass sends one request for each node. A rollout sends eight, and the requests of ten nodes at a time continue alongside the
-	// first pass.
+	// The first pass sends one request for each node. A whole rollout sends eight requests for each node. Ten nodes at a
+	// time continue alongside the first pass.
 	given, err := w.feed(rate, func() error { return w.manager.ApplyState(t.Context(), state, policyOf(10)) })
 	if err != nil {
 		t.Fatal(err)
@@ -200,9 +200,9 @@ func TestTheRequestsOfNodesInProgressGoFirst(t *testing.T) {
 	}
 }
 
-// Otherwise a pod that is evicted from the first nodes moves to a node that is cordoned later, and is evicted again.
-// The engine knows the responses to its patches before watches report the changes. Even so, further requests for the
-// first nodes must come after the cordons of the other nodes.
+// If the cordons came later, a pod that is evicted from the first nodes could move to a node that is cordoned
+// afterwards, and would be evicted again. The engine knows the responses to its patches before watches report the
+// changes. Even so, further requests for the first nodes must come after the cordons of the other nodes.
 func TestNodesThatStartAtOnceAreCordonedBeforePodsAreEvicted(t *testing.T) {
 	const nodes = 40
 	w, rate := outdated(t, nodes)
@@ -299,8 +299,8 @@ func TestACallThatTakesLongerThanThreeIntervalsWaitsForAllThatItSends(t *testing
 	w.awaitEnd() // the order remains for three intervals after the call's return
 }
 
-// Otherwise each round of such a call would list the pods of the nodes in progress again. Here these nodes wait for a pod to complete, and
-// the call waits for the last node's first request.
+// If the watches of pods ended, each round of such a call would list the pods of the nodes in progress again. Here
+// these nodes wait for a pod to complete, and the call waits for the last node's first request.
 func TestPodsStayFollowedWhileACallTakesLongerThanThreeIntervals(t *testing.T) {
 	const nodes, drivers = 5, 4 // nodes and DaemonSets, ControllerRevisions and driver pods have a watch each
 	w, rate := outdated(t, nodes)
@@ -524,7 +524,8 @@ func TestWhatIsWrongIsLoggedOnce(t *testing.T) {
 	}
 }
 
-// A call's state does not contain a node whose driver pod is just being replaced, so the operator does not decide about that node.
+// The state that a call receives omits a node whose driver pod is being replaced, so the operator makes no decision for
+// that node.
 func TestANodeThatWasPodlessInTheStateOfACallStaysInTheOrder(t *testing.T) {
 	for _, one := range []struct {
 		name string

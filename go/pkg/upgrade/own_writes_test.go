@@ -36,8 +36,8 @@ func withLateResponses(config *rest.Config) *rest.Config {
 	return config
 }
 
-// W42: the watch of an operator wakes it as soon as the server has the last label. Neither the response to the module's request nor its
-// watch needs to have arrived by then.
+// W42: an operator's own watch wakes the operator as soon as the server has the last label. By then, the module may
+// have received neither the response to its request nor the event of its own watch.
 func TestBuildStateHasTheModulesOwnWritesThoughItsWatchIsBehind(t *testing.T) {
 	const rollouts = 5
 	w := newWorld(t, 2)

@@ -36,10 +36,10 @@ type PageOptions struct {
 	Replica string
 }
 
-// Handler serves the page of the rollout at `/`, and at `/rollout` the document that it shows (docs/monitoring.md). It
-// sends no requests to the cluster, and changes nothing. The caller must check which clients may read the page:
-// register it with AddMetricsServerExtraHandler at a metrics server with controller-runtime's
-// filters.WithAuthenticationAndAuthorization, or listen on a loopback address only.
+// Handler serves the page of the rollout at `/`, and at `/rollout` the document that the page shows
+// (docs/monitoring.md). The handler sends no requests to the cluster, and changes nothing. The caller must check which
+// clients may read the page: register the handler with AddMetricsServerExtraHandler at a metrics server with
+// controller-runtime's filters.WithAuthenticationAndAuthorization, or listen on a loopback address only.
 //
 //	operator.AddMetricsServerExtraHandler("/driver/", http.StripPrefix("/driver", states.Handler(upgrade.PageOptions{})))
 func (m *Manager) Handler(options PageOptions) http.Handler {

@@ -15,9 +15,9 @@ import (
 )
 
 // WithLedger names the ConfigMap in which the grants of nodes and the record of a rollout are stored. A policy with a
-// rollout needs it. With a ledger, budgets are respected even if two replicas believe that they are the leader. Native
-// operators and this module may share a ConfigMap; it is created if it does not exist. The operator needs permission to
-// get, create and patch it, and to list nodes.
+// rollout needs this ledger. With a ledger, budgets are respected even if two replicas believe that they are the
+// leader. Native operators and this module may share a ConfigMap. A missing ConfigMap is created. The operator needs
+// permission to get, create and patch the ConfigMap, and to list nodes.
 //
 // BuildState must then select all of the driver's nodes, because the record covers all of them. With several
 // policies, the record covers the nodes of a part: see PartOf.
@@ -63,10 +63,10 @@ func (m *Manager) hold(reason string) {
 }
 
 // Approve allows the stage that follows `stage` to start, or lifts the halt of `stage`. It sets an annotation on the
-// driver's DaemonSet, so the operator needs permission to patch it. Errors: no rollout waits for this approval; the
-// server refuses the write. An approval that was given before the halt does not lift the halt: Approve then removes it,
-// and returns an error, so that the caller approves again. If the rollouts of several owners wait for an approval of a
-// stage with this name, Approve approves none: use ApprovePart.
+// driver's DaemonSet, so the operator needs permission to patch DaemonSets. Errors: no rollout waits for this approval;
+// the server refuses the write. An approval that was given before the halt does not lift the halt: Approve then removes
+// that approval, and returns an error, so that the caller approves again. If the rollouts of several owners wait for an
+// approval of a stage with this name, Approve approves none: use ApprovePart.
 func (m *Manager) Approve(ctx context.Context, stage string) error {
 	return m.approve(ctx, nil, stage)
 }

@@ -23,7 +23,7 @@ rollout:
   - {name: canary, nodes: 1, soakSeconds: 60, approval: Manual}
 `
 
-// newRollout returns a world with a Manager with a ledger, and a new driver for nodes that were all current.
+// newRollout returns a world whose Manager has a ledger. All nodes were current before a new driver was added.
 func newRollout(t *testing.T, nodes int) *world {
 	t.Helper()
 	w := newWorld(t, nodes)

@@ -50,7 +50,7 @@ type SecurePageOptions struct {
 	// Elected is closed when this replica becomes the leader: Elected of controller-runtime's manager. It must not be
 	// nil.
 	Elected <-chan struct{}
-	// Lease is the Lease of the leader election. Its holder must start with the name of the pod, as in controller-runtime.
+	// Lease is the Lease of the leader election. The holder must start with the name of the pod, as in controller-runtime.
 	Lease types.NamespacedName
 	// Namespace is the namespace of the driver's DaemonSets, and DriverLabels select them.
 	Namespace    string
@@ -59,8 +59,8 @@ type SecurePageOptions struct {
 
 // SecurePage serves the page of the rollout over the network with TLS, as the native operators do with
 // --rollout-secure-address. Clients need a bearer token that may `get` the non-resource URL /rollout. The replica that
-// leads announces the port in an annotation of its Lease. `upgradectl` uses it to find the page, and reaches the page
-// through the API server.
+// leads announces the port in an annotation of its Lease. `upgradectl` uses this annotation to find the page, and
+// reaches the page through the API server.
 //
 // The operator needs `create` on tokenreviews and subjectaccessreviews (deploy/rbac/viewer), and `get` and `update` on the Lease.
 //

@@ -32,8 +32,8 @@ type ClusterUpgradeState struct {
 	read    *reading       // only if BuildState found nothing but podless nodes
 }
 
-// reading is what the nodes of one BuildState or one PartOf have in common, regardless of the states into which the
-// operator puts them.
+// reading contains the data that all nodes of one BuildState or one PartOf share. It stays with the nodes even if the
+// operator moves them to other states.
 type reading struct {
 	host    *host.Host
 	owner   string   // owner of the part; empty: PartOf did not create it

@@ -21,8 +21,8 @@ const (
 	ConditionPolicyWarning = "DriverUpgradePolicyWarning"
 )
 
-// Conditions returns the conditions of the last passes for the status of a custom resource, for meta.SetStatusCondition. They have neither
-// LastTransitionTime nor ObservedGeneration.
+// Conditions returns the conditions after the last passes. meta.SetStatusCondition can add them to the status of a
+// custom resource. The conditions have neither LastTransitionTime nor ObservedGeneration.
 func (m *Manager) Conditions() []metav1.Condition { return m.conditionsOf(m.parts()) }
 
 // ConditionsOf returns the conditions of the parts of an owner (PartOf), for the status of the owner.

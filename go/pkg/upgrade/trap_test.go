@@ -18,7 +18,7 @@ type trapping struct {
 	trapped *atomic.Bool // whether this engine has trapped
 }
 
-// trap affects one of the engines: engines that are created after it have no defect.
+// trap affects one of the engines: engines that are created after the trap have no defect.
 type trap struct {
 	call string       // the function that traps
 	left atomic.Int64 // calls before the trap; zero or below if it has passed

@@ -39,7 +39,7 @@ type namedPolicy struct {
 	Policy json.RawMessage `json:"policy"`
 }
 
-// documentOf returns the document of a request about a cluster. `trials` is nil unless it is a simulation.
+// documentOf returns the document of a request about a cluster. `trials` is nil unless the request is for a simulation.
 func documentOf(request Request, trials *Trials, cluster []byte) ([]byte, error) {
 	at := request.At
 	if at.IsZero() {

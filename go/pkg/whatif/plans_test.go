@@ -41,7 +41,7 @@ func withTimeZones(t *testing.T, request string) []byte {
 }
 
 // The file contains the plans of the native library for every pass of the scenarios. tests/c/scenario_plans.cc writes
-// it.
+// the file.
 func TestPlansOfAllScenariosAreByteForByteTheNativeOnes(t *testing.T) {
 	name := os.Getenv("DRIVERUPGRADE_PLANS")
 	if name == "" {

@@ -16,7 +16,8 @@ type revisionPair struct {
 	Wanted  string `json:"wanted"`
 }
 
-// restartOnlyPairs calls the predicate of the request for every older revision of a DaemonSet and the newest one.
+// restartOnlyPairs calls the request's predicate for each older revision of a DaemonSet, together with the newest
+// revision.
 func restartOnlyPairs(request Request, cluster []byte) (pairs []revisionPair, err error) {
 	if request.RestartOnly == nil {
 		return nil, nil

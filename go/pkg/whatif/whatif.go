@@ -42,8 +42,8 @@ type Request struct {
 	// UsesDriver contains the UIDs of the pods that use the driver. Nil: the operator does not delete such pods.
 	UsesDriver []string
 	// RestartOnly reports whether a restart of the driver pod is enough to get from one revision to another. It is called
-	// for each ControllerRevision in the dump and the newest one of the same DaemonSet. Nil: every new revision needs a
-	// full upgrade.
+	// for each ControllerRevision in the dump and the newest revision of the same DaemonSet. Nil: every new revision needs
+	// a full upgrade.
 	RestartOnly func(running, desired *corev1.PodSpec) (bool, error)
 	// Requestor is set in requestor mode.
 	Requestor *Requestor
@@ -122,7 +122,7 @@ type Blockage struct {
 	Example string `json:"example"`
 }
 
-// Blocked is the reason why a node is not done, and the time in the rollout since which it applies.
+// Blocked is the reason why a node is not done, and the time in the rollout since which this reason applies.
 type Blocked struct {
 	Why          string `json:"why"`
 	SinceSeconds int64  `json:"sinceSeconds"`
@@ -202,7 +202,7 @@ func PlanJSON(request Request, cluster []byte) ([]byte, error) {
 	return plan(document, cluster)
 }
 
-// policyOf returns the policy as JSON, with the time zones that it names.
+// policyOf returns the policy as JSON, with the time zones that the policy names.
 func policyOf(text []byte, at time.Time, zones map[string]timezones.Zone) (json.RawMessage, error) {
 	policy, err := yaml.YAMLToJSONStrict(text)
 	if err != nil {

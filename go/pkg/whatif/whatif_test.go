@@ -190,7 +190,7 @@ func TestPodsThatUseTheDriverAreEvicted(t *testing.T) {
 	}
 }
 
-// revisionsOf returns revisions of the driver in fleet, whose pod runs driver-1.
+// revisionsOf returns revisions of the driver in fleet. The driver pod in fleet runs driver-1.
 func revisionsOf(images ...string) (revisions []runtime.Object) {
 	controller := true
 	for i, image := range images {

@@ -1,4 +1,4 @@
-// Obstacles of a rollout.
+// Obstacles to a rollout.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_PREFLIGHT_OBSTACLE_H_
 #define DRIVERUPGRADE_SRC_WHATIF_PREFLIGHT_OBSTACLE_H_
 

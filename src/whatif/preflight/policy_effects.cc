@@ -59,7 +59,7 @@ void CheckLimits(const UpgradePolicy& policy, const Report& report, Texts& field
   if (!policy.failure_policy) return;
   const std::optional<int> failures = CountOf(policy.failure_policy->max_failures);
   if (!failures) return;
-  // Warnings already compares the fields if both are numbers. Failed nodes that return to service count as available.
+  // `Warnings` already compares the fields if both are numbers. Failed nodes that return to service count as available.
   const bool is_percentage = policy.max_unavailable && !CountOf(*policy.max_unavailable);
   const int unavailable =
       is_percentage && !ReturnsNodes(policy) ? BudgetOf(policy, report).unavailable_max.value_or(INT_MAX) : INT_MAX;
@@ -72,7 +72,7 @@ void CheckLimits(const UpgradePolicy& policy, const Report& report, Texts& field
   }
 }
 
-// Skips stages whose size is a number, because Warnings checks them.
+// Skips stages whose size is a number, because `Warnings` checks these stages.
 void CheckFailuresOf(const RolloutStage& stage, std::size_t i, int size, Texts& fields) {
   const auto* nodes = std::get_if<CountOrPercent>(&stage.nodes);
   const auto* percent = stage.max_failures ? std::get_if<Percent>(&*stage.max_failures) : nullptr;
@@ -82,7 +82,7 @@ void CheckFailuresOf(const RolloutStage& stage, std::size_t i, int size, Texts& 
                                i, percent->value, size));
 }
 
-// Skips a stage of 100%, which Warnings reports.
+// Skips a stage of 100%, which `Warnings` reports.
 void CheckStages(const RolloutPolicy& rollout, const Report& report, Texts& fields) {
   if (!report.rollout) return;
   const auto& stages = report.rollout->stages;
@@ -109,8 +109,8 @@ void CheckValidation(const Situation& situation, Texts& fields) {
   }
 }
 
-// A group of one node starts and counts like a single node, so it has no effect. With OneAtATime, it still makes other
-// groups wait.
+// A group of one node starts and counts like a single node, so the group has no effect. With OneAtATime, however, the
+// group makes other groups wait.
 void CheckGroups(const Situation& situation, const Report& report, Texts& fields) {
   const auto& groups = situation.question.policy.rollout->groups;
   if (!groups || groups->mode == GroupMode::kOneAtATime) return;

@@ -1,5 +1,5 @@
-// Finds fields of the policy that have no effect or cannot work in this cluster. Warnings checks the policy without a
-// cluster. The planner's finding SelectsNothing covers labels and conditions.
+// Finds fields of the policy that have no effect or cannot work in this cluster. The function `Warnings` checks the
+// policy without a cluster. The planner's finding SelectsNothing covers labels and conditions.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_PREFLIGHT_POLICY_EFFECTS_H_
 #define DRIVERUPGRADE_SRC_WHATIF_PREFLIGHT_POLICY_EFFECTS_H_
 
@@ -11,7 +11,7 @@
 
 namespace driverupgrade::whatif {
 
-// Each function returns one sentence for each field. The sentence starts with the path of the field in documents.
+// Each function returns one sentence for each field. The sentence starts with the field's path in the policy document.
 
 // Returns fields without an effect, given the nodes of `report` and the time of the situation.
 std::vector<std::string> FieldsWithoutEffect(const Situation& situation, const Report& report);

@@ -1,4 +1,4 @@
-// Finds the obstacles of a rollout that has not started, in the objects of a cluster.
+// Finds the obstacles to a rollout that has not started, in the objects of a cluster.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_PREFLIGHT_PREFLIGHT_H_
 #define DRIVERUPGRADE_SRC_WHATIF_PREFLIGHT_PREFLIGHT_H_
 

@@ -1,4 +1,4 @@
-// Finds obstacles of the evacuation of nodes, such as pods, disruption budgets, and insufficient capacity on other
+// Finds obstacles to the evacuation of nodes, such as pods, disruption budgets, and insufficient capacity on other
 // nodes.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_PREFLIGHT_PREFLIGHT_PODS_H_
 #define DRIVERUPGRADE_SRC_WHATIF_PREFLIGHT_PREFLIGHT_PODS_H_
@@ -21,7 +21,7 @@ struct SortedPods {
 };
 SortedPods SortPods(const Question& question);
 
-// Adds the obstacles of the evacuation of `nodes`.
+// Adds the obstacles to the evacuation of `nodes`.
 void FindPodObstacles(const Situation& situation, const SortedPods& pods, const std::vector<const Node*>& nodes,
                       ObstacleList& obstacles);
 

@@ -9,7 +9,7 @@
 
 namespace driverupgrade::internal {
 
-// Finds the obstacles of the next rollout. Errors: InvalidArgument with the path of the invalid member, starting with
+// Finds the obstacles to the next rollout. Errors: InvalidArgument with the path of the invalid member, starting with
 // `request` or `cluster`.
 absl::StatusOr<std::string> PreflightOf(std::string_view request, std::string_view cluster);
 

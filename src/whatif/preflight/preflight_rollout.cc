@@ -132,7 +132,7 @@ class RolloutSearch {
       if (finding.code == FindingCode::kSelectsNothing) AddSelectsNothing(finding.message);
     }
     if (!report.rollout) return;
-    // An empty stage blocks the rollout only if a later stage has nodes, which then wait for it.
+    // An empty stage blocks the rollout only if a later stage has nodes, which then wait for the empty stage.
     const auto& stages = report.rollout->stages;
     const auto last = std::find_if(stages.rbegin(), stages.rend(), [](const auto& stage) { return stage.nodes > 0; });
     for (auto stage = stages.begin(); stage != stages.end(); ++stage) {

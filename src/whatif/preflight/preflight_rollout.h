@@ -7,7 +7,8 @@
 
 namespace driverupgrade::whatif {
 
-// Adds the obstacles of the policy and of the rollout in progress, or of the next rollout if no rollout is in progress.
+// Adds the problems of the policy, and the obstacles to the rollout in progress, or to the next rollout if none is in
+// progress.
 void FindRolloutObstacles(const Situation& situation, ObstacleList& obstacles);
 
 }  // namespace driverupgrade::whatif

@@ -171,7 +171,7 @@ void Furnish(const Situation& situation, const Durations& durations, const Simul
                         .hash = std::string(kOldHash),
                         .template_json = templates.running,
                         .behavior = {.stop_delay = durations.driver_stop}});
-  // Budgets are added before the pods, because a budget that is added later examines each pod.
+  // Budgets are added before the pods, because adding a budget later would examine every pod again.
   FurnishBudgets(situation, cluster);
   FurnishDevices(situation, nodes, devices, cluster);
   std::set<std::string> of_gangs;

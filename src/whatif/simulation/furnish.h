@@ -27,13 +27,13 @@ struct Jitter {
 
 // Adds the nodes with a driver pod, without marks of an upgrade. Also adds their devices, their other pods, the
 // budgets, and a DaemonSet whose pods are out of date. One of its two revisions has the template of the driver's newest
-// revision. The other has the template of the revision that most driver pods have now, if this differs. Adds pods that
-// only run together to `gangs`.
+// revision. The other revision has the template that most driver pods have now, if the two templates differ. Adds pods
+// that run only together to `gangs`.
 void Furnish(const Situation& situation, const Durations& durations, const SimulatedDevices& devices, Jitter& jitter,
              testing::FakeCluster& cluster, testing::GangController& gangs);
 
-// Stores the measured durations of nodes from the rollout record in the simulated ledger, but no stages or halts.
-// Returns false if there is no record.
+// Copies the measured node durations from the rollout record to the simulated ledger, but no stages or halts. Returns
+// false if there is no record.
 bool SeedRecord(const Situation& situation, testing::FakeCluster& cluster);
 
 }  // namespace driverupgrade::whatif

@@ -39,7 +39,7 @@ class RolloutRecorder {
   bool MayBeOver(const Tally& totals) const;
   absl::Duration last_change() const { return last_change_; }
   // Returns why the node is not done, given its gate at the end. If a window has opened and closed, the reason is the
-  // gate that the node had in between. Sets the subject only for a failed node.
+  // gate that the node had while the window was open. Sets the subject only for a failed node.
   Blocked WhyBlocked(const NodeGate& gate) const;
   void Finish(Rollout& rollout);
 

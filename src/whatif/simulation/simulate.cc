@@ -118,7 +118,7 @@ class Simulation {
     plugins_[driver->node_name] = pod.after != nullptr && IsReady(*driver) && !driver->deletion_timestamp;
   }
 
-  // The DRA plugins of a node publish its devices only while its driver is ready. The simulated plugins take no time.
+  // A node's DRA plugins publish the node's devices only while the driver is ready. The simulated plugins take no time.
   void RunPlugins() {
     for (const auto& [node, runs] : std::exchange(plugins_, {})) {
       if (runs) {
@@ -259,7 +259,7 @@ class Simulation {
   std::map<std::string, bool> plugins_;
   const Durations durations_;
   Jitter jitter_;
-  // Number of writes of the simulation itself.
+  // Number of writes that the simulation itself makes.
   int seeded_ = 0;
   int passes_ = 0;
   int whole_plans_ = 0;

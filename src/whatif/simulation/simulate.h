@@ -31,7 +31,7 @@ struct Blocked {
   absl::Duration since = {};
 };
 
-// One rollout. Times are relative to its start.
+// One rollout. Times are relative to the start of the rollout.
 struct Rollout {
   absl::Duration makespan = {};
   int nodes = 0;
@@ -75,7 +75,7 @@ struct Rollout {
 // Simulates a rollout on the nodes of the question that have a driver pod, with their other pods and the budgets. All
 // nodes start at the old revision and without marks of an upgrade, but with their cordons and skip labels. The same
 // seed produces the same rollout. `device_drivers` names the DRA drivers whose devices and claims are simulated. If the
-// policy isolates devices, its drivers must be included.
+// policy isolates devices, the drivers of these devices must be included.
 [[nodiscard]] absl::StatusOr<Rollout> SimulateRollout(const Situation& situation, const UpgradePolicy& policy,
                                                       const std::vector<std::string>& device_drivers,
                                                       const Durations& durations, std::uint32_t seed);

@@ -10,7 +10,7 @@
 namespace driverupgrade::whatif {
 namespace {
 
-// Maximum number in the annotation that is accepted. No node has this many devices.
+// Maximum number of devices that is accepted from the annotation. No node has this many devices.
 constexpr int kDevicesMax = 10'000;
 
 bool Contains(const std::vector<std::string>& drivers, const std::string& driver) {

@@ -27,8 +27,8 @@ class SimulatedDevices {
   // Publishes the devices of the node, as plugins do once the driver is ready.
   void Publish(const std::string& node, testing::FakeCluster& cluster) const;
   void Withdraw(const std::string& node, testing::FakeCluster& cluster) const;
-  // Returns the pod's claims for devices of its node. A claim for several of the drivers becomes a claim for the first
-  // of these drivers.
+  // Returns the pod's claims for devices on the pod's node. A claim for several of the drivers becomes a claim for the
+  // first of these drivers.
   std::vector<testing::ResourceClaimSpec> ClaimsOf(const Pod& pod) const;
   // Removes all claims that ClaimsOf does not return, if the engine would wait for them.
   void DropUnknownClaims(Pod& pod) const;
@@ -36,8 +36,8 @@ class SimulatedDevices {
  private:
   using Pools = std::map<std::pair<std::string, std::string>, ResourceSlice>;  // by node and driver
 
-  // Adds the devices of nodes that publish none because their driver is being replaced. An annotation contains their
-  // number.
+  // Adds the devices of nodes that publish no devices because the driver is being replaced. An annotation on such a
+  // node contains the number of its devices.
   void AddIsolated(Pools& pools) const;
   testing::DeviceRequest RequestOf(const ResourceClaim& claim, const std::string& driver,
                                    const std::string& node) const;

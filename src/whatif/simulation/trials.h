@@ -43,7 +43,7 @@ std::string CauseOf(const Blocked& blocked);
 
 // Returns true if each rollout of the trial finishes.
 bool Finishes(const Trial& trial);
-// Returns the rollout whose counts are shown, which is a rollout that does not finish, if possible.
+// Returns the rollout whose counts are shown. Prefers a rollout that does not finish.
 const Rollout& Shown(const Trial& trial);
 // Returns the value that `percent` of the rollouts do not exceed.
 template <typename F>

@@ -28,7 +28,7 @@ function(driverupgrade_pkg_config_words words is_module library)
     elseif(library STREQUAL "httplib::httplib")
       set(${words} "" PARENT_SCOPE)  # a CMake package has only headers
     elseif(library STREQUAL "cpprestsdk::cpprest")
-      set(${words} -lcpprest PARENT_SCOPE)  # it has no pkg-config file
+      set(${words} -lcpprest PARENT_SCOPE)  # cpprestsdk has no pkg-config file
     else()
       message(FATAL_ERROR "driverupgrade: what does pkg-config call ${library}?")
     endif()
@@ -36,8 +36,8 @@ function(driverupgrade_pkg_config_words words is_module library)
 endfunction()
 
 # driverupgrade_install_pkg_config(<component>): installs the pkg-config file of a component. The file of a static
-# library names all libraries that it was linked with. Therefore consumers do not need `pkg-config --static`, which
-# would request static versions of all libraries.
+# library names all libraries with which the library was linked. Therefore consumers do not need `pkg-config --static`,
+# which would request static versions of all libraries.
 function(driverupgrade_install_pkg_config component)
   set(target driverupgrade_${component})
   get_target_property(type ${target} TYPE)

@@ -1,6 +1,5 @@
 # A shared library exports only symbols of our namespace, whatever templates of other libraries it instantiates. The
-# linker enforces this, so public headers need no macros; the version on the symbols separates two releases in one
-# process.
+# linker enforces this, so public headers need no macros. Symbol versions keep two releases apart in one process.
 include(CheckLinkerFlag)
 set(driverupgrade_exports ${PROJECT_BINARY_DIR}/driverupgrade.map)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/driverupgrade.map.in ${driverupgrade_exports} @ONLY)
@@ -57,7 +56,7 @@ function(driverupgrade_shared_library_options target)
     set_target_properties(${target} PROPERTIES LINK_DEPENDS ${driverupgrade_exports})
   endif()
   if(driverupgrade_has_version_script AND NOT DRIVERUPGRADE_SANITIZE)
-    target_link_options(${target} PRIVATE LINKER:-z,defs)  # sanitizers leave symbols undefined for the program
+    target_link_options(${target} PRIVATE LINKER:-z,defs)  # sanitizers leave undefined symbols to the program
   endif()
   if(NOT DEFINED CMAKE_INSTALL_RPATH)
     # The libraries are in the same directory, and some of them need others that the program does not link.
@@ -74,7 +73,7 @@ if(DRIVERUPGRADE_HARDENING)
   check_pie_supported(LANGUAGES CXX)
   foreach(flag IN ITEMS -fstack-protector-strong -fstack-clash-protection -fcf-protection)
     string(MAKE_C_IDENTIFIER "driverupgrade_has${flag}" known)
-    check_cxx_compiler_flag(${flag} ${known})  # not every processor supports all of them
+    check_cxx_compiler_flag(${flag} ${known})  # not every processor supports every flag
     if(${known})
       list(APPEND driverupgrade_hardening_options ${flag})
     endif()
@@ -87,7 +86,7 @@ if(DRIVERUPGRADE_HARDENING)
   endif()
 endif()
 
-# Warnings, hardening and sanitizers, only for our own code. They do not affect consumers.
+# Warnings, hardening and sanitizers, only for our own code. These options do not affect consumers.
 function(driverupgrade_compile_options target)
   if(DRIVERUPGRADE_HARDENING)
     target_compile_options(${target} PRIVATE ${driverupgrade_hardening_options})

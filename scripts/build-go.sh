@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the Go programs of the end-to-end tests and of the benchmark: the example operators of the Go module, and a
-# program with the Go library (bench/peer). Prints their paths as shell assignments.
+# program that uses the Go library (bench/peer). Prints their paths as shell assignments.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

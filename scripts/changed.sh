@@ -17,7 +17,7 @@ merge_base() {
   return 1
 }
 
-# Prints the twentieth ancestor of HEAD, or the oldest one of a shorter history.
+# Prints the twentieth ancestor of HEAD, or the oldest commit of a shorter history.
 twenty_ago() { git rev-list --first-parent --max-count 21 HEAD | tail -n 1; }
 
 base=${1:-$(merge_base || twenty_ago)}

@@ -9,7 +9,7 @@ scripts/install-deps.sh --coverage
 cmake --preset coverage
 cmake --build --preset coverage
 find build/coverage -name '*.gcda' -delete
-# Fewer seeds than ctest takes, because this build is slow.
+# Fewer seeds than in ctest, because this build is slow.
 ctest --preset coverage --label-exclude 'controlplane|simulation' --parallel "$(nproc)"
 build/coverage/bin/simulate --seeds 500 --jobs "$(nproc)"
 gcovr --root . --object-directory build/coverage --filter src/ --filter include/ \

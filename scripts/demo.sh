@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs, builds and shows an upgrade on the fake cluster, and writes its timeline to build/demo.html. The arguments are
-# passed to the demo: scripts/demo.sh --nodes 20
+# Installs the dependencies, builds the demo, and shows an upgrade on the fake cluster. Writes the timeline of the
+# upgrade to build/demo.html. The arguments are passed to the demo: scripts/demo.sh --nodes 20
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prints the path of the Go toolchain. If it is missing, tests/controlplane/build.sh installs it in the last of these
+# Prints the path of the Go toolchain. If Go is missing, tests/controlplane/build.sh installs it in the last of these
 # directories.
 for go in "$(command -v go || true)" /usr/local/go/bin/go "${XDG_CACHE_HOME:-$HOME/.cache}"/driverupgrade/go-*/bin/go; do
   if [[ -x $go ]]; then

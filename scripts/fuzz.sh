@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Builds the fuzz targets with clang and its sanitizers and runs each of them:
+# Builds the fuzz targets with clang and its sanitizers, and runs each of them.
+#
 #   fuzz.sh [--seconds 30] [--seed 1] [TARGET...]
-# A fresh clone tries the same inputs in the same order until the time is up; --seed 0 selects other inputs. Inputs that
-# fail are in build/fuzz/found. After the fix, add the input to tests/fuzz/corpus.
+#
+# A fresh clone tries the same inputs in the same order until the time is up; --seed 0 selects other inputs. Failing
+# inputs are stored in build/fuzz/found. After fixing a defect, add its input to tests/fuzz/corpus.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

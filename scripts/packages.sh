@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Builds the library static and shared, installs it, and builds and runs a consumer in each way that docs/packaging.md
-# names: scripts/packages.sh. Prints a table, and fails if any of them failed. Logs are in build/packages/logs. Builds
-# in the same way as the preset `release`: after scripts/test.sh, ccache contains each object of the library for all
-# these builds. Programs that do not compile the library are not optimized, because nothing is measured here.
+# Builds the library as a static and as a shared library, installs it, and builds and runs a consumer in each way that
+# docs/packaging.md describes. Prints a table, and fails if any of these ways failed. Logs are in build/packages/logs.
+# Builds in the same way as the preset `release`: after scripts/test.sh, ccache contains each object of the library for
+# all these builds. Programs that do not compile the library are not optimized, because nothing is measured here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -18,7 +18,7 @@ export CCACHE_BASEDIR=$source CCACHE_NOHASHDIR=1
 declare -A results seconds
 ways=() failed=0
 
-# check WAY static|shared COMMAND...: runs it, and records its result and duration for the table.
+# check WAY static|shared COMMAND...: runs the command, and records its result and duration for the table.
 check() {
   local key=$1/$2 log=$logs/${1// /-}-$2.log began=$SECONDS
   [ -n "${results[$1/static]:-}" ] || ways+=("$1")

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Iterator
 
 # Kinds: 'comment'; 'text', a string that users see; 'page', a paragraph of Markdown or a YAML description. The text has
-# as many lines as in the file, so that an offset leads to a line. BREAK marks the start of a list item or a table cell.
+# as many lines as in the file, so that a line can be found from an offset. BREAK marks the start of a list item or a
+# table cell.
 Passage = collections.namedtuple('Passage', 'path line kind text')
 BREAK = '\f'
 

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Builds the release of a tag, or verifies one. docs/releasing.md describes both.
+# Builds the release of a tag, or verifies a release. docs/releasing.md describes both.
 #
 #   release.sh VERSION [--sign KEYFILE] [--out FOLDER]   builds the tag vVERSION from a clean clone into FOLDER (default: build/releases/VERSION)
 #   release.sh --verify FOLDER [--key FILE]              installs each artifact of FOLDER into an empty root or prefix, and runs it
 #
-# KEYFILE is a private key of openssl, FILE the public key that users trust. RELEASE_URL is the address of the published
-# artifacts. For each artifact that cannot be built or tested on this machine, prints one line with the reason.
+# KEYFILE is an OpenSSL private key. FILE is the public key that users trust. RELEASE_URL is the address of the
+# published artifacts. For each artifact that cannot be built or tested on this machine, prints one line with the
+# reason.
 set -euo pipefail
 umask 022
 repository=$(cd "$(dirname "$0")/.." && pwd)

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Installs, builds and tests. Further arguments are passed to ctest: scripts/test.sh -R Step
+# Installs the dependencies, builds, and tests. Further arguments are passed to ctest: scripts/test.sh -R Step
+#
 #   scripts/test.sh          quick: unit tests, scenarios, field cases, contract, documentation, 200 seeds of the simulation
-#   scripts/test.sh --full   every test that needs no control plane; CI runs it
+#   scripts/test.sh --full   every test that needs no control plane; CI runs this tier
 #   scripts/test.sh --long   the full tests, then 20,000 seeds, the build of the Go module's WebAssembly, sanitizers, fuzzers, planted
 #                            defects and hostile networks: hours
 set -euo pipefail

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Checks that operators of two versions can take over an upgrade from each other while it is in progress, in both
 # directions, on the control plane of scripts/e2e.sh: scripts/versions.sh COMMIT. COMMIT is the other version, as a git
-# revision. Its gpu_operator is built in build/versions. This check is not part of .ci/run, which has only one version.
+# revision. Its gpu_operator is built in build/versions. This check is not part of .ci/run, which tests only one
+# version.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [[ $# -eq 1 ]] || { echo "usage: scripts/versions.sh COMMIT" >&2; exit 2; }

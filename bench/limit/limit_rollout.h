@@ -81,7 +81,7 @@ class LimitRollout final : private WatchSink<Pod> {
   std::stop_source over_;
   const CallContext context_;
 
-  std::string version_;  // version from which the watch continues; used only by its thread
+  std::string version_;  // version from which the watch continues; used only by the watch's thread
   std::mutex mutex_;
   std::map<std::string, NodeState> nodes_;
   std::deque<std::string> waiting_;

@@ -1,4 +1,4 @@
-// Threads that send requests, because calls of the transport block, and decisions must not block.
+// Threads that send requests, because transport calls block, and decisions must not block.
 #ifndef DRIVERUPGRADE_BENCH_LIMIT_SENDERS_H_
 #define DRIVERUPGRADE_BENCH_LIMIT_SENDERS_H_
 

@@ -1,4 +1,4 @@
-// A fleet in the middle of a rollout, as input of Step and the planner; identical for the same size.
+// A fleet in the middle of a rollout, as input for Step and the planner. The fleet depends only on its size.
 #ifndef DRIVERUPGRADE_BENCH_MICRO_FLEET_H_
 #define DRIVERUPGRADE_BENCH_MICRO_FLEET_H_
 

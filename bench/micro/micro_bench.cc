@@ -1,5 +1,5 @@
-// Measures decisions, JSON and the cache, by size of the cluster. Each benchmark prints allocations per operation,
-// which do not depend on the machine, and its time, which does.
+// Measures decisions, JSON and the cache, by size of the cluster. Each benchmark prints the time of an operation and
+// its number of allocations. Only the time depends on the machine.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
@@ -289,7 +289,8 @@ void Register(const Operation& operation, int times) {
   if (times > 0) registered->Iterations(times);
 }
 
-// Takes `--times N` from the arguments, for the counts of bench/history; 0 if it is missing.
+// Removes `--times N` from the arguments and returns N, for the counts of bench/history. Returns 0 if the option is
+// missing.
 int TakeTimes(int& argc, char** argv) {
   if (argc < 3 || std::string_view(argv[1]) != "--times") return 0;
   const int times = std::atoi(argv[2]);

@@ -35,8 +35,8 @@ bool IsReady(const rapidjson::Value& pod) {
   });
 }
 
-// Returns true if the node is in its final state. The limit program removes the state label; the others set it to
-// upgrade-done.
+// Returns true if the node is in its final state. The limit program removes the state label; the other programs set it
+// to upgrade-done.
 bool IsDone(const e2e::NodeVersion& node) {
   return !node.unschedulable && (node.state.empty() || node.state == "upgrade-done");
 }

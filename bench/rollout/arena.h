@@ -21,7 +21,7 @@ namespace driverupgrade::bench {
 struct Run {
   // Time from the start of the program to the response to the PATCH after which the last node was done.
   double seconds = 0;
-  // Time from the start of the program until the API server received its first PATCH of a node.
+  // Time from the start of the program until the API server received the program's first PATCH of a node.
   double first_patch_seconds = 0;
   // Number of requests by verb, resource and, if they were refused, status code: "patch nodes", "patch nodes 409".
   std::map<std::string, int> requests;
@@ -50,7 +50,7 @@ class Arena {
   void ChangeDriver();
   e2e::Usage RunToEnd(const Program& program);
   void ExpectRolledOut() const;
-  // Returns the time at which the last node was done; nullopt if some node is not.
+  // Returns the time at which the last node was done; nullopt if some node is not done.
   std::optional<absl::Time> FindEnd(e2e::AuditLog& audit) const;
 
   e2e::ControlPlane control_plane_;

@@ -18,7 +18,7 @@ struct Program {
   std::chrono::seconds timeout;      // maximum run time
 };
 
-// Settings of all programs.
+// Settings that all programs share.
 struct Task {
   int parallel = 0;  // number of nodes upgraded at the same time; 0: all
   std::chrono::seconds timeout;

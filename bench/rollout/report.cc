@@ -13,7 +13,7 @@ namespace {
 
 using JsonWriter = rapidjson::PrettyWriter<rapidjson::StringBuffer>;
 
-// Targets of an operator, relative to the limit.
+// Targets for an operator, relative to the limit.
 constexpr double kRatioMax = 1.3;
 constexpr double kRequestsMoreMax = 2.0;
 

@@ -38,7 +38,7 @@ Pod MakePod(int node, int number, bool driver) {
   Pod pod = driver ? builder.OwnedByDaemonSet("driver", "rev-1", "ds-uid").Build()
                    : builder.OwnedByReplicaSet("workload-7d9f8b6c5d", "rs-uid").Build();
   if (driver) return pod;
-  // Set because a PodFilter may read annotations.
+  // Adds annotations, because a PodFilter may read them.
   pod.annotations = {{"kubectl.kubernetes.io/default-container", "workload"}};
   pod.volumes = {{.name = "data", .kind = "persistentVolumeClaim"},
                  {.name = "shared-memory", .kind = "emptyDir"},

@@ -120,7 +120,8 @@ absl::Time Pass(World& world, const UpgradePolicy& policy, RolloutFigures& figur
   const absl::Duration elsewhere = world.line->spent;
   const auto pass = world.engine->Reconcile({}, policy);
   const absl::Duration took = absl::Now() - began;
-  // A call of the operator runs on a thread that mostly waits for the server.
+  // The operator's calls run on a thread that mostly waits for the server, so the cost of the fake cluster does not
+  // count.
   const absl::Duration work = ThreadTime() - cpu - (world.line->spent - elsewhere);
   figures.engine_work += work;
   figures.cluster_work += world.line->spent - elsewhere;

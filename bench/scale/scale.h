@@ -29,8 +29,9 @@ struct RolloutFigures {
   absl::Duration slowest_pass = {};  // wall time, with the fake cluster
   std::size_t peak_bytes = 0;        // memory of the process, including the fake cluster
 };
-// `groups` > 0: a policy with three stages (one in a hundred nodes, one in ten, the others). The nodes form this number
-// of groups of equal size. The nodes of a group start together, with at most `parallel` nodes in progress.
+// If `groups` is positive, the policy has three stages (one in a hundred nodes, one in ten, the rest), and the nodes
+// form this number of groups of equal size. The nodes of a group start together, with at most `parallel` nodes in
+// progress.
 RolloutFigures MeasureRollout(int nodes, int parallel, int groups);
 
 // Memory of a cache that knows the pods of every node.
@@ -38,7 +39,7 @@ struct MemoryFigures {
   int nodes = 0;
   int pods = 0;
   std::size_t empty_bytes = 0;      // resident, before the cache was created
-  std::size_t full_bytes = 0;       // resident, with it
+  std::size_t full_bytes = 0;       // resident, with the cache
   std::size_t allocated_bytes = 0;  // heap used by the cache
 };
 MemoryFigures MeasureMemory(int nodes, int pods_per_node);
@@ -69,7 +70,7 @@ struct WireFigures {
   WireCost follow = {};            // the watch reports a change of each pod
   std::size_t resident_bytes = 0;  // resident memory with everything above
 };
-// `readers`: number of concurrent lists of pods.
+// `readers` is the number of concurrent lists of pods.
 absl::StatusOr<WireFigures> MeasureWire(int nodes, int pods_per_node, int readers);
 
 // A rollout in virtual time by a service whose page is read at the same time.
@@ -86,12 +87,12 @@ struct PageFigures {
   std::size_t compressed_bytes = 0;  // with gzip, as sent to a browser
   int answers = 0;
 };
-// `readers`: each reads the document twice a second of real time.
+// Each of the `readers` reads the document twice per second of real time.
 PageFigures MeasurePage(int nodes, int parallel, int readers);
 
 // Memory of this process, from /proc; 0 if it is not available.
 std::size_t ResidentBytes();
-// Peak since the last ResetPeak.
+// Peak memory since the last ResetPeak.
 std::size_t PeakResidentBytes();
 void ResetPeak();
 

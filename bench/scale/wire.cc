@@ -77,7 +77,8 @@ bool Await(Condition condition, absl::Duration limit = absl::Minutes(10)) {
   return condition();
 }
 
-// Reports whether the cache has received the last change: the watch reports the pods in order, the last node's last.
+// Reports whether the cache has received the last change: the watch reports the pods in order, and the pods of the last
+// node come last.
 bool HasLastChange(const WatchCache& cache, int nodes, int pods_per_node) {
   const std::string last = std::to_string(kChangedVersion + static_cast<long long>(nodes) * pods_per_node - 1);
   const auto pods = cache.PodsOn(WireNodeName(nodes - 1));

@@ -24,12 +24,12 @@ class WireServer {
   WireServer(const WireServer&) = delete;
   WireServer& operator=(const WireServer&) = delete;
 
-  // "http://127.0.0.1:port"; empty if it could not be started.
+  // "http://127.0.0.1:port"; empty if the server could not be started.
   const std::string& url() const { return url_; }
 
  private:
   pid_t pid_ = -1;
-  int alive_ = -1;  // the server runs as long as this is open
+  int alive_ = -1;  // the server runs as long as this descriptor is open
   std::string url_;
 };
 

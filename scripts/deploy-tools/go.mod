@@ -127,7 +127,7 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-// As in tests/controlplane/kubernetes: what is compiled for one is there for the other.
+// Same versions as in tests/controlplane/kubernetes, so that both builds share compiled packages.
 replace (
 	k8s.io/api => k8s.io/api v0.37.2
 	k8s.io/apiextensions-apiserver => k8s.io/apiextensions-apiserver v0.37.2

@@ -89,7 +89,7 @@ images() {
   tr , '\n' <build/image/base.packages | sort -u | join - "$work/base" >"$work/packages/images"
 }
 
-# kubectl's plugin with all libraries that it loads, including the loader, so that it runs on any distribution.
+# The kubectl plugin with all libraries that it loads, including the loader, so that it runs on any distribution.
 plugin() {
   local root=$work/plugin packages package
   local archive=$out/upgradectl-$version-linux-$arch.tar.gz
@@ -143,7 +143,7 @@ conan_recipe() {
   "$conan" cache save "driverupgrade/$version" --file "$home/saved.tgz"
   mkdir "$home/recipe"
   tar -xzf "$home/saved.tgz" -C "$home/recipe"
-  # Time of the export.
+  # Replaces the time of the export.
   sed -i "1s/.*/$epoch/" "$home"/recipe/*/e/conanmanifest.txt
   sed -i "s/\"timestamp\": [0-9.]*/\"timestamp\": $epoch.0/" "$home/recipe/pkglist.json"
   (cd "$home/recipe" && pack "$out/driverupgrade-$version-conan.tgz" . *)
@@ -160,7 +160,7 @@ vcpkg_port() {
   pack "$out/driverupgrade-$version-vcpkg-port.tar.gz" "$work/vcpkg" driverupgrade
 }
 
-# debian_package NAME SECTION DEPENDS SUMMARY: its files are in $work/NAME.
+# debian_package NAME SECTION DEPENDS SUMMARY: builds a package from the files in $work/NAME.
 debian_package() {
   local root=$work/$1
   mkdir -p "$root/usr/share/doc/$1" "$root/DEBIAN"

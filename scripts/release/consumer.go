@@ -1,5 +1,5 @@
 // A program that uses the Go module of a release; scripts/release/verify.sh builds it. It prints the predicted duration
-// of a rollout with a policy on the cluster of a dump.
+// of a rollout, given a policy and a dump of a cluster.
 package main
 
 import (

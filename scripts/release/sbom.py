@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 NAME = "driverupgrade"
 # Files that are written after the SBOM.
 NOT_LISTED = re.compile(r".*\.spdx\.json|SHA256SUMS(\.sig)?|signing-key\.pem")
-# The artifacts that contain the packages of a list.
+# Maps each list of packages to the artifacts that contain these packages.
 CONTAINS = {"images": r".*-oci-.*\.tar", "plugin": r"upgradectl-.*\.tar\.gz"}
 
 

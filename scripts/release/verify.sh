@@ -140,7 +140,7 @@ make_root() {
   echo "minbase"
 }
 
-# plan PROGRAM...: prints the plan of a dump, computed by upgradectl in that root.
+# plan PROGRAM...: runs upgradectl in the root, and prints its plan for a dump.
 plan() {
   chroot "$work/root" "$@" plan --cluster /fleet.json --policy /policy.yaml --namespace gpu-operator --driver-labels app=nvidia-driver-daemonset
 }

@@ -12,7 +12,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HEADER = "include/driverupgrade/version.h"
-# A version. Other numbers, such as 127.0.0.1, have more parts.
+# A version number. Other numbers, such as 127.0.0.1, have more parts.
 VERSION = r"(\d+\.\d+\.\d+)(?![\d.])"
 IMAGE = rf"(?:driverupgrade|driver-manager):{VERSION}"
 # Each file that matches the pattern contains the version at least once. All these places must have the version, or its

@@ -1,4 +1,4 @@
-// Parses the documents of a host, which are lists and watch lines, and passes their objects to the host's store.
+// Parses a host's documents, which are lists and watch lines, and passes their objects to the host's store.
 #ifndef DRIVERUPGRADE_SRC_EMBED_OBJECT_DOCUMENTS_H_
 #define DRIVERUPGRADE_SRC_EMBED_OBJECT_DOCUMENTS_H_
 

@@ -2,7 +2,7 @@
 // Private to src/kubernetes.
 //
 // Everything that touches the connection happens on the pool thread: requests are started and canceled only there. The
-// library allows starting and canceling from any thread, but that races with its TLS stream and crashes.
+// library allows starting and canceling from any thread, but doing so races with the TLS stream and crashes.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_CPPREST_CALL_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_CPPREST_CALL_H_
 
@@ -52,7 +52,7 @@ class CpprestCall : public std::enable_shared_from_this<CpprestCall> {
   Event Next(Time until);
   // Makes Next return kStopped. Callable from any thread.
   void RequestStop();
-  // Ends the exchange, and waits briefly until the library has released it, so that usually no state of the exchange
+  // Ends the exchange, and waits briefly until the library has released the exchange, so that usually none of its state
   // remains. The library may take longer, because a name lookup cannot be interrupted.
   void Abandon();
 
@@ -68,7 +68,7 @@ class CpprestCall : public std::enable_shared_from_this<CpprestCall> {
   bool overflowed() const { return overflowed_; }
   const CpprestFailure& failure() const { return failure_; }
   std::string& body() { return body_; }
-  // Returns true if the request was completely written to a connection, so the server may have seen it.
+  // Returns true if the request was completely written to a connection, so the server may have seen the request.
   bool sent() const;
   // Returns true if the pool has started the call. Until then, Abandon prevents the start.
   bool started() const;

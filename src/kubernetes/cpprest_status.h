@@ -1,4 +1,4 @@
-// Converts failures of cpprestsdk to statuses of HttpTransport. Private to src/kubernetes.
+// Converts cpprestsdk failures to HttpTransport statuses. Private to src/kubernetes.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_CPPREST_STATUS_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_CPPREST_STATUS_H_
 

@@ -68,7 +68,7 @@ class Attached {
 void Append(CurlList& list, const std::string& line) {
   curl_slist* longer = curl_slist_append(list.get(), line.c_str());
   if (longer == nullptr) throw std::bad_alloc();
-  (void)list.release();  // it is now the head of the longer list
+  (void)list.release();  // now part of the longer list
   list.reset(longer);
 }
 

@@ -73,7 +73,7 @@ class CurlExchange {
 
   HttpResponse& head() { return head_; }
   bool has_head() const { return head_done_; }
-  // Returns true if a connection has started to send the request, so the server may have seen it.
+  // Returns true if a connection has started to send the request, so the server may have seen the request.
   bool sent() const { return sent_; }
   // After kFailed, the library's code and message, and errno.
   CURLcode code() const { return code_; }

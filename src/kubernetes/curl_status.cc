@@ -33,7 +33,7 @@ std::string WhatFailed(const CurlFailure& failure) {
     case CURLE_OPERATION_TIMEDOUT: return "cannot connect: no response";
     case CURLE_SSL_CONNECT_ERROR: return "TLS handshake failed: connection lost";
     case CURLE_SEND_ERROR: return "connection lost while the request was being sent";
-    // The library treats the end of a connection as the end of the headers, so it does not report an error.
+    // The library treats the end of a connection as the end of the headers, and therefore reports no error.
     case CURLE_OK:
     case CURLE_ABORTED_BY_CALLBACK:
     case CURLE_GOT_NOTHING: return kLostBefore;

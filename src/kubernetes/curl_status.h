@@ -1,4 +1,4 @@
-// Converts failures of libcurl to statuses. Private to src/kubernetes.
+// Converts libcurl failures to statuses. Private to src/kubernetes.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_CURL_STATUS_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_CURL_STATUS_H_
 

@@ -1,4 +1,5 @@
-// Converts the responses of the API server to the results of ClusterFacade: pure functions of status, headers and body.
+// Converts API server responses to ClusterFacade results. All functions are pure functions of the status, the headers
+// and the body.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_REST_ANSWER_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_REST_ANSWER_H_
 

@@ -1,4 +1,4 @@
-// Sends the requests of ClusterFacade and reads their responses. Handles single requests, paged lists and watches.
+// Sends ClusterFacade requests, and reads the responses. Handles single requests, paged lists and watches.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_REST_CALLER_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_REST_CALLER_H_
 

@@ -117,7 +117,7 @@ bool IsSeveralBudgets(const HttpResponse& response) {
   return response.status == 500 && response.body.find("more than one PodDisruptionBudget") != std::string::npos;
 }
 
-// Returns true for a 403 about the budget object, not about missing permissions. The server returns it if
+// Returns true for a 403 about the budget object, not about missing permissions. The server returns this 403 if
 // `disruptionsAllowed` is negative or too many disruptions are in progress (E11, E12).
 bool IsBudgetForbidden(const HttpResponse& response, const ApiStatus& body) {
   return response.status == 403 && body.details_group == "policy" && body.details_kind == "poddisruptionbudget";

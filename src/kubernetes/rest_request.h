@@ -1,4 +1,4 @@
-// Encodes the operations of ClusterFacade as HTTP requests: pure functions of their parameters.
+// Encodes ClusterFacade operations as HTTP requests. All functions are pure functions of their parameters.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_REST_REQUEST_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_REST_REQUEST_H_
 

@@ -16,8 +16,8 @@ constexpr std::size_t kTokenSizeMax = std::size_t{64} * 1024;
 // Practically unlimited, but far below the limits of any clock.
 constexpr absl::Duration kLongest = absl::Hours(24 * 365);
 
-// Allows only visible ASCII characters, which is slightly more than RFC 6750. A token is copied verbatim into a header
-// line, so a line end would let the token's author add headers.
+// Allows only visible ASCII characters, which is slightly more than RFC 6750 allows. A token is copied verbatim into a
+// header line, so a line end would let the token's author add headers.
 absl::StatusOr<Secret> CheckToken(std::string text) {
   const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; };
   while (!text.empty() && is_space(text.back())) text.pop_back();

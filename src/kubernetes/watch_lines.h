@@ -1,4 +1,4 @@
-// Converts the lines of a watch response to calls of a sink.
+// Converts the lines of a watch response to sink calls.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_WATCH_LINES_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_WATCH_LINES_H_
 

@@ -11,7 +11,7 @@ struct GpuOperatorName {
   const char* help;
 };
 
-// docs/monitoring.md must have a row for each name; a test compares them.
+// docs/monitoring.md must have a row for each name; a test compares the rows with these names.
 constexpr GpuOperatorName kNames[] = {
     {Value::kAutoUpgrade, "gpu_operator_auto_upgrade_enabled", "1 if driver auto upgrade is enabled, 0 if not"},
     {Value::kAutoUpgrade, "gpu_operator_driver_auto_upgrade_enabled", "1 if driver auto upgrade is enabled, 0 if not"},

@@ -101,7 +101,7 @@ struct Description {
   void (*add)(const MetricsSnapshot& from, Samples& to);
 };
 
-// docs/monitoring.md must have a row for each metric; a test compares them.
+// docs/monitoring.md must have a row for each metric; a test compares the rows with these metrics.
 constexpr Description kDescriptions[] = {
     {Type::kGauge, "driverupgrade_nodes", "Number of nodes by upgrade state.", AddNodes},
     {Type::kGauge, "driverupgrade_nodes_isolated",

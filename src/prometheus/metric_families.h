@@ -10,7 +10,7 @@
 namespace driverupgrade::internal {
 
 // Returns metric families with the samples of all drivers. Includes the metrics of the process if `options` has sources
-// for them.
+// for these metrics.
 std::vector<MetricFamily> MakeFamilies(const std::vector<MetricsSnapshot>& drivers, const MetricsOptions& options);
 
 }  // namespace driverupgrade::internal

@@ -53,7 +53,7 @@ void NodeHistories::Follow(const NodePlan& plan, const NodeOutcome& outcome, abs
   if (!outcome.patched || plan.path.empty()) return;
   NodeHistory& history = Edit(plan.node);
   for (const UpgradeState state : plan.path) {
-    // The reason of a plan applies only to its last state.
+    // A plan's reason applies only to the last state of the plan.
     std::string reason = state == plan.path.back() ? plan.reason : std::string();
     Append(NodeHistory::Transition{.at = now, .state = state, .reason = std::move(reason)}, kTransitionsMax,
            history.transitions);

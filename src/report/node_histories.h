@@ -1,5 +1,5 @@
 // Records the recent history of each node for the document of a rollout: its transitions, its failed requests, and its
-// gate with the start time.
+// gate with the time at which the wait started.
 //
 //     NodeHistories histories;
 //     histories.Follow(plan, now);                 // each plan, in order

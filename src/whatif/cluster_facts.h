@@ -1,4 +1,4 @@
-// Facts about a cluster that do not affect the decisions of an upgrade, but help to explain and predict the upgrade.
+// Facts about a cluster that do not affect upgrade decisions, but help to explain and predict an upgrade.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_CLUSTER_FACTS_H_
 #define DRIVERUPGRADE_SRC_WHATIF_CLUSTER_FACTS_H_
 

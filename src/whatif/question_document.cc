@@ -58,7 +58,7 @@ absl::StatusOr<ControllerRevision> RevisionMember(const Document& pair, std::str
   return pair.Wrong(member, fmt::format("the cluster has no ControllerRevision {}/{}", question.snapshot.ns, name));
 }
 
-// A simulation gives its revisions other names, so revisions are recognized by their pod templates.
+// A simulation renames its revisions, so revisions are recognized by their pod templates.
 absl::Status ReadRestartOnly(const Document& request, Question& question) {
   struct Pair {
     ControllerRevision running = {};

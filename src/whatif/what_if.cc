@@ -15,7 +15,7 @@
 namespace driverupgrade::whatif {
 namespace {
 
-// Calls the callbacks directly. They only read the question's objects, so they need no time limit.
+// Calls the callbacks directly. The callbacks only read the question's objects, so they need no time limit.
 class DirectHooks final : public internal::NodeHooks {
  public:
   explicit DirectHooks(const SnapshotOptions& options) : options_(options) {}

@@ -84,7 +84,7 @@ class Keeper {
     }
     return true;
   }
-  // Closes the innermost object or array. Returns true if it was skipped.
+  // Closes the innermost object or array. Returns true if this object or array was skipped.
   bool Leave() {
     --depth_;
     below_ = levels_[depth_].wanted;

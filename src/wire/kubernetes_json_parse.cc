@@ -59,7 +59,7 @@ absl::Status ReadDocument(std::string_view json, WantedMembers wanted, F&& read)
   return error.empty() ? absl::OkStatus() : absl::InvalidArgumentError(error);
 }
 
-// Same, but the object must have the kind `kind`.
+// Same as the function above, but the object must have the kind `kind`.
 template <typename F>
 absl::Status ReadDocument(std::string_view json, std::string_view kind, WantedMembers wanted, F&& read) {
   return ReadDocument(json, wanted, [&](const JsonField& root) {

@@ -35,8 +35,8 @@ struct Change {
 [[nodiscard]] absl::StatusOr<Change> Approve(const Request& request, const std::string& stage);
 
 /// `verb`: pause, resume, skip, unskip, retry, request or release. Returns FailedPrecondition with a possible
-/// alternative if a change would be harmful; then no other node is changed. Returns NotFound if a node is not part of
-/// the rollout, or if no custom resource contains the policy.
+/// alternative if a change would be harmful; in this case, no node is changed. Returns NotFound if a node is not part
+/// of the rollout, or if no custom resource contains the policy.
 [[nodiscard]] absl::StatusOr<Change> ChangeOf(std::string_view verb, const Request& request,
                                               const std::vector<std::string>& nodes);
 

@@ -1,5 +1,5 @@
-// Generates completion scripts and the manual page from the definition of the command line, so that they are always in
-// sync.
+// Generates completion scripts and the manual page from the definition of the command line, so that they always match
+// it.
 #include <ostream>
 #include <string>
 #include <string_view>

@@ -1,4 +1,5 @@
-// Shows the progress of an upgrade and predicts its next steps, and performs the manual actions of administrators.
+// Shows the progress of an upgrade and predicts its next steps, and makes the changes that administrators would
+// otherwise make by hand.
 #include <unistd.h>
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Determines from the Leases of a namespace whether its operator is running.
+// Determines from the Leases of the operator's namespace whether the operator is running.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_OPERATOR_HEALTH_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_OPERATOR_HEALTH_H_
 

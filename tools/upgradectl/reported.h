@@ -30,8 +30,8 @@ struct ReportedPolicy {
 std::optional<LeaseFact> LeaseOf(const driverupgrade::DriverIdentity& identity, const DriverPlace& place,
                                  const Facts& facts);
 
-/// `engine` names one of several engines of the operator, or is empty for the only engine. Errors: NotFound if no
-/// operator reports such a policy; InvalidArgument if the report cannot be read, or if the engine must be named.
+/// `engine` names one of the operator's engines, or is empty for the only engine. Errors: NotFound if no operator
+/// reports such a policy; InvalidArgument if the report cannot be read, or if the engine must be named.
 [[nodiscard]] absl::StatusOr<ReportedPolicy> ReadReported(const driverupgrade::DriverIdentity& identity,
                                                           const DriverPlace& place, const Facts& facts,
                                                           const std::string& engine);

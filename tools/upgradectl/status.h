@@ -1,4 +1,4 @@
-// Determines the progress of a rollout from the objects of the cluster, and formats it.
+// Determines the progress of a rollout from the cluster's objects, and formats the result.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_STATUS_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_STATUS_H_
 
@@ -34,7 +34,7 @@ struct NodeStatus {
   bool pod_ready = false;
   bool cordoned = false;
   bool ready = true;
-  /// Cause of the failure, from the annotation on a failed node; empty if it is not set.
+  /// Cause of the failure, from the annotation on a failed node; empty if the annotation is not set.
   std::string failure_cause = {};
   /// Failure of the operator's last request about the node, if nothing else explains why the node does not move. Empty
   /// if no request failed, or if the operator was not queried.
@@ -83,7 +83,7 @@ struct RolloutStatus {
   std::string operator_trouble = {};
   /// The operator's last pass; nullopt if the result of upgradectl's own pass is shown.
   std::optional<OperatorPass> operator_pass = std::nullopt;
-  /// Reason why the operator's own view is missing; empty if it is shown, or was not requested.
+  /// Reason why the operator's own view is missing; empty if the view is shown, or was not requested.
   std::string view_trouble = {};
   /// Version of the Deployment to which the leader's pod belongs; empty if unknown.
   std::string leader_version = {};

@@ -1,5 +1,5 @@
-// Provides the defaults of NVIDIA's operators for options that the command line does not set, and finds their drivers
-// in other usual locations.
+// Provides the defaults of NVIDIA's operators for options that the command line does not set, and finds the drivers of
+// these operators in other usual locations.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_USUAL_DRIVER_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_USUAL_DRIVER_H_
 

@@ -13,7 +13,7 @@ import (
 // plain is the backend in plain Go. The engine is in the instance's memory, and is destroyed with the instance.
 type plain struct {
 	instance *wasm.Instance
-	engine   int32 // its address
+	engine   int32 // address of the engine
 }
 
 func newBackend(options []byte) (backend, error) {

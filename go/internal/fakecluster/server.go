@@ -245,8 +245,8 @@ func (c *Cluster) MissedByWatches(happens func()) {
 
 // ----- requests
 
-// SetBefore sets a function that is called for each request of an engine before it is carried out. If the function
-// returns false, the request is refused with 503.
+// SetBefore sets a function that is called before each engine request is carried out. If the function returns false,
+// the request is refused with 503.
 func (c *Cluster) SetBefore(before func(verb, path string) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

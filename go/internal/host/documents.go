@@ -158,7 +158,7 @@ func reduceStatuses(statuses []corev1.ContainerStatus) []containerStatus {
 		one := containerStatus{Name: s.Name, Ready: s.Ready, RestartCount: s.RestartCount, Started: s.Started}
 		if s.State.Waiting != nil {
 			one.State.Waiting = &waiting{s.State.Waiting.Reason}
-			one.Image = s.Image // the engine reads it only if the container cannot start
+			one.Image = s.Image // the engine reads the image only if the container cannot start
 		}
 		reduced = append(reduced, one)
 	}

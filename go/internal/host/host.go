@@ -74,7 +74,7 @@ type Host struct {
 	lateHolders, podsKept atomic.Int64 // sums over all engine.Outcomes
 
 	followers map[string]*podFollower // by node; used by the goroutine that runs the rounds
-	zones     map[string]time.Time    // end of the offsets that the engine has, by time zone; used by the same goroutine
+	zones     map[string]time.Time    // end of the offsets that the engine has, by time zone; used by the goroutine that runs the rounds
 	events    chan engine.Event       // Events for the recorder
 	broken    sync.Once
 }
@@ -143,7 +143,7 @@ func (h *Host) watch() {
 	h.maintenances = start(h, maintenances, engine.NodeMaintenances, reduceMaintenance)
 }
 
-// source returns the source of the driver's objects of this resource.
+// source returns a source for this resource that is limited to the driver's objects.
 func (h *Host) source(client rest.Interface, resource string) source {
 	return source{client: client, parameters: h.connection.parameters, namespace: h.options.Namespace, resource: resource,
 		labels: labels.SelectorFromSet(h.options.DriverLabels).String(), streams: &h.connection.streams}

@@ -166,7 +166,7 @@ func (h *Host) join(reading engine.Reading) (members []Member, podless []Podless
 			}
 			set := h.ownerOf(pod, sets)
 			if set == nil && len(pod.OwnerReferences) > 0 {
-				continue // another controller owns it, although it has the driver's labels
+				continue // another controller owns the pod, although the pod has the driver's labels
 			}
 			members = append(members, Member{State: read.State, Node: node.DeepCopy(), Pod: pod.DeepCopy(),
 				DaemonSet: set.DeepCopy(), Maintenance: h.maintenanceOf(read.Name).DeepCopy()})

@@ -180,7 +180,7 @@ func (m *mirror[T]) fail(err error) {
 // next attempt.
 type waiter func(ctx, patience context.Context) error
 
-const attemptMax = 10 * time.Second // maximum time that a call waits for the next attempt after a failed one
+const attemptMax = 10 * time.Second // maximum time that a call waits for the next attempt after a failed attempt
 
 func (m *mirror[T]) waiter() waiter {
 	m.mu.Lock()

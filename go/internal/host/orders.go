@@ -40,8 +40,8 @@ type order struct {
 	wakeAt time.Time // zero if nothing is scheduled
 	ended  bool
 	void   bool // replaced by an order with another policy: requests that were not sent yet are dropped
-	// Reason why no further node starts; empty if nodes may start. It is never reset, because the next call creates a
-	// new order.
+	// Reason why no further node starts; empty if nodes may start. The reason is never reset, because the next call
+	// creates a new order.
 	held string
 
 	findings map[engine.Finding]noted // findings of the last pass

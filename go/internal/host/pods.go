@@ -39,7 +39,7 @@ func (h *Host) followPods(node, owner string, until time.Time) *podFollower {
 	return f
 }
 
-// stop ends the watch. After it returns, no further pods are passed to the engine.
+// stop ends the watch. After stop returns, no further pods are passed to the engine.
 func (f *podFollower) stop() {
 	f.end()
 	f.mu.Lock()

@@ -10,7 +10,7 @@ import (
 
 // queue assigns turns to requests at the limiter's rate, with a limit on concurrent requests. Urgent requests go first,
 // but the others get every fifth turn. A turn is assigned only when it is due, so that an urgent request can still
-// overtake others that wait for the limiter.
+// overtake other requests that wait for the limiter.
 type queue struct {
 	limiter flowcontrol.RateLimiter // nil: no limit
 	slots   chan struct{}           // one element for each concurrent request

@@ -54,8 +54,8 @@ func (s source) get(options metav1.ListOptions) *rest.Request {
 		VersionedParams(&options, s.parameters)
 }
 
-// listWatch gets the first list through the watch, unless the server has refused such a watch. It then lists
-// separately, and starts the watch at the version of the list.
+// listWatch gets the first list through the watch, unless the server has refused such a watch. In that case, listWatch
+// lists separately, and starts the watch at the version of the list.
 type listWatch struct {
 	*cache.ListWatch
 	streams *atomic.Bool

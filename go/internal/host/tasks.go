@@ -18,7 +18,7 @@ import (
 type task struct {
 	order    *order
 	node     string
-	starts   bool            // it starts an upgrade
+	starts   bool            // the task starts an upgrade
 	urgent   bool            // its requests start or continue an upgrade, during which workloads have one node less
 	queued   context.Context // after its end, requests that have not had their turn are not sent
 	withdraw context.CancelFunc

@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// CodeDefect is the canonical code of a defect of the library.
+// CodeDefect is the canonical code of a defect in the library.
 const CodeDefect = 13
 
 // Error is the failure of a call: a canonical status code, and a message.

@@ -1,3 +1,3 @@
 // Package upgrade provides the names of the package upgrade in k8s-operator-libs, implemented with the engine of this
-// module. To switch to it, an operator changes one import path: see docs/go.md.
+// module. To switch to this package, an operator changes one import path: see docs/go.md.
 package upgrade

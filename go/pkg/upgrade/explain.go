@@ -13,7 +13,7 @@ import (
 type Gate struct {
 	Node, State, Reason, Detail string
 	NotBefore                   time.Time // zero: the gate does not depend on the time
-	FailsAt                     time.Time // time at which the node fails if it still waits; zero: it does not fail because of this wait
+	FailsAt                     time.Time // time at which the node fails if it still waits; zero: the node does not fail because of this wait
 	Subject                     GateSubject
 	Count                       *GateCount // nil: the gate has no limit and no stage
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // DriverName is the name of the driver in the keys below. It is a variable of the package because the old interface has
-// it; functions that this module adds take the name as an argument.
+// such a variable; functions that this module adds take the name as an argument.
 var DriverName string
 
 // SetDriverName sets DriverName. It must be called before all other functions, and from only one goroutine.

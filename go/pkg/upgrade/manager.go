@@ -118,7 +118,7 @@ func WithOwnPod(namespace, pod, node string) Option {
 }
 
 // Manager is the ClusterUpgradeStateManager of this module, with additions to the old interface. Any number of
-// goroutines may call it.
+// goroutines may call a Manager.
 type Manager struct {
 	Counters
 	log        logr.Logger

@@ -94,7 +94,7 @@ func (w *world) manage(of setup) {
 	w.manager = manager
 }
 
-// logged returns a log, and a function that returns its lines of this verbosity so far.
+// logged returns a log, and a function that returns the lines that were logged at this verbosity so far.
 func logged(verbosity int) (log logr.Logger, lines func() []string) {
 	var mu sync.Mutex
 	var all []string

@@ -79,7 +79,7 @@ func TestAFilterOfPodsHasCopiesOfItsOwn(t *testing.T) {
 			return strings.HasPrefix(pod.Name, "uses")
 		})
 		w.cluster.AddWorkload("uses-the-driver", "n0")
-		w.cluster.AddWorkload("does-not", "n0") // the filter is called for it again when the other pod has been deleted
+		w.cluster.AddWorkload("does-not", "n0") // the filter is called again for this pod when the other pod has been deleted
 	})
 	w.awaitEnd()
 	if calls.Load() < 4 || changed.Load() > 0 {

@@ -40,7 +40,8 @@ func IsOver(currentState *ClusterUpgradeState) bool {
 			}
 			switch {
 			case state == UpgradeStateDone && set != nil:
-				// The status of the DaemonSet describes the previous template until its controller has observed the new one.
+				// The status of the DaemonSet describes the previous template until the DaemonSet controller has observed the new
+				// template.
 				if set.Status.ObservedGeneration != set.Generation {
 					return false
 				}

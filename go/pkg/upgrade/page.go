@@ -30,7 +30,7 @@ const (
 
 // PageOptions contains the data about the process that the page shows.
 type PageOptions struct {
-	// Leader reports whether this replica makes the passes. Nil means that it does.
+	// Leader reports whether this replica makes the passes. A nil Leader means that this replica does.
 	Leader func() bool
 	// Replica is the name of this replica.
 	Replica string

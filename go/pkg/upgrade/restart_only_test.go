@@ -15,7 +15,7 @@ import (
 const restartOnlyKey = "nvidia.com/gpu-driver-upgrade.restart-only"
 
 // sameDigest is the predicate of NVIDIA's GPU operator: it reports whether both specs have the same digest. The digest
-// is the first non-empty one in the init containers and containers.
+// of a spec is the first non-empty digest in its init containers and containers.
 func sameDigest(running, desired *corev1.PodSpec) (bool, error) {
 	if running == nil || desired == nil {
 		return false, errors.New("a spec is missing")

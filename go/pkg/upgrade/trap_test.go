@@ -21,7 +21,7 @@ type trapping struct {
 // trap affects one of the engines: engines that are created after the trap have no defect.
 type trap struct {
 	call string       // the function that traps
-	left atomic.Int64 // calls before the trap; zero or below if it has passed
+	left atomic.Int64 // number of calls before the trap; not positive once the trap has occurred
 }
 
 var errTrap = &engine.Error{Code: engine.CodeDefect, Message: "trap: unreachable"}
@@ -118,7 +118,7 @@ func upgradeWithTrap(t *testing.T, function string, call int64) (reached bool) {
 	trap := &trap{call: function}
 	engines := 0
 	w.manager.options.Engine = func(options engine.Options) (engine.Engine, error) {
-		engines++ // the manager creates one at a time
+		engines++ // the manager creates one engine at a time
 		made, err := engine.New(options)
 		return trapping{made, trap, new(atomic.Bool)}, err
 	}

@@ -154,7 +154,7 @@ bool IsInStage(const RolloutPolicy& rollout, const Node& node) {
   });
 }
 
-// Finds nodes of stages on which no pod matches the selector, because such a stage never finishes.
+// Finds nodes that belong to a stage but have no pod that matches the selector, because such a stage never finishes.
 void CheckHealthPods(const Situation& situation, const LabelSelector& selector, Texts& selectors) {
   std::set<std::string_view> covered;
   std::set<std::string_view> with_driver;

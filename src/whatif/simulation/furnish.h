@@ -14,7 +14,8 @@
 
 namespace driverupgrade::whatif {
 
-// Names of the simulated objects that represent the user's driver. They differ from the names of the user's objects.
+// Names of the simulated objects that represent the user's driver. These names differ from the names of the user's
+// objects.
 inline constexpr std::string_view kDriverSet = "simulated-driver";
 inline constexpr std::string_view kLedger = "simulated-ledger";
 

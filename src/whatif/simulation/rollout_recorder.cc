@@ -11,8 +11,8 @@
 namespace driverupgrade::whatif {
 namespace {
 
-// Returns true if the pod counts as available: like a disruption budget, requires that it is ready and not terminating.
-// Excludes pods of DaemonSets, which stay on their node.
+// Returns true if the pod counts as available. Like a disruption budget, requires the pod to be ready and not
+// terminating. Excludes pods of DaemonSets, which stay on their node.
 bool IsAtWork(const Pod* pod) {
   return pod != nullptr && !IsDaemonSetPod(*pod) && IsReady(*pod) && !pod->deletion_timestamp;
 }
@@ -43,7 +43,7 @@ void RolloutRecorder::FollowPods(const testing::Change& change) {
   const bool is_stopped = before != nullptr && !before->deletion_timestamp &&
                           (after == nullptr || after->deletion_timestamp) && change.actor == testing::Actor::kClient;
   if (!is_stopped) return;
-  // The driver's DaemonSet is the only one in a simulation.
+  // A simulation has no other DaemonSet than the driver's.
   if (IsDaemonSetPod(*before)) {
     if (counts_kept_) kept_on_[before->node_name] = pods_on_[before->node_name];
   } else {

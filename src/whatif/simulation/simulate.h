@@ -60,7 +60,7 @@ struct Rollout {
   int gang_interruptions = 0;
   int gang_interruptions_peak = 0;
   std::int64_t evictions = 0;
-  // Number of writes of the engine, including evictions.
+  // Number of writes that the engine made, including evictions.
   std::int64_t writes = 0;
   // Number of writes, lists of pods, and first lists of watches. Watches and Events do not count.
   std::int64_t requests = 0;

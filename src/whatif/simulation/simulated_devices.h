@@ -15,9 +15,9 @@
 
 namespace driverupgrade::whatif {
 
-// Devices are interchangeable: a claim takes the same number of any devices of its driver on one node. If the dump has
-// no slice of the driver, the claim can be allocated on every node. A dump does not show whether the cluster serves
-// DeviceTaintRules, so the simulation assumes it, as a plan does.
+// Devices are interchangeable: a claim takes as many devices as in the user's cluster, and any devices of its driver on
+// a single node will do. If the dump has no slice of the driver, the claim can be allocated on every node. A dump does
+// not show whether the cluster serves DeviceTaintRules, so the simulation assumes that it does, like a plan.
 class SimulatedDevices {
  public:
   // `drivers` are the DRA drivers, most important first. `engine_follows` is true if the engine reads devices, and

@@ -59,7 +59,7 @@ function(driverupgrade_shared_library_options target)
     target_link_options(${target} PRIVATE LINKER:-z,defs)  # sanitizers leave undefined symbols to the program
   endif()
   if(NOT DEFINED CMAKE_INSTALL_RPATH)
-    # The libraries are in the same directory, and some of them need others that the program does not link.
+    # The libraries are in the same directory, and some of them need other libraries that the program does not link.
     set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN")
   endif()
 endfunction()

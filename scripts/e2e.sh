@@ -3,7 +3,7 @@
 # against it. The first run on a machine compiles Kubernetes, which takes several minutes: tests/controlplane/build.sh.
 #
 #   e2e.sh [--long|--short] [--kubernetes VERSION] [cpprest|curl]
-#     --long     also runs hostile networks and outages, which take some minutes more
+#     --long     also runs hostile networks and outages, which take a few minutes longer
 #     --short    runs only the tests that every version must pass: contract of the facade, permissions, admission policy, one rollout
 #     VERSION    1.35, 1.36 or 1.37 (default: the newest)
 #     cpprest    the HTTP library (default: the default of gpu_operator)

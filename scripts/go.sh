@@ -17,8 +17,9 @@ unformatted=$("$("$go" env GOROOT)/bin/gofmt" -l .)
 [[ -z $unformatted ]] || { echo "go: not formatted: $unformatted" >&2; exit 1; }
 export CGO_ENABLED=0 GOTOOLCHAIN=local GOFLAGS=-mod=readonly
 
-# Limit for the cost of the engine in an operator's first build: processor seconds with an empty cache. The target is
-# 60. A busy machine can measure twice as many, so exceeding a much higher limit only causes a warning.
+# Limit for the processor seconds that an operator's first build spends on the engine, with an empty cache. The target is
+# 60 seconds. On a busy machine, the build can take twice as long. The limit is therefore much higher than the target, and
+# exceeding it only causes a warning.
 compile_max=240
 cache=$(mktemp -d)
 trap 'rm -rf "$cache"' EXIT

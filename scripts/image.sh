@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Builds the images of deploy/image/Containerfile from the programs in build/release/bin. Their Debian base comes from
 # mmdebstrap, instead of a registry. Runs each program once in its image, as the image's user.
-#   image.sh --compile: compiles the programs in the recipe's first stage, as users with a registry do. Each of the two
-#   images compiles them: 43 minutes on two busy cores, at low priority.
-#   image.sh [FOLDER]: also writes them into FOLDER, in the format of `podman load` and `ctr images import`. Their names are
-#   those in the manifests of deploy and of the examples.
-#   image.sh --oci FOLDER: writes them as OCI archives. With SOURCE_DATE_EPOCH, their bytes are reproducible. If root
-#   privileges or one of the tools is missing, it prints the reason and exits with 77.
+#
+#   image.sh --compile: compiles the programs in the recipe's first stage, as users with a registry do. The build of
+#   each of the two images compiles them: 43 minutes on two busy cores, at low priority.
+#   image.sh [FOLDER]: also writes the images into FOLDER, in the format of `podman load` and `ctr images import`. The names
+#   are those in the manifests of deploy and of the examples.
+#   image.sh --oci FOLDER: writes the images as OCI archives. With SOURCE_DATE_EPOCH, the archives are reproducible. If root
+#   privileges or one of the tools is missing, the script prints the reason and exits with 77.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 unprivileged=(gpu_operator ofed_operator safe_load_init upgradectl openshift_preflight)

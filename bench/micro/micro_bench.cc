@@ -177,7 +177,7 @@ void ParsePods(benchmark::State& state) {
   state.SetBytesProcessed(static_cast<std::int64_t>(json.size()) * static_cast<std::int64_t>(state.iterations()));
 }
 
-// Returns a pod as a server sends it: about 8 kB, most of which is not used.
+// Returns a pod as a server sends it: about 8 kB, most of which the library does not use.
 std::string PodOfAServer() {
   std::string env, mounts, volumes, fields;
   for (int i = 0; i < 24; ++i) {

@@ -39,8 +39,8 @@ class Arena {
  public:
   explicit Arena(int nodes);
 
-  // Gives the driver a new revision and every node its workload pod, runs `program`, and checks that it upgraded the
-  // driver. Throws NotDone if the program did not finish.
+  // Gives the driver a new revision and every node its workload pod, runs `program`, and checks that the program
+  // upgraded the driver. Throws NotDone if the program did not finish.
   Run Measure(const Program& program);
 
  private:

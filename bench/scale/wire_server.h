@@ -11,7 +11,7 @@ namespace driverupgrade::bench {
 
 // A GET of this path starts the changes: the watch on all pods reports every pod once.
 inline constexpr char kFeedPath[] = "/feed";
-// After that GET, the `resourceVersion` of pods starts at kChangedVersion; before it, at kListedVersion.
+// The `resourceVersion` of pods starts at kListedVersion before a GET of kFeedPath, and at kChangedVersion after it.
 inline constexpr long long kChangedVersion = 200'000'000;
 inline constexpr long long kListedVersion = 100'000'000;
 

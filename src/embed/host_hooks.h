@@ -1,4 +1,4 @@
-// Hooks whose results the host passes in, instead of callbacks.
+// Hooks without callbacks: the host passes in the results.
 #ifndef DRIVERUPGRADE_SRC_EMBED_HOST_HOOKS_H_
 #define DRIVERUPGRADE_SRC_EMBED_HOST_HOOKS_H_
 

@@ -24,7 +24,7 @@ enum class ObjectKind {
   kResourceSlice
 };
 
-// Number of the host's only driver in the store.
+// Index of the host's only driver in the store.
 inline constexpr std::size_t kHostDriver = 0;
 
 // Accepts a list of all objects of the kind. For a DRA kind, also accepts a Status with code 404, which means that the

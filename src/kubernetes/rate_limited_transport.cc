@@ -25,7 +25,7 @@ class TokenBucket {
     return tokens_ >= 0 ? absl::ZeroDuration() : absl::Seconds(-tokens_ / per_second_);
   }
 
-  // Gives back a slot that was not used.
+  // Returns an unused slot to the bucket.
   void GiveBack() {
     const std::lock_guard<std::mutex> lock(mutex_);
     tokens_ += 1;

@@ -31,7 +31,7 @@ struct UpdateLeaseParams {
 struct CreateConfigMapParams {
   const ConfigMap& config_map;
 };
-// An Event of a series.
+// The request that updates an existing Event of a series.
 struct PatchEventParams {
   const RecordEventParams& event;
 };

@@ -27,7 +27,7 @@ struct RolloutReport {
   DriverIdentity identity;
   // True if this replica is the leader.
   bool leads = false;
-  // The replica's name among the candidates; empty without an election.
+  // The replica's name in the leader election; empty if there is no election.
   std::string replica = {};
   // Time of the last pass; nullopt before the first pass.
   std::optional<absl::Time> last_pass = std::nullopt;

@@ -12,7 +12,7 @@
 namespace driverupgrade::whatif {
 namespace {
 
-// Minimum number of measurements. Fewer may all be exceptions.
+// Minimum number of measurements. With fewer measurements, all of them could be exceptions.
 constexpr std::size_t kMeasuredMin = 3;
 constexpr absl::Duration kLongest = absl::Hours(23);
 

@@ -20,7 +20,7 @@ struct Durations {
   // Includes the validation of the driver.
   absl::Duration driver_start = absl::Minutes(2);
   absl::Duration driver_stop = absl::Seconds(2);
-  // Durations of the pods that replace evicted pods.
+  // Time until the replacement of an evicted pod is ready, and time until an evicted pod has stopped.
   absl::Duration pod_start = absl::Seconds(5);
   absl::Duration pod_stop = absl::Seconds(30);
   // Maximum relative deviation of these durations.

@@ -1,4 +1,4 @@
-// Writes JSON with RapidJSON. Takes types of the standard library, and always writes valid UTF-8.
+// Writes JSON with RapidJSON. Takes standard library types, and always writes valid UTF-8.
 #ifndef DRIVERUPGRADE_SRC_WIRE_JSON_WRITER_H_
 #define DRIVERUPGRADE_SRC_WIRE_JSON_WRITER_H_
 

@@ -1,4 +1,4 @@
-// Computes the patches of the verbs that make changes for administrators, from the verb and the cluster.
+// Computes the patches for the verbs that change the cluster, from the verb and the cluster's objects.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_CHANGE_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_CHANGE_H_
 
@@ -40,7 +40,7 @@ struct Change {
 [[nodiscard]] absl::StatusOr<Change> ChangeOf(std::string_view verb, const Request& request,
                                               const std::vector<std::string>& nodes);
 
-/// Returns an error unless `answer`, which is the object now on the server, has the field that the patch sets.
+/// Returns an error unless `answer`, which is the object as it is now on the server, has the field that the patch sets.
 [[nodiscard]] absl::Status CheckAnswer(const Patch& patch, const PolicyResource& resource, std::string_view answer);
 
 }  // namespace upgradectl

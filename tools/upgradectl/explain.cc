@@ -265,7 +265,7 @@ Section MaintenancesOf(const Request& request, const NodeStatus& node) {
   return section;
 }
 
-// Returns the section about failed requests of the operator to the API server.
+// Returns the section about the operator's failed requests to the API server.
 Section FailedRequestsOf(const Request& request, const NodeStatus& node) {
   Section section{.title = "Failed requests of the operator"};
   const NodeView* seen = request.view ? request.view->Find(node.name) : nullptr;

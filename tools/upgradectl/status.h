@@ -95,7 +95,7 @@ struct RolloutStatus {
 /// Converts the operator's view to the result of a pass.
 driverupgrade::whatif::Report ReportOf(const OperatorView& view);
 
-/// `report` is the result for the request's question, or ReportOf the request's view.
+/// `report` is the result for the request's question, or the result of ReportOf for the request's view.
 RolloutStatus StatusOf(const Request& request, const driverupgrade::whatif::Report& report);
 
 /// Returns true if no node moves any longer: all nodes are done, or some have failed and all others wait for an

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Options of New.
+// Options contains the settings of a new engine.
 type Options struct {
 	Identity           Identity   `json:"identity"`
 	Namespace          string     `json:"namespace"`

@@ -44,7 +44,7 @@ const (
 	CodeUnavailable     = 14
 )
 
-// Error is an error of the engine: a canonical status code, and a text for users.
+// Error is an error that the engine returns: a canonical status code, and a text for users.
 type Error struct {
 	Code    int
 	Message string
@@ -106,7 +106,8 @@ type RolloutFacts struct {
 	LastError string `json:"lastError,omitempty"`
 }
 
-// New creates an engine, which the caller must close. The build selects newBackend: from cgo.go or plain.go.
+// New creates an engine, which the caller must close. The build tag driverupgrade_cgo selects newBackend from cgo.go;
+// without it, plain.go provides newBackend.
 func New(options Options) (Engine, error) {
 	text, err := json.Marshal(options)
 	if err != nil {

@@ -125,8 +125,8 @@ func (p *plain) rollout(facts []byte, nowMs int64) ([]byte, error) {
 	})
 }
 
-// Break makes the next call of the engine trap, through an address outside the module's memory. Break is only for
-// tests.
+// Break makes the next call to the engine trap, because it sets an address outside the module's memory. Break is only
+// for tests.
 func Break(e Engine) {
 	of := e.(*locked)
 	of.mu.Lock()

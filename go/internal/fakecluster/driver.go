@@ -349,10 +349,10 @@ func (c *Cluster) RestoreDriverPod(node string) {
 	}
 }
 
-// SetLabel sets a label of a node.
+// SetLabel sets a label on a node.
 func (c *Cluster) SetLabel(node, key, value string) { c.label(node, key, value) }
 
-// RemoveLabel removes a label of a node.
+// RemoveLabel removes a label from a node.
 func (c *Cluster) RemoveLabel(node, key string) { c.label(node, key, nil) }
 
 func (c *Cluster) label(node, key string, value any) {

@@ -107,7 +107,7 @@ func TestTheEngineGetsAllMembersThatItReads(t *testing.T) {
 		}
 		reduced += string(text)
 	}
-	// The host passes on only the kind of a volume; its host path is read only by another program.
+	// The host passes on only the kind of a volume, because the engine does not use the host path.
 	notOfObjects["path"] = true
 	for _, name := range regexp.MustCompile(`(?:\{|Of\()"(\w+)"`).FindAllStringSubmatch(string(source), -1) {
 		if !notOfObjects[name[1]] && !strings.Contains(reduced, `"`+name[1]+`":`) {

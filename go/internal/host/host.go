@@ -19,7 +19,7 @@ import (
 	"driverupgrade.example/go/internal/engine"
 )
 
-// Options of a Host.
+// Options contains the settings of a Host.
 type Options struct {
 	Identity           Identity
 	Namespace          string
@@ -171,7 +171,7 @@ func alert(channel chan struct{}) {
 	}
 }
 
-// end ends the host after a defect of the engine, because the engine can no longer be used. The operator's next call
+// end ends the host after a defect in the engine, because the engine can no longer be used. The operator's next call
 // creates a new host, which continues from the state on the nodes.
 func (h *Host) end(defect error) {
 	h.broken.Do(func() { h.log.Error(defect, "the upgrade engine failed; the next call starts a new engine") })

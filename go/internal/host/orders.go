@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	intervalsMax = 3 // without a call, after which an order ends
+	intervalsMax = 3 // number of intervals without a call after which an order ends
 	pauseMin     = 100 * time.Millisecond
 	// Changes are collected for some time after a round, so that the next round handles them together.
 	gatherFactor = 4 // times the duration of the round

@@ -25,7 +25,7 @@ const (
 	documentAge    = time.Second                     // minimum time between two documents
 	streamInterval = 500 * time.Millisecond          // time between two checks for changes of a stream
 	streamSign     = 15 * time.Second                // time after which a stream without changes sends a sign of life
-	timeMember     = `{"at":"2026-11-28T12:00:00Z",` // has the size of the member that differs even if nothing has changed
+	timeMember     = `{"at":"2026-11-28T12:00:00Z",` // as long as the member that differs even if nothing has changed
 )
 
 // PageOptions contains the data about the process that the page shows.

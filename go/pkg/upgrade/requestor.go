@@ -18,7 +18,7 @@ const (
 	DefaultNodeMaintenanceNamePrefix = "nvidia-operator"
 )
 
-// Scheme knows the built-in types of Kubernetes and NodeMaintenance.
+// Scheme contains NodeMaintenance and the built-in types of Kubernetes.
 var Scheme = newScheme()
 
 func newScheme() *runtime.Scheme {

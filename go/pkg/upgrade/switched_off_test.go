@@ -110,8 +110,8 @@ func TestSwitchingUpgradesOffStartsNoUpgradeAndLeavesNoNodeCordoned(t *testing.T
 		checkStarted()
 		return len(w.cordoned()) == 0
 	})
-	// Upgrades are switched on again. A label that is written separately, on a node that has finished in the meantime, is written
-	// after a pause.
+	// Upgrades are switched on again. If a node has finished in the meantime, its label is written separately, after a
+	// pause.
 	most := 0
 	for done := false; !done; {
 		w.apply(t.Context(), policyOf(parallel))

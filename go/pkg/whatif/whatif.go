@@ -139,7 +139,7 @@ type Obstacle struct {
 	Objects []string `json:"objects"`
 }
 
-// Error reports an invalid request or dump, or a defect of the library.
+// Error reports an invalid request or dump, or a defect in the library.
 type Error struct {
 	// Code is a canonical status code: 3 for an invalid document, 13 for a defect.
 	Code    int

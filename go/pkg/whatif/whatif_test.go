@@ -26,7 +26,7 @@ func read(t *testing.T, name string) []byte {
 	return text
 }
 
-// jobs is the request of tests/c/forecast_test.cc about tests/field/training-jobs.
+// jobs returns the request that tests/c/forecast_test.cc makes about tests/field/training-jobs.
 func jobs(policy []byte) Request {
 	return Request{
 		Domain:         "nvidia.com",

@@ -16,8 +16,8 @@ namespace driverupgrade::whatif {
 // Returns fields without an effect, given the nodes of `report` and the time of the situation.
 std::vector<std::string> FieldsWithoutEffect(const Situation& situation, const Report& report);
 
-// Returns pod selectors that match no pod of the cluster. For health.podSelector, also returns nodes of stages without
-// a matching pod.
+// Returns pod selectors that match no pod of the cluster. For health.podSelector, also returns nodes that belong to a
+// stage but have no matching pod.
 std::vector<std::string> SelectorsWithoutPods(const Situation& situation);
 
 // Returns deadlines that are shorter than the time that drivers take in this cluster.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the schemas of deploy/crds/policy-fields.yaml and upgrade-policy.yaml into the definitions next to them, between
-the marks. With --check it only reports whether they are up to date."""
+"""Writes the schemas of deploy/crds/policy-fields.yaml and upgrade-policy.yaml into the definitions next to these
+files, between the marks. With --check, only reports whether the definitions are up to date."""
 import pathlib
 import re
 import sys
@@ -51,7 +51,7 @@ def merged(path, made, by_hand):
 
 
 def shared_lines(name, schema, network):
-    """Returns the lines of a field that NVIDIA's definitions also have, in their style: without descriptions or defaults of strings."""
+    """Returns the lines of a field that NVIDIA's definitions also have, in NVIDIA's style: without descriptions and string defaults."""
     if "properties" in schema:
         lines = [line for inner, of in schema["properties"].items() for line in shared_lines(inner, of, network)]
         return [name + ":", "  type: object", "  x-kubernetes-preserve-unknown-fields: true", "  properties:"] + ["    " + line for line in lines]
@@ -64,7 +64,7 @@ def shared_lines(name, schema, network):
 
 
 def lines_of(definition, order):
-    """Returns the fields that only this library has, in the order of the definition, and then the fields of NVIDIA."""
+    """Returns the fields that only this library has, in the order of the definition, and then NVIDIA's fields."""
     fields, by_hand = load("policy-fields.yaml"), load("upgrade-policy.yaml")
     fields["gpuPodDeletion"] = fields["podDeletion"]
     own = [name for name in fields if name not in SHARED]

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks that the tests find the defects planted in the engine's own code: tests/planted/README.md. scripts/test.sh --long runs this check.
 #
-#   scripts/planted.sh          runs the quickest test that found each defect
+#   scripts/planted.sh          runs, for each defect, the quickest test that found it
 #   scripts/planted.sh --renew  searches for other seeds if the simulation has changed and too few seeds find their defects
 #   scripts/planted.sh --all    runs every suite with every defect, and stores the results; takes hours, and can be resumed
 #

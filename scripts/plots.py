@@ -185,14 +185,14 @@ CELL, GAP, NODES = 22, 6, 12
 
 
 def cell(x, y, runs, upgrades):
-    """Returns a node during a wave: filled if the job runs there, framed if its driver is upgraded."""
+    """Returns a node during a wave: filled if the job runs there, framed if the node's driver is upgraded."""
     inner = f'<rect x="{x + 4}" y="{y + 4}" width="{CELL - 8}" height="{CELL - 8}" fill="{COLOURS[0]}"/>'
     frame = f'<rect x="{x + 1}" y="{y + 1}" width="{CELL - 2}" height="{CELL - 2}" fill="none" stroke="{COLOURS[1]}" stroke-width="2"/>'
     return ([inner] if runs else []) + ([frame] if upgrades else [])
 
 
 def panel(left, top, order, waves):
-    """Returns the nodes of one order as rows, its waves as columns, and below them the waves that interrupt the job."""
+    """Returns the panel of one order, with nodes as rows and waves as columns. The waves that interrupt the job are below."""
     column = CELL + 58
     bottom = top + NODES * (CELL + GAP)
     parts, interruptions = [], 0

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes deploy/prometheus/prometheus-rule.yaml, which is rules.yaml in the format of the Prometheus Operator. With --check
-it only reports whether that file is up to date."""
+"""Writes deploy/prometheus/prometheus-rule.yaml, which is rules.yaml in the format of the Prometheus Operator. With --check,
+only reports whether that file is up to date."""
 import pathlib
 import sys
 

@@ -145,7 +145,7 @@ def Read(path: str) -> Iterator[Passage]:
 
 
 def Findings(passage: Passage) -> Iterator[tuple[range, int, str, str]]:
-    """Yields the lines of the sentence, number of the rule, the words found, and the advice."""
+    """Yields the lines of the sentence, the number of the rule, the words found, and the advice."""
     code = r'`[^`\n]*`|"[^"\n]*"|https?://\S+|\{[^{}\n]*\}|%[-+.#\d]*[a-zA-Z]'
     text, start, is_first = re.sub(code, lambda match: 'X' * len(match[0]), passage.text), 0, passage.kind != 'page'
     for end in re.finditer(r'(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)\s+(?=[A-Z(])|\n[ \t]*\n|\f| · |\Z', text):

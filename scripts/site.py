@@ -33,7 +33,7 @@ def resolve(page, target):
 
 
 def with_links(page, line, linked):
-    """Adds the files that the line links to, and directs links of folders to their README."""
+    """Adds the files that the line links to, and makes links to directories point to their README."""
     def replace(match):
         before, target, after = match.groups()
         path, fragment = resolve(page, target)

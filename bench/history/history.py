@@ -92,7 +92,7 @@ def write_history(header, history):
 
 
 def take(header, history, counts, release):
-    """Writes the counts into the last column, or into a new one."""
+    """Writes the counts into the last column, or into a new column for `release`."""
     if release:
         header.append(release)
     columns = len(header) - 1

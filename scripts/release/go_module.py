@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes the Go module of go/ as a module proxy serves it: go_module.py FOLDER, the root of the proxy.
 
-With GOPROXY=file://FOLDER, or with FOLDER on a web server, `go get` finds it. The version is RELEASE_VERSION, and its time
-SOURCE_DATE_EPOCH. Modules inside the folder are not part of it, and the licence of the repository is, as `go mod` has it."""
+With GOPROXY=file://FOLDER, or with FOLDER on a web server, `go get` finds the module. The version is RELEASE_VERSION, and
+its time is SOURCE_DATE_EPOCH. As with `go mod`, nested modules are left out, and the repository's license is included."""
 import datetime
 import json
 import os
@@ -17,7 +17,7 @@ MODULE = ROOT / "go"
 
 
 def files():
-    """Paths in the zip, and the files that have their content."""
+    """Returns the paths in the zip, with the files that contain their content."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=MODULE, check=True, capture_output=True, text=True).stdout
     names = [name for name in listed.split("\0") if name]
     inside = tuple(name.removesuffix("go.mod") for name in names if name.endswith("/go.mod"))

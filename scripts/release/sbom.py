@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes the SBOM of a release: SPDX 2.3 in JSON.
 
-  sbom.py FOLDER URL PACKAGES   writes it into FOLDER. PACKAGES contains three lists of Debian packages: images, plugin, build.
-  sbom.py --check FOLDER        compares it with the artifacts of FOLDER, and its references with each other.
+  sbom.py FOLDER URL PACKAGES   writes the SBOM into FOLDER. PACKAGES contains three lists of Debian packages: images, plugin, build.
+  sbom.py --check FOLDER        compares the SBOM with the artifacts in FOLDER, and checks its internal references.
 """
 import datetime
 import hashlib
@@ -62,7 +62,7 @@ def go_modules():
 
 
 def wasm_sources():
-    """Lists the sources of Debian that are translated into Go."""
+    """Lists the Debian source packages that are translated into Go."""
     for digest, file in re.findall(r"^(\w{64})  (\S+)$", (ROOT / "scripts/wasm/sources.sha256").read_text("utf-8"), re.MULTILINE):
         name, version = re.match(r"([^_]+)_(.+)\.orig", file).groups()
         yield package(("source", name, version), name, version, "NOASSERTION",

@@ -20,7 +20,7 @@ there() {
   for pattern; do compgen -G "$release/$pattern" >/dev/null || unavailable "the release has no $pattern"; done
 }
 
-# check NAME FUNCTION: calls FUNCTION and prints the result and the time. The last line of its output is a summary or,
+# check NAME FUNCTION: calls FUNCTION and prints the result and the time. The last line of the function's output is a summary or,
 # with exit code 77, the reason.
 check() {
   local began=$SECONDS log=$work/logs/$2.log status word=failed
@@ -156,7 +156,7 @@ plugin() {
   ln -s "/plugin/$(sed -n 's/^ *bin: //p' "$release/driverupgrade.yaml")" "$work/root/usr/local/bin/kubectl-driverupgrade"
   [ "$(chroot "$work/root" kubectl-driverupgrade --version)" = "$version" ]
   plan kubectl-driverupgrade | grep gpu-1
-  ! plan /plugin/lib/upgradectl  # The root itself has no such libraries.
+  ! plan /plugin/lib/upgradectl  # The root itself lacks the plugin's libraries.
   rm "$work/root/usr/local/bin/kubectl-driverupgrade"
   echo "a plan of a dump, in a root without any of its libraries"
 }

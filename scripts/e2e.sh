@@ -42,5 +42,6 @@ if [[ $tier != short ]]; then
   scripts/node.sh "$version" || [ $? -eq 77 ]
 fi
 
-# Verbose, because the tests print measurements. Two groups run at a time, because each group waits most of the time.
+# The option --verbose is set because the tests print measurements. Two groups run at a time, because each group waits
+# most of the time.
 ctest --preset release "${selection[@]}" --no-tests=error --output-on-failure --verbose --parallel 2

@@ -41,7 +41,7 @@ GOARCH=arm64 "$go" build ./...
 export CGO_ENABLED=1
 while (($# > 0)); do
   case $1 in
-    # Without the plans, because only one thread compares them.
+    # Omits the plans, because only one thread compares them.
     --race) DRIVERUPGRADE_PLANS='' "$go" test -timeout 30m -race -short ./... ;;
     --cgo)
       library=$(cd .. && realpath "$2")

@@ -36,7 +36,7 @@ make_base() {
   store commit --quiet --rm "$container" localhost/base >/dev/null
 }
 
-# The base image as in a registry, without further packages.
+# Creates a base image like that of a registry, without further packages.
 make_plain_base() {
   local container
   mmdebstrap --quiet --variant=minbase bookworm "$work/plain.tar"

@@ -21,8 +21,8 @@ packages=(
 [ "${1:-}" != --format ] || packages+=(clang-format-14 git)
 [ "${1:-}" != --tidy ] || packages+=(clang-14 clang-tidy-14)
 [ "${1:-}" != --coverage ] || packages+=(gcovr)
-# For the test of the page that `upgradectl timeline` writes. Without Chromium, that test is skipped. Chromium is not
-# installed for every build, because it takes 350 MB.
+# Only the test of the page that `upgradectl timeline` writes needs Chromium; without Chromium, that test is skipped.
+# Chromium takes 350 MB, and is therefore not installed for every build.
 [ "${1:-}" != --browser ] || packages+=(chromium)
 [ "${1:-}" != --docs ] || packages+=(doxygen mkdocs mkdocs-material)
 [ "${1:-}" != --image ] || packages+=(buildah mmdebstrap)

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-# "[12/230] Building CXX object ..." of ninja; " 12/2077 Test  #13: name ....   Passed    0.01 sec" of ctest.
+# Matches ninja's "[12/230] Building CXX object ..." and ctest's " 12/2077 Test #13: name .... Passed 0.01 sec".
 STEP = re.compile(
     r"^\[(?P<built>\d+)/(?P<to_build>\d+)\] (?P<action>.*)|^ *(?P<run>\d+)/(?P<to_run>\d+) Test +#\d+: (?P<test>.*)")
 QUIET = re.compile(r"^ +Start +\d+: |^Test project |^ninja: no work to do")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Checks that operators of two versions can take over an upgrade from each other while it is in progress, in both
-# directions, on the control plane of scripts/e2e.sh: scripts/versions.sh COMMIT. COMMIT is the other version, as a git
-# revision. Its gpu_operator is built in build/versions. This check is not part of .ci/run, which tests only one
+# Checks that operators of two versions can take over an upgrade in progress from each other, in both directions, on the
+# control plane of scripts/e2e.sh: scripts/versions.sh COMMIT. COMMIT is the other version, as a git revision. The
+# gpu_operator of that version is built in build/versions. This check is not part of .ci/run, which tests only one
 # version.
 set -euo pipefail
 cd "$(dirname "$0")/.."

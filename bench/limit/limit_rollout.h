@@ -31,7 +31,7 @@ struct LimitOptions {
   // Namespace and labels of the driver's pods.
   std::string ns = {};
   LabelSelector driver_labels = {};
-  // Number of nodes in progress; 0 = all.
+  // Number of nodes in progress; 0 means all nodes.
   std::size_t parallel = 0;
   absl::Time deadline = absl::InfiniteFuture();
 };

@@ -90,7 +90,7 @@ struct PageFigures {
 // Each of the `readers` reads the document twice per second of real time.
 PageFigures MeasurePage(int nodes, int parallel, int readers);
 
-// Memory of this process, from /proc; 0 if it is not available.
+// Memory of this process, from /proc; 0 if /proc is not available.
 std::size_t ResidentBytes();
 // Peak memory since the last ResetPeak.
 std::size_t PeakResidentBytes();

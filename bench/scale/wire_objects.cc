@@ -14,14 +14,14 @@ using Pairs = std::vector<std::pair<std::string, std::string>>;
 
 constexpr std::string_view kDigest = "sha256:4b1c0f5d7a3e9268b1c0f5d7a3e92684b1c0f5d7a3e92684b1c0f5d7a3e92684";
 
-// `"key":"value",...`
+// Formats the pairs as `"key":"value",...`
 std::string Members(const Pairs& pairs) {
   std::vector<std::string> members;
   for (const auto& [key, value] : pairs) members.push_back(fmt::format(R"("{}":"{}")", key, value));
   return fmt::format("{}", fmt::join(members, ","));
 }
 
-// `"f:key":{},...`, as managedFields has them.
+// Formats the keys like managedFields: `"f:key":{},...`
 std::string Fields(const Pairs& pairs) {
   std::vector<std::string> members;
   for (const auto& [key, value] : pairs) members.push_back(fmt::format(R"("f:{}":{{}})", key));

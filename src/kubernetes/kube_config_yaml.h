@@ -28,7 +28,7 @@ struct YamlEntry {
   absl::StatusOr<std::string> Text(const char* key) const;
   // Returns false if the value is absent or null. Errors: InvalidArgument if the value is neither `true` nor `false`.
   absl::StatusOr<bool> Flag(const char* key) const;
-  // Returns a mapping, which is empty if absent or null. Errors: InvalidArgument for any other type.
+  // Returns a mapping, which is empty if the value is absent or null. Errors: InvalidArgument for any other type.
   absl::StatusOr<YamlEntry> Mapping(const char* key) const;
   // Returns the mapping `inner` of the item with this name in the list `key`. Errors: NotFound; InvalidArgument if two
   // items have that name, or if an item is not a mapping.

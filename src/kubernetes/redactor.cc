@@ -99,7 +99,7 @@ class Redactor::Needle {
   Needle& operator=(const Needle&) = delete;
 
   std::size_t size() const { return text_.size(); }
-  // Returns the position of the text, or npos if it is missing.
+  // Returns the position of the text, or npos if the haystack does not contain the text.
   std::size_t FindIn(std::string_view haystack) const {
     const auto at = std::search(haystack.begin(), haystack.end(), searcher_);
     return at == haystack.end() ? std::string_view::npos : static_cast<std::size_t>(at - haystack.begin());

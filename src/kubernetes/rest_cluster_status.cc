@@ -112,7 +112,7 @@ bool IsUidConflict(int http_status, const ApiStatus& body) {
                                 body.message.find("UID in precondition") != std::string::npos);
 }
 
-// Compares the message, because this error has neither a reason nor a cause (E7).
+// Compares the message, because the error for several budgets has neither a reason nor a cause (E7).
 bool IsSeveralBudgets(const HttpResponse& response) {
   return response.status == 500 && response.body.find("more than one PodDisruptionBudget") != std::string::npos;
 }

@@ -36,7 +36,8 @@ class TlsMaterial {
   // Sets the protocol versions, the trusted certificates, the name check and the client certificate. Returns false if
   // OpenSSL refuses a setting.
   bool Apply(SSL_CTX* context);
-  // Returns one context with all these settings, for a backend whose connections share it. The caller frees it.
+  // Returns one context with all these settings, for a backend whose connections share it. The caller must free the
+  // context.
   SSL_CTX* ShareContext() const;
 
   // The name or address that the server's certificate must contain.

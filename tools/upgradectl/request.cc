@@ -244,7 +244,7 @@ driverupgrade::PodFilter UsersOf(const Options& options, const Facts& facts) {
   };
 }
 
-// Same as gpu_operator's predicate.
+// Same as gpu_operator's restart-only predicate.
 absl::StatusOr<bool> LoadsSameGpuDriver(const driverupgrade::CallContext&, const driverupgrade::Pod&,
                                         const driverupgrade::ControllerRevision& running,
                                         const driverupgrade::ControllerRevision& wanted) {

@@ -18,7 +18,7 @@ using driverupgrade::OnTimeout;
 // One rule of a role.
 struct Rule {
   std::string_view group;
-  // Resources with subresources, such as "pods/eviction".
+  // Resources, possibly with a subresource, such as "pods/eviction".
   std::initializer_list<std::string_view> resources;
   std::initializer_list<std::string_view> verbs;
   std::string name = {};

@@ -53,7 +53,7 @@ struct Remaining {
   int measured = 0;
 };
 
-/// A pass as the operator reports it.
+/// A pass that the operator reports.
 struct OperatorPass {
   absl::Duration age = {};
   /// Empty if the pass succeeded.

@@ -11,7 +11,7 @@ import (
 // bursts. Therefore run pauses before the next round to collect changes. The pause grows with the duration of the
 // round: in a small cluster it is hardly noticeable. If changes arrive all the time, rounds of up to 12 ms use at most
 // a fifth of a processor. Longer rounds use more, because the pause is at most 50 ms: rounds of 50 ms use half of a
-// processor. Calls of the operator do not wait for the pause.
+// processor. The operator's calls do not wait for the pause.
 func (h *Host) run() {
 	defer h.finish()
 	for {

@@ -30,7 +30,7 @@ func goroutines() map[string]string {
 	return found
 }
 
-// W43: ends the Manager in the middle of an upgrade, when the number of goroutines is highest.
+// W43: the Manager ends in the middle of an upgrade, when the number of goroutines is highest.
 func TestNoGoroutineIsLeftAfterAManagerHasEnded(t *testing.T) {
 	for name, end := range map[string]func(w *world){
 		"by Close":                            func(w *world) { w.manager.Close() },

@@ -154,7 +154,7 @@ func (b *rolloutBoard) get() (document []byte, tag string, err error) {
 	return b.document, b.tag, nil
 }
 
-// rolloutDocument lists its members in the order of the document, with the time first.
+// rolloutDocument has the members of the document in the document's order, with the time first.
 type rolloutDocument struct {
 	At         string            `json:"at"`
 	APIVersion string            `json:"apiVersion"`

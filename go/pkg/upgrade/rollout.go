@@ -19,8 +19,8 @@ import (
 // leader. Native operators and this module may share a ConfigMap. A missing ConfigMap is created. The operator needs
 // permission to get, create and patch the ConfigMap, and to list nodes.
 //
-// BuildState must then select all of the driver's nodes, because the record covers all of them. With several
-// policies, the record covers the nodes of a part: see PartOf.
+// With a ledger, BuildState must select all of the driver's nodes, because the record covers all of these nodes. With
+// several policies, the record covers the nodes of a part: see PartOf.
 func WithLedger(namespace, name string) Option {
 	return func(m *Manager) { m.options.Ledger = &engine.Ledger{Namespace: namespace, Name: name} }
 }
@@ -66,7 +66,7 @@ func (m *Manager) hold(reason string) {
 // driver's DaemonSet, so the operator needs permission to patch DaemonSets. Errors: no rollout waits for this approval;
 // the server refuses the write. An approval that was given before the halt does not lift the halt: Approve then removes
 // that approval, and returns an error, so that the caller approves again. If the rollouts of several owners wait for an
-// approval of a stage with this name, Approve approves none: use ApprovePart.
+// approval of a stage with this name, Approve approves none of them: use ApprovePart.
 func (m *Manager) Approve(ctx context.Context, stage string) error {
 	return m.approve(ctx, nil, stage)
 }

@@ -40,7 +40,7 @@ struct ObstacleKind {
 class ObstacleList {
  public:
   void Add(const ObstacleKind& kind, std::string object);
-  // Returns the obstacles, errors first, and then by code.
+  // Returns the obstacles, sorted by severity (errors first) and then by code.
   std::vector<Obstacle> Take();
 
  private:

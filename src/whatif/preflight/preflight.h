@@ -9,8 +9,8 @@
 
 namespace driverupgrade::whatif {
 
-// Returns the obstacles, errors first, and then by code. Each obstacle has at least one object. The question must
-// contain the pods of all nodes.
+// Returns the obstacles, sorted by severity (errors first) and then by code. Each obstacle has at least one object. The
+// question must contain the pods of all nodes.
 std::vector<Obstacle> FindObstacles(const Situation& situation);
 
 }  // namespace driverupgrade::whatif

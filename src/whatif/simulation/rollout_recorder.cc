@@ -43,7 +43,7 @@ void RolloutRecorder::FollowPods(const testing::Change& change) {
   const bool is_stopped = before != nullptr && !before->deletion_timestamp &&
                           (after == nullptr || after->deletion_timestamp) && change.actor == testing::Actor::kClient;
   if (!is_stopped) return;
-  // A simulation has no other DaemonSet than the driver's.
+  // A simulation has no DaemonSet other than the driver's.
   if (IsDaemonSetPod(*before)) {
     if (counts_kept_) kept_on_[before->node_name] = pods_on_[before->node_name];
   } else {

@@ -113,7 +113,7 @@ class Simulation {
   // Must not use the cluster, which is locked.
   void FollowDriver(const testing::Versions<Pod>& pod) {
     const Pod* driver = pod.after != nullptr ? pod.after : pod.before;
-    // A simulation has no other DaemonSet than the driver's.
+    // A simulation has no DaemonSet other than the driver's.
     if (!simulates_devices_ || driver == nullptr || !IsDaemonSetPod(*driver)) return;
     plugins_[driver->node_name] = pod.after != nullptr && IsReady(*driver) && !driver->deletion_timestamp;
   }

@@ -45,8 +45,8 @@ SimulatedDevices::SimulatedDevices(const Situation& situation, const std::vector
   for (const ResourceSlice* slice : slices) {
     publishing_.insert(slice->driver);
     Merge(*slice, pools[{slice->node_name, slice->driver}]);
-    // Leaves out the nodes of such slices, because the engine never taints their devices, and a simulated pool always
-    // has the node's name.
+    // Leaves out nodes that have an unreadable slice, or a pool with another name. The engine never taints the devices
+    // of such a pool, and a simulated pool always has the node's name.
     if (!slice->unreadable.empty() || slice->pool != slice->node_name) unfit.insert(slice->node_name);
   }
   AddIsolated(pools);

@@ -114,7 +114,8 @@ TEST_CASE("a missing hook of a world skips the cases that need it, and a failing
   CHECK(failed.reason == "INTERNAL: MakeNode of the world: no cordons here");
 }
 
-// A facade that reports success without doing anything. A contract without checks would accept it.
+// A facade that reports success without doing anything. A contract that does not check effects would accept this
+// facade.
 class LyingFacade final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;
@@ -137,7 +138,7 @@ class LyingFacade final : public ForwardingFacade {
   }
 };
 
-// A cluster whose watches ignore selectors, and drop deletions.
+// A facade whose watches ignore selectors and drop deletions.
 class ForgetfulFacade final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;

@@ -1,4 +1,4 @@
-/// A world for the contract suite, with a FakeCluster behind any facade.
+/// A world for the contract suite: a FakeCluster, and in front of it any facade that a test wants to check.
 #ifndef DRIVERUPGRADE_TESTS_CONTRACT_FAKE_WORLD_H_
 #define DRIVERUPGRADE_TESTS_CONTRACT_FAKE_WORLD_H_
 
@@ -18,7 +18,7 @@ class FakeWorld final : public testing::ContractWorld {
   using Cluster = std::shared_ptr<testing::FakeCluster>;
   using MakeFacade = std::function<std::shared_ptr<ClusterFacade>(const Cluster&)>;
 
-  /// `make_facade` puts the facade under test in front of the cluster.
+  /// `make_facade` returns the facade under test for the given cluster. By default this is the cluster itself.
   explicit FakeWorld(const MakeFacade& make_facade = [](const Cluster& cluster) { return cluster; })
       : facade_(make_facade(cluster_)) {}
 

@@ -1,5 +1,5 @@
-// Tests that the real client fulfills the contract over real sockets, with the backend that this program is linked
-// with. The server is the in-memory API server, which wire_contract_test.cc tests without a network.
+// Tests that RestCluster fulfills the ClusterFacade contract over real sockets, with the HTTP backend that is linked
+// into this program. The server is the in-memory API server, which wire_contract_test.cc tests without sockets.
 #include "contract/wire_world.h"
 #include "driverupgrade/kubernetes/http_transport.h"
 #include "unit/kubernetes/transport_server.h"

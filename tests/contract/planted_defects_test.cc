@@ -1,6 +1,6 @@
-// Tests which defects the contract finds. Thirty defects are in the seven operations that every engine needs. Each is
-// planted in a facade with only these operations, and in a facade with all operations. Five more defects are in
-// operations that the first facade lacks.
+// Tests which planted defects the contract finds. Thirty defects are in the seven operations that every engine needs.
+// Each of the thirty is planted in a facade with only these seven operations, and in a facade with all operations. Five
+// more defects are in operations that the facade with seven operations lacks.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -128,7 +128,7 @@ std::string KeyOf(const ListPodsParams& params) {
   return params.ns + "/" + params.node_name + "/" + params.label_selector.ToString();
 }
 
-// Returns the result of the previous list.
+// Returns a function that replaces the result of each list with the result of the previous list with equal parameters.
 template <class Params, class T>
 BentFacade::Answer<Params, T> OneListBehind() {
   return [last = std::map<std::string, std::vector<T>>()](const Params& params, std::vector<T>& objects) mutable {
@@ -137,7 +137,7 @@ BentFacade::Answer<Params, T> OneListBehind() {
   };
 }
 
-// Returns the patch for the current version of the node.
+// Returns the patch with the node's current resource version.
 PatchNodeParams AtPresentVersion(const FakeCluster& cluster, PatchNodeParams params) {
   if (const auto node = cluster.node(params.name)) params.resource_version = node->resource_version;
   return params;
@@ -178,7 +178,8 @@ constexpr std::string_view kDeletionIsOfThatPod = "a deletion deletes only the p
 
 struct Defect {
   std::string_view what;
-  /// Cases that find the defect in a facade with only the seven operations, and in a facade with all operations.
+  /// Contract cases that find the defect: in a facade with only the seven operations, and in a facade with all
+  /// operations.
   std::string_view found_by_seven;
   std::string_view found_by_all;
   void (*plant)(BentFacade&, FakeCluster&);
@@ -341,7 +342,8 @@ std::vector<Defect> Thirty() {
   };
 }
 
-// Returns defects in operations that the facade with the seven operations lacks. For this facade the cases are skipped.
+// Returns defects in operations that the facade with the seven operations lacks. For that facade, the contract skips
+// the cases about these operations.
 std::vector<Defect> Further() {
   return {
       {"a node that does not exist is an empty one", "", "objects that do not exist are NotFound",

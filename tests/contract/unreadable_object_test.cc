@@ -1,5 +1,6 @@
-// Follows an unreadable object from the bytes of the API server to the plan. The affected nodes wait, all others
-// continue, and all nodes continue once the object is readable. The engine reads from lists or from a cache.
+// Tests how an engine handles an object that cannot be read, from the API server's bytes to the plan. The affected
+// nodes wait, and all other nodes continue. The affected nodes continue once the object is readable. The engine reads
+// from lists or from a cache.
 #include <algorithm>
 #include <memory>
 #include <set>
@@ -21,9 +22,9 @@ namespace {
 using testing::FakeClock;
 using testing::FakeCluster;
 
-/// Replaces a text in every response of the server that contains one object.
+/// Replaces `from` with `to` in the object, in every server response that contains the object.
 struct Damage {
-  /// The start of the object's metadata.
+  /// Start of the object's metadata as text, by which the object is found. Empty: nothing is replaced.
   std::string object = {};
   std::string from = {};
   std::string to = {};
@@ -41,7 +42,8 @@ struct Options {
   bool requestor = false;
 };
 
-/// Three nodes with outdated drivers, and an engine that reads them as the bytes of an API server.
+/// Three nodes with outdated drivers, and an engine that reads the cluster over the wire format, so that `damage` can
+/// change what the engine receives.
 class World {
  public:
   explicit World(const Options& options) {
@@ -67,7 +69,7 @@ class World {
     engine_ = *UpgradeEngine::Create(Gpu(), wire_, std::move(engine));
   }
 
-  /// Makes passes, five seconds apart.
+  /// Makes the given number of passes, five seconds apart.
   void Run(int passes) {
     told.clear();
     for (int i = 0; i < passes; ++i) {
@@ -111,7 +113,7 @@ class World {
       std::make_shared<FakeCluster>(clock_, testing::FakeClusterOptions{.watches_follow = false});
   std::shared_ptr<WatchCache> cache = {};
   Damage damage = {};
-  std::set<std::string> told = {};  // unreadable objects in the last Run, as `node|message`
+  std::set<std::string> told = {};  // unreadable objects that the last Run reported, as `node|message`
   Tally totals = {};
   int most_in_progress = 0;
 
@@ -138,7 +140,7 @@ class World {
   std::unique_ptr<UpgradeEngine> engine_;
 };
 
-constexpr int kRollout = 80;  // number of passes that is enough for three nodes in sequence
+constexpr int kRollout = 80;  // number of passes in which three nodes can be upgraded in sequence
 
 Damage OfNode(const std::string& name) {
   return {

@@ -1,4 +1,5 @@
-// Tests that the real client fulfills the contract against the in-memory API server, which is thereby tested as well.
+// Tests that RestCluster fulfills the ClusterFacade contract against the in-memory API server. The server is tested as
+// well, because it must respond as the contract requires.
 #include "contract/wire_world.h"
 
 namespace driverupgrade::tests {

@@ -16,7 +16,7 @@ namespace driverupgrade::tests {
 
 using Network = std::function<std::shared_ptr<HttpTransport>(std::shared_ptr<HttpTransport> server)>;
 
-/// `network` returns the transport of the client, which forwards requests to the server.
+/// `network` returns the client's transport, which must forward requests to the given server.
 inline FakeWorld::MakeFacade OverWire(
     int page_size, Network network = [](auto server) { return server; }) {
   return [page_size, network = std::move(network)](const FakeWorld::Cluster& cluster) {

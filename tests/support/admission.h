@@ -1,4 +1,4 @@
-// Lists the decisions of one round of an AdmissionQueue about all waiting nodes.
+// Lists what an AdmissionQueue decides about each waiting node in one round.
 #ifndef DRIVERUPGRADE_TESTS_SUPPORT_ADMISSION_H_
 #define DRIVERUPGRADE_TESTS_SUPPORT_ADMISSION_H_
 
@@ -14,15 +14,15 @@
 namespace driverupgrade::tests {
 
 struct AdmissionDecision {
-  // Index in the list of waiting nodes.
+  // Index of the node in the list of waiting nodes.
   std::size_t index = 0;
-  // Reason for the wait, with the place in the queue. nullopt: the node is admitted.
+  // Reason why the node waits, with the node's place in the queue. nullopt: the node is admitted.
   std::optional<Gate> gate = std::nullopt;
   friend bool operator==(const AdmissionDecision&, const AdmissionDecision&) = default;
 };
 
-// Returns the decisions in the order of admission. The names in `waiting` must be unique, and its order does not
-// matter.
+// Returns the decisions in the order of admission. The node names in `waiting` must be unique. The order of `waiting`
+// does not affect the result.
 inline std::vector<AdmissionDecision> Admit(Limits limits, const std::vector<WaitingNode>& waiting) {
   AdmissionQueue queue;
   for (const WaitingNode& node : waiting) queue.Add(node);

@@ -1,4 +1,4 @@
-/// A cluster whose responses arrive when the test allows it.
+/// A facade that delivers the cluster's responses only when the test allows it.
 ///
 /// Defines HoldingFacade. Thread-safe unless noted otherwise.
 #ifndef DRIVERUPGRADE_TESTS_SUPPORT_HOLDING_FACADE_H_
@@ -16,7 +16,7 @@
 
 namespace driverupgrade::tests {
 
-/// Shows DaemonSets as if their controller had not observed the last change yet.
+/// Forwards each DaemonSet as if its controller had not observed the DaemonSet's last change yet.
 class UnobservedSink final : public WatchSink<DaemonSet> {
  public:
   explicit UnobservedSink(WatchSink<DaemonSet>& next) : next_(next) {}
@@ -37,7 +37,7 @@ class UnobservedSink final : public WatchSink<DaemonSet> {
   WatchSink<DaemonSet>& next_;
 };
 
-/// Holds the calls for one node until LetGo.
+/// Holds patches of one node, and lists of its pods, from Hold until LetGo.
 class HoldingFacade final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;
@@ -49,7 +49,8 @@ class HoldingFacade final : public ForwardingFacade {
     UnobservedSink altered(sink);
     return ForwardingFacade::WatchDaemonSets(context, params, unobserved ? altered : sink);
   }
-  /// Returns true if a watch of the driver's objects must end immediately, without events, this time.
+  /// Called when a watch of the driver's objects or of pods starts. If it returns true, the watch ends immediately
+  /// without events. Null: all watches run.
   std::function<bool()> lags = nullptr;
   absl::Status WatchControllerRevisions(const CallContext& context, const WatchParams& params,
                                         WatchSink<ControllerRevision>& sink) override {
@@ -91,17 +92,17 @@ class HoldingFacade final : public ForwardingFacade {
     return ForwardingFacade::ListControllerRevisions(context, params);
   }
 
-  /// Returns the latest deadline of the lists that passes have caused.
+  /// Returns the latest deadline of any list call for a node's pods or for revisions.
   absl::Time latest_deadline() const {
     const std::lock_guard lock(mutex_);
     return latest_deadline_;
   }
-  /// Returns the deadline of the last patch of a node.
+  /// Returns the deadline of the last node patch.
   absl::Time latest_patch_deadline() const {
     const std::lock_guard lock(mutex_);
     return latest_patch_deadline_;
   }
-  /// Called once, after a list of pods has been read and before the engine receives it.
+  /// Called once, after the next list of pods has been read from the cluster and before the engine receives the list.
   std::function<void()> after_list = nullptr;
 
  private:

@@ -1,4 +1,4 @@
-// Sends a GET request over a socket, without using code of the server under test.
+// Sends a GET request over a socket, without using any code of the server under test.
 #ifndef DRIVERUPGRADE_TESTS_SUPPORT_HTTP_GET_H_
 #define DRIVERUPGRADE_TESTS_SUPPORT_HTTP_GET_H_
 
@@ -17,11 +17,12 @@ struct HttpGetOptions {
   std::string host = "localhost";
   /// Additional header lines, e.g. `If-None-Match: "a"`.
   std::string header = {};
-  /// Text at which reading stops. Empty: reads the whole response.
+  /// Text at which reading stops. Empty: the whole response is read.
   std::string until = {};
 };
 
-/// Returns the whole response of 127.0.0.1:`port`, including its headers, or an empty string if there is no response.
+/// Returns the response of the server at 127.0.0.1:`port`, including its headers, or an empty string if there is no
+/// response.
 inline std::string HttpGet(int port, const std::string& path, const HttpGetOptions& options = {}) {
   const int connection = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address = {};

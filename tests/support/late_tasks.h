@@ -17,7 +17,7 @@ class LateTasks final : public TaskRunner {
   void RunAll() {
     for (const std::function<void()>& task : std::exchange(tasks_, {})) task();
   }
-  // Takes away the last task. It is dropped if the test does not run it.
+  // Removes the last task from the queue and returns it. If the test does not run this task, the task is dropped.
   std::function<void()> TakeOne() {
     std::function<void()> task = std::move(tasks_.back());
     tasks_.pop_back();

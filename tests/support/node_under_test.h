@@ -1,4 +1,4 @@
-/// A single node, which the tests of the state machine modify and judge.
+/// A single node that the state machine tests modify and judge.
 #ifndef DRIVERUPGRADE_TESTS_SUPPORT_NODE_UNDER_TEST_H_
 #define DRIVERUPGRADE_TESTS_SUPPORT_NODE_UNDER_TEST_H_
 
@@ -15,12 +15,12 @@ namespace driverupgrade::tests {
 inline DriverIdentity Gpu() { return *DriverIdentity::Create("nvidia.com", "gpu"); }
 inline DriverIdentity Ofed() { return *DriverIdentity::Create("nvidia.com", "ofed"); }
 
-/// Time of the judgement: 1000 s, long after the engine became active.
+/// Default time of a judgement: 1000 s after the epoch, long after the engine became active.
 inline const absl::Time kNow = absl::FromUnixSeconds(1000);
 
 inline LabelSelector Selector(std::string_view text) { return *LabelSelector::Parse(text); }
 
-/// Returns facts with a DaemonSet `driver` (UID ds) and the target revision `wanted`.
+/// Returns the facts of a driver with the DaemonSet `driver` (UID ds) and the target revision `wanted`.
 inline DriverFacts Facts(std::string wanted) {
   DriverFacts facts;
   facts.daemon_sets["ds"] = {.daemon_set = {.ns = "drivers", .name = "driver", .uid = "ds"},
@@ -83,7 +83,7 @@ struct NodeUnderTest {
     view.driver_pods = std::move(pods);
     return *this;
   }
-  /// Sets the pods of the node, which then count as read.
+  /// Sets the node's pods. From then on, the pods count as read.
   NodeUnderTest& WithPods(std::vector<Pod> pods) {
     view.pods = std::move(pods);
     return *this;
@@ -93,13 +93,14 @@ struct NodeUnderTest {
         identity.StageAnnotation(),
         std::string(state) + "@" + std::to_string(absl::ToUnixSeconds(now - ago)) + "@" + std::string(revision));
   }
-  /// Sets requestor mode. The NodeMaintenances count as read, and the list is empty.
+  /// Sets requestor mode, and an empty list of NodeMaintenances that counts as read.
   NodeUnderTest& Requesting() {
     options.requestor = RequestorOptions{.id = "nvidia.gpu-operator", .ns = "maintenance"};
     view.maintenances.emplace();
     return Annotated(identity.RequestorModeAnnotation(), "true");
   }
-  /// Adds a NodeMaintenance with this reason in its condition Ready. Empty: no operator has processed it yet.
+  /// Adds a NodeMaintenance whose condition Ready has the given reason. Empty: the object has no condition, because the
+  /// maintenance operator has not processed it yet.
   NodeUnderTest& WithMaintenance(const std::string& reason, std::string requestor = "nvidia.gpu-operator",
                                  std::vector<std::string> additional = {}) {
     NodeMaintenance object{.ns = "maintenance",
@@ -123,7 +124,7 @@ struct NodeUnderTest {
   Verdict Judge(bool admitted = false) const {
     return Machine().Judge(view, facts, policy, now, active_since, admitted);
   }
-  /// Returns the node after the verdict's patch.
+  /// Returns the node with the verdict's patch applied.
   Node After(const Verdict& verdict) const {
     return verdict.plan.patch ? Patched(view.node, *verdict.plan.patch) : view.node;
   }
@@ -136,7 +137,7 @@ inline std::string Path(const NodePlan& plan) {
   return text;
 }
 
-/// Returns the gate's reason, or an empty string.
+/// Returns the reason of the verdict's gate, or an empty string if the verdict has no gate.
 inline std::string GateOf(const Verdict& verdict) {
   return verdict.gate ? std::string(ToString(verdict.gate->reason)) : std::string();
 }

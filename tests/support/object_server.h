@@ -1,6 +1,6 @@
-/// An API server for a single object, which supports only creation and compare-and-set by resource version.
+/// An in-memory API server for a single object. It supports only creation and compare-and-set by resource version.
 ///
-/// Defines ObjectServer and Patched. Tests put facades with faults in front of it. Not thread-safe.
+/// Defines ObjectServer and Patched. Tests put facades that inject faults in front of an ObjectServer. Not thread-safe.
 #ifndef DRIVERUPGRADE_TESTS_SUPPORT_OBJECT_SERVER_H_
 #define DRIVERUPGRADE_TESTS_SUPPORT_OBJECT_SERVER_H_
 
@@ -44,7 +44,8 @@ class ObjectServer {
   int version_ = 0;
 };
 
-/// Returns the object after the patch. Its version is the version in the patch, so Update refuses outdated patches.
+/// Returns the server's object with the patch applied. The result has the resource version of the patch, so Update
+/// refuses an outdated patch.
 inline ConfigMap Patched(const ObjectServer<ConfigMap>& server, const PatchConfigMapParams& params) {
   ConfigMap object = server.object().value_or(ConfigMap{});
   object.resource_version = params.resource_version;

@@ -1,4 +1,4 @@
-// Helpers for tests that compute steps and admissions of a rollout from the stages of its nodes.
+// Test helpers that compute a rollout's steps and admissions from a list with the stage of each node.
 #ifndef DRIVERUPGRADE_TESTS_SUPPORT_ROLLOUT_BY_STAGES_H_
 #define DRIVERUPGRADE_TESTS_SUPPORT_ROLLOUT_BY_STAGES_H_
 
@@ -26,7 +26,7 @@ inline std::vector<int> SlotsUsed(const RolloutRules& rules, const RolloutView& 
 
 struct RolloutVerdict {
   std::string node = {};
-  // Index in the view.
+  // Index of the node in the view.
   std::size_t index = 0;
   // Reason why the node waits. nullopt: the node starts.
   std::optional<Gate> gate = std::nullopt;

@@ -1,6 +1,6 @@
-// Two simple engines share one ledger, and each believes that it is the leader. They read, admit, and start nodes
-// independently, and crash at any point. Patches and compare-and-set writes are lost, applied late, or applied without
-// a response.
+// Two simple engines share one ledger, and each engine believes that it is the leader. The engines read, admit, and
+// start nodes independently, and crash at any point. Patches and compare-and-set writes are lost, applied late, or
+// applied without a response.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -25,11 +25,11 @@ constexpr int kChaosTicks = 1'000;
 constexpr int kCalmTicks = 3'000;
 const DriverIdentity kGpu = *DriverIdentity::Create("nvidia.com", "gpu");
 
-// Ways in which an engine breaks the rules. They show that each rule is necessary.
+// Ways in which an engine can break a rule for using the ledger. Each mistake shows that the broken rule is necessary.
 enum class Mistake {
   kNone,
-  kNoLedger,         // counts the nodes that it reads, and starts others without a grant
-  kIgnoresFailure,   // starts although the compare-and-set failed
+  kNoLedger,         // counts the nodes that it reads, and starts other nodes without a grant
+  kIgnoresFailure,   // starts nodes although the compare-and-set failed
   kListsFirst,       // lists the nodes before it reads the ledger
   kGrantsUncounted,  // ignores the grants of nodes that have not started
 };
@@ -143,7 +143,7 @@ void Fleet::SetState(Node& node, UpgradeState state) {
   node.resource_version = std::to_string(++version_);
 }
 
-// Replaces the engine with a new process, which remembers nothing.
+// Replaces the engine with a new process, which has no memory of earlier passes.
 void Fleet::Crash(Engine& engine) {
   engine = Engine{};
   engine.ledger.emplace(line_, *AdmissionLedger::Create(kGpu, {.ns = "ops", .name = "ledger"}));
@@ -167,7 +167,7 @@ void Fleet::List(Engine& engine) {
   for (const auto& [name, node] : nodes_) engine.views.push_back({.node = node});
 }
 
-// Follows the steps that ledger/admission_ledger.h documents.
+// Returns the UIDs of the nodes that the engine wants to start, by the steps that ledger/admission_ledger.h documents.
 std::vector<std::string> Fleet::ChosenBy(const Engine& engine, const std::vector<NodeReading>& readings) const {
   const Grants none;
   const bool blind = mistake_ == Mistake::kNoLedger || mistake_ == Mistake::kGrantsUncounted;
@@ -240,7 +240,7 @@ void Fleet::Advance(Engine& engine) {
 void Fleet::Apply(const Start& start) {
   const auto node = nodes_.find(start.name);
   if (node == nodes_.end() || node->second.uid != start.uid) return;
-  if (node->second.resource_version != start.version) return;  // 409
+  if (node->second.resource_version != start.version) return;  // 409 Conflict
   ++started_;
   SetState(node->second, UpgradeState::kCordonRequired);
   Check();
@@ -326,7 +326,7 @@ Result Play(Mistake mistake, std::uint64_t first, std::uint64_t last) {
   return result;
 }
 
-// api-A62.
+// Tests rule api-A62.
 TEST_CASE("I1: two engines that both lead stay within the budgets thanks to the ledger, and finish, for 1,000 seeds") {
   const Result result = Play(Mistake::kNone, 1, 1'000);
   INFO(result.report);
@@ -338,7 +338,8 @@ TEST_CASE("I1: every rule for using the ledger is necessary") {
   CHECK(Play(Mistake::kNoLedger, 1, 50).failures > 0);
   CHECK(Play(Mistake::kIgnoresFailure, 1, 100).failures > 0);
   CHECK(Play(Mistake::kGrantsUncounted, 1, 50).failures > 0);
-  // Fails only if a node is created, granted and missed between two calls, which happens for one seed in a thousand.
+  // Fails only if a node is created and granted between an engine's list of the nodes and its read of the ledger. This
+  // happens for about one seed in a thousand.
   CHECK(Play(Mistake::kListsFirst, 801, 820).failures > 0);
 }
 

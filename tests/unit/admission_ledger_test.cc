@@ -112,7 +112,8 @@ TEST_CASE("arch 7: grants are kept, dropped, renewed and added") {
       {"released when the node is gone", {{"a", "1"}, {"b", "1"}}, {Busy("b", "2")}, {}, {{"b", "1"}}, {}, {}},
       {"not renewed to an older version", {{"a", "10"}}, {Waiting("a", "9")}, {"a"}, {{"a", "10"}}, {}, {"a"}},
       {"no grant for a node that is not there", {}, {Waiting("a", "1")}, {"x"}, {}, {}, {"x"}},
-      // A failed node holds its slot, and it needs headroom if an administrator has uncordoned it.
+      // A failed node holds its slot. If an administrator has uncordoned the failed node, its restart also needs
+      // headroom.
       {"a node in progress that starts again", {}, {Busy("a", "1")}, {"a"}, {{"a", "1"}}, {"a"}, {}},
       {"renewed for a node in progress that starts again",
        {{"a", "1"}},
@@ -144,7 +145,7 @@ TEST_CASE("arch 7: grants are kept, dropped, renewed and added") {
   CHECK(decision.grants == row.after);
   CHECK(decision.admitted == row.admitted);
   CHECK(decision.held_back == row.held_back);
-  // A node counts if the ledger keeps its grant although no node requests a grant.
+  // A node counts if the ledger keeps its grant even though no node requests a grant.
   const Grants unasked = DecideGrants(row.before, row.nodes, {}, 2).grants;
   for (const NodeReading& node : row.nodes) CHECK(Counts(row.before, node) == unasked.contains(node.uid));
 }
@@ -195,7 +196,7 @@ TEST_CASE("Only a pass with changes writes the ledger, with a single compare-and
   CHECK(server.object()->data.at(kKey) == "a 1\nb 1\n");
   CHECK(replica.ledger->Granted("a") == "1");
   CHECK_FALSE(replica.ledger->Granted("c"));
-  // Node a has finished, the patch of b had a conflict, and c is new.
+  // Node a has finished, the patch for node b had a conflict, and node c is new.
   CHECK(replica.Pass({Waiting("a", "5"), Waiting("b", "3"), Waiting("c", "1")}, {"b", "c"})->admitted ==
         Uids{"b", "c"});
   CHECK(server.object()->data.at(kKey) == "b 3\nc 1\n");

@@ -62,14 +62,15 @@ TEST_CASE("arch-A1: code that decides does not read a clock") {
   }
 }
 
-// The invariant checker and the simulation are exempt: they are test oracles and users, and read nodes on their own.
+// The invariant checker and the simulation are exempt. They are test oracles and simulated users, and read nodes with
+// their own code.
 TEST_CASE("Only model/node_marks knows the spelling of the marks on a node") {
   const std::set<fs::path> knows = {kRoot / "src/model/node_marks.cc", kRoot / "src/model/driver_identity.cc",
                                     kRoot / "src/model/upgrade_state.cc",
-                                    // The messages of Events contain state names.
+                                    // This file reads state names from Event messages.
                                     kRoot / "src/whatif/node_history.cc"};
   for (const fs::path& file : FilesBelow("src")) {
-    // The C interface returns the keys without reading them.
+    // The C interface returns the keys of the marks, but does not read marks.
     if (knows.contains(file) || file == kRoot / "src/c/driverupgrade.cc") continue;
     if (file.string().starts_with((kRoot / "src/testing").string())) continue;
     std::ifstream stream(file);

@@ -157,7 +157,7 @@ TEST_CASE("A call about a device taint rule is repeated after a pause, or immedi
   CHECK(log.size() == 0);
   log.DeviceCallSent("u1", call);
   log.DevicesOver("u1");
-  CHECK(log.ForNode("u1").devices.size() == 1);  // its response is outstanding
+  CHECK(log.ForNode("u1").devices.size() == 1);  // the response to the call is outstanding
 }
 
 TEST_CASE("After a clock is set back an hour, every retry is due within its usual pause from the new time") {
@@ -237,7 +237,7 @@ TEST_CASE("W1: a label that is lost repeatedly is written again after a pause th
     log.NodeRead(node, nullptr);
     return log.ForNode("u1").label_loss;
   };
-  CHECK_FALSE(read(false));  // never had a label
+  CHECK_FALSE(read(false));  // the node never had a label
   CHECK_FALSE(read(true));
   CHECK(read(false) == LabelLoss{.count = 1, .last = kT0});
   now += absl::Seconds(5);
@@ -299,7 +299,7 @@ TEST_CASE("W1: a label that another client removed before it was read is lost, a
     patch.labels[key] = removed_by_us ? std::nullopt : std::optional<std::string>("upgrade-done");
     log.PatchSent(kNode, patch, kT0);
     log.PatchAnswered("u1", Outcome::kApplied, "", kT0);
-    log.StateLabelRead(kNode, key, false);  // older than the patch
+    log.StateLabelRead(kNode, key, false);  // the read is older than the patch
     CHECK_FALSE(log.ForNode("u1").label_loss);
     Node newer = kNode;
     newer.resource_version = "12";

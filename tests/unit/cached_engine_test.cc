@@ -54,7 +54,7 @@ TEST_CASE("arch-A10: parallel requests stay within the budgets, and upgrade ever
   world.controller->SetPolicy(world.policy);
   world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
   CHECK(world.StepsUntil([&] { return world.AllDone() && world.Count(Operation::kDeletePod) == 12; }));
-  CHECK(world.Count(Operation::kListPods) == 12);  // known pods stay known while a patch is in progress
+  CHECK(world.Count(Operation::kListPods) == 12);  // pods that are known stay known while a patch is in progress
   CHECK(world.most_in_progress == 4);
 }
 
@@ -85,7 +85,7 @@ TEST_CASE("arch-A10: an idle engine of 5,000 nodes makes no calls except watches
   }
   const std::size_t before = world.cluster->journal().size();
   const int passes = world.controller->status().passes;
-  // Shorter than the silence that a watch tolerates. After a longer pause the watch would be restarted.
+  // Shorter than the time for which a watch may be silent. After a longer pause, the cache would restart the watch.
   constexpr absl::Duration kPause = absl::Seconds(20);
   for (absl::Duration past = absl::ZeroDuration(); past < absl::Hours(1); past += kPause) {
     world.cluster->Advance(kPause);
@@ -103,7 +103,8 @@ TEST_CASE("arch-A10: an idle engine of 5,000 nodes makes no calls except watches
 
 TEST_CASE("api-A16, api-A18: broken and expired watches lose no changes") {
   World world({.node_count = 4});
-  // The sleeps of all threads add up on a FakeClock, so no deadline must pass while watches wait to start again.
+  // On a FakeClock the sleeps of all threads add up. Infinite deadlines keep nodes from failing while watches wait to
+  // restart.
   world.policy.deadlines = {.pod_restart = absl::InfiniteDuration(), .validation = absl::InfiniteDuration()};
   world.policy.drain = DrainPolicy{.timeout = absl::InfiniteDuration()};
   world.controller->SetPolicy(world.policy);
@@ -223,7 +224,7 @@ TEST_CASE("A corrected policy is applied immediately") {
   CHECK(controller.status().last_error == absl::OkStatus());
 }
 
-/// A cluster whose clock differs from the caller's, so that it cannot enforce the caller's deadlines.
+/// A cluster that cannot enforce the caller's deadlines, because its clock differs from the caller's clock.
 class PatientFacade final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;
@@ -275,7 +276,7 @@ TEST_CASE("A clock that is set back an hour does not delay the retry of a refuse
   const absl::Time began = world.clock->Now();
   REQUIRE(world.StepsUntil([&] { return world.Count(Operation::kEvictPod) == 2; }));
   CHECK(world.clock->Now() - began <= absl::Seconds(6));
-  // The drain also ends on time by the new clock, because its timer started again.
+  // The drain also ends on time by the new clock, because the drain's timer started again.
   REQUIRE(world.StepsUntil(
       [&] { return world.cluster->nodes().front().labels.at(Gpu().StateLabel()) == "upgrade-failed"; }));
   CHECK(world.clock->Now() - began <= world.policy.drain->timeout + absl::Seconds(2));
@@ -349,7 +350,8 @@ TEST_CASE("arch-A11: decisions stop while a cache cannot follow the cluster") {
 TEST_CASE("A cluster that is restored to an earlier state is upgraded from there") {
   World world({}, /*calls_in_flight=*/1, /*with_threads=*/false);
   if (GENERATE(false, true)) {
-    // Grants written after the backup name versions that recur only much later. They must not keep their slots.
+    // A grant that was written after the backup names a resource version that the restored cluster reaches only much
+    // later. Such grants must not keep their slots.
     world.ledger = AdmissionLedgerOptions{.ns = world.fleet.ns, .name = "grants"};
     world.controller.reset();
     world.engine.reset();
@@ -370,7 +372,8 @@ TEST_CASE("A cluster that is restored to an earlier state is upgraded from there
   world.busy.clear();
   REQUIRE(world.cluster->RestoreBackup());
   CHECK(done() == 1);
-  // Old versions do not become newer on their own, so the engine must forget the later versions.
+  // The restored cluster has lower resource versions than the engine has seen. The engine must forget the higher
+  // versions.
   CHECK(world.StepsUntil([&] { return world.AllDone(); }));
   CHECK(world.most_in_progress <= 2);
   for (const Pod& pod : world.cluster->pods()) {
@@ -417,8 +420,8 @@ TEST_CASE("T7: the restart check runs again when the target revision of the Daem
   world.MakeEngine();
   world.cache->Turn({});
   REQUIRE(world.engine->Reconcile({}, world.policy).ok());
-  // The new revision already exists while the DaemonSet still looks unobserved (F15). Of the later changes, only the
-  // change to the DaemonSet is new to the engine.
+  // The engine learns of the new revision while the DaemonSet still looks unobserved (F15). After that, the engine sees
+  // only a change to the DaemonSet.
   world.line->unobserved = true;
   world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
   world.cache->Turn({});
@@ -451,7 +454,7 @@ TEST_CASE("W40: in 200 rollouts with lagging watches, drivers restart without a 
     world.controller = std::make_unique<UpgradeController>(*world.engine, world.cache, ControllerOptions{});
     world.controller->SetPolicy(world.policy);
     world.Settle();
-    // With a higher share, the watch on pods fails for longer than a drain may take, and nodes fail.
+    // With a higher percentage, the pod watch would fail for longer than a drain may take, and nodes would fail.
     world.line->lags = [&random] { return random.Chance(30); };
     int image = 0;
     for (int rollout = 0; rollout < kRollouts; ++rollout) {

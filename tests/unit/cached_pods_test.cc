@@ -74,7 +74,8 @@ TEST_CASE("A node whose pods are being read is not patched before they are known
   world.MakeEngine();
   const std::string node = world.fleet.node_names[0];
   world.line->Hold(node);
-  // The Go library has left the node in this state. The engine's writes depend on the node's validation pods.
+  // The Go library left the node in this state. The engine must know the node's validation pods before it writes to the
+  // node.
   world.cluster->EditNode(node, [](Node& edited) {
     edited.labels[Gpu().StateLabel()] = "validation-required";
     edited.unschedulable = true;
@@ -133,7 +134,7 @@ TEST_CASE("arch-A11: pods that arrive after the cordon are evicted, even if the 
   World world({.node_count = 1});
   world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
   world.Settle();
-  world.controller->Step({});  // cordon
+  world.controller->Step({});  // the engine cordons the node
   world.cluster->PauseWatches();
   world.cluster->AddPod(
       testing::PodBuilder("team-a", "late").OnNode(world.fleet.node_names[0]).OwnedByReplicaSet("x").Build());
@@ -145,12 +146,13 @@ TEST_CASE("arch-A11: pods that arrive after the cordon are evicted, even if the 
 }
 
 TEST_CASE("arch-A11: pods that arrive while the driver starts are evicted before it is replaced again") {
-  // The engine sees the next driver pod together with the end of the previous one, while it knows the node's other
-  // pods.
+  // With these delays, the engine learns of the next driver pod and of the end of the previous driver pod in the same
+  // step. At that time the engine knows the node's other pods.
   const testing::PodBehavior at_once{.start_delay = absl::Seconds(20), .stop_delay = absl::ZeroDuration()};
   World world({.node_count = 6, .driver_behavior = at_once, .workload = ""}, /*calls_in_flight=*/1,
               /*with_threads=*/false);
-  // A pass judges two nodes, reads the pods of one and has capacity for a third, so every third node needs no pods.
+  // Each pass judges two nodes, reads the pods of one node, and has capacity for a third node. Every third node gets
+  // the skip label, so that its pods are not needed.
   world.nodes_per_pass = 2;
   std::vector<std::string> nodes = world.fleet.node_names;
   for (const std::size_t i : {3, 0}) {
@@ -218,7 +220,7 @@ TEST_CASE("arch-A9: a refused eviction keeps its retry interval while the pods o
   for (std::size_t i = 1; i < times.size(); ++i) CHECK(times[i] - times[i - 1] >= absl::Milliseconds(4500));
 }
 
-// Starts a drain on one node, and lets the next list of its pods fail.
+// Starts a drain on one node, and makes the next list of this node's pods fail.
 void FailOneList(World& world) {
   world.cluster->EditNode(world.fleet.node_names[0], [](Node& edited) {
     edited.labels[Gpu().StateLabel()] = "drain-required";

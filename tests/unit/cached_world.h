@@ -49,7 +49,7 @@ struct CachedWorld {
   std::optional<AdmissionLedgerOptions> ledger = std::nullopt;
   int most_in_progress = 0;
 
-  /// If `with_threads` is false, the cache has no threads, and the test runs its watches with WatchCache::Turn.
+  /// If `with_threads` is false, the cache has no threads, and the test runs the cache's watches with WatchCache::Turn.
   explicit CachedWorld(testing::FleetOptions options = {}, int calls_in_flight = 1, bool with_threads = true)
       : threads(with_threads),
         cluster(std::make_shared<FakeCluster>(clock, testing::FakeClusterOptions{.watches_follow = with_threads})),
@@ -119,8 +119,8 @@ struct CachedWorld {
     const std::vector<Node> nodes = cluster->nodes();
     return std::all_of(nodes.begin(), nodes.end(), IsDone);
   }
-  /// Steps the controller until `condition` holds. In each step the cache first sees all changes, and then a little
-  /// time passes.
+  /// Steps the controller until `condition` holds, for at most 60,000 steps. After each step a little time passes, and
+  /// the cache sees all changes. Returns true if the condition holds.
   template <typename Condition>
   bool StepsUntil(Condition condition) {
     for (int i = 0; i < 60'000 && !condition(); ++i) {
@@ -130,8 +130,8 @@ struct CachedWorld {
     }
     return condition();
   }
-  /// Steps the controller until all nodes are done, only when something changes or a step is due. Returns the time that
-  /// this took.
+  /// Runs the controller until all nodes are done or `limit` has passed. The controller steps only when something has
+  /// changed or a step is due. Returns the virtual time that has passed.
   absl::Duration RunUntilDone(absl::Duration limit = absl::Hours(2)) {
     const absl::Time begin = clock->Now();
     while (!AllDone() && clock->Now() < begin + limit) {

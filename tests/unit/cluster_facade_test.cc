@@ -43,7 +43,7 @@ class CountingFacade final : public ForwardingFacade {
   std::atomic<int> writes_ = 0;
 };
 
-/// Makes no call, and returns the given status.
+/// Returns the given status without making a call.
 class RefusingFacade final : public ForwardingFacade {
  public:
   RefusingFacade(std::shared_ptr<ClusterFacade> next, absl::Status answer)
@@ -56,7 +56,7 @@ class RefusingFacade final : public ForwardingFacade {
   const absl::Status answer_;
 };
 
-/// Makes every call with an early deadline of its own.
+/// Makes every call with its own, earlier deadline.
 class HastyFacade final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;

@@ -24,7 +24,7 @@ RecordEventParams Warning(std::string message, absl::Time time = kBegin) {
           .time = time};
 }
 
-// Sends `count` Events with different messages at intervals of `apart`. Returns how many of them are written.
+// Sends `count` Events with different messages at intervals of `apart`. Returns the number of Events that are written.
 int Written(EventCorrelator& correlator, int count, absl::Duration apart = absl::ZeroDuration()) {
   int written = 0;
   for (int i = 0; i < count; ++i) {
@@ -104,7 +104,7 @@ TEST_CASE("api-A48: of the first 26 Events of an object and type, 25 are written
   CHECK_FALSE(correlator.Correlate(Warning("again", kBegin + absl::Seconds(299))).has_value());
   const auto refilled = correlator.Correlate(Warning("again", kBegin + absl::Seconds(300)));
   REQUIRE(refilled.has_value());
-  CHECK(refilled->series->count == 19);  // messages 10 to 26, and the two later Events, including the dropped ones
+  CHECK(refilled->series->count == 19);  // messages 10 to 26 and two later Events, some of them dropped
   CHECK_FALSE(correlator.Correlate(Warning("again", kBegin + absl::Seconds(301))).has_value());
 }
 

@@ -161,7 +161,7 @@ TEST_CASE("A patch that the API server refuses causes one Event series, limited 
   REQUIRE(warnings.size() == 1);
   CHECK(warnings[0].message == "Failed to update node state label to drain-required, nodes \"node-1\" is forbidden");
   REQUIRE(warnings[0].series);
-  // A burst of 25, and then 12 an hour.
+  // An initial burst of 25 Events, and then 12 Events per hour.
   CHECK(world.cluster->events().size() <= 37);
 }
 

@@ -104,7 +104,7 @@ TEST_CASE("A gate or finding that persists is reported again after half an hour"
   CHECK(world.CountNews(plan) == 0);
   world.now += absl::Seconds(1);
   CHECK(world.CountNews(plan) == 2);
-  world.now -= absl::Hours(100);  // a clock that is set back
+  world.now -= absl::Hours(100);  // the clock is set back
   CHECK(world.CountNews(plan) == 0);
   world.now += absl::Minutes(30);
   CHECK(world.CountNews(plan) == 2);

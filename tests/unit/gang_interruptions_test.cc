@@ -19,7 +19,7 @@ Pod PodOf(const std::string& job, const std::string& node) {
   return pod;
 }
 
-// Evicts the pods from the node, with all evictions accepted, and returns the result of End.
+// Evicts the pods from the node, with all evictions accepted, and returns the result of GangInterruptions::End.
 int Evict(GangInterruptions& interruptions, const std::string& cause, const std::string& node,
           const std::vector<Pod>& pods) {
   NodeView view{.node = {.name = node}, .pods = pods};

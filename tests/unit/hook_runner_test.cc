@@ -63,7 +63,7 @@ TEST_CASE(
 }
 
 TEST_CASE("All callbacks of a round together have the time limit of one callback") {
-  // With this clock each call seems to take half a minute.
+  // With this clock each callback seems to take half a minute.
   absl::Time now = absl::UnixEpoch();
   HookRunner hooks(absl::Minutes(2), [&now] { return now += absl::Seconds(30); });
   const auto run = [&hooks] { return hooks.Run({}, "the filter", [](const CallContext&) { return true; }); };
@@ -93,8 +93,8 @@ TEST_CASE("Stopping the engine ends the wait for a running callback") {
   HookRunner hooks(absl::Hours(1));
   std::stop_source stop;
   const std::shared_future<void> released = release.get_future().share();
-  // The callback has its own copy of `stop`: the wait can end, and the test can finish, while request_stop() is still
-  // using the state that the copies share.
+  // The callback has its own copy of `stop`, because the wait can end, and the test can finish, while request_stop()
+  // still uses the state that the copies share.
   const auto call = [stop, released](const CallContext&) mutable -> absl::StatusOr<bool> {
     stop.request_stop();
     released.wait();

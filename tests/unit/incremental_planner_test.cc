@@ -1,5 +1,5 @@
-// Tests the cost of IncrementalPlanner, and what it reports. tests/property/incremental_property_test.cc tests that it
-// agrees with Step.
+// Tests the cost and the reports of IncrementalPlanner. tests/property/incremental_property_test.cc tests that the
+// planner agrees with Step.
 #include "decide/incremental_planner.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 using internal::IncrementalPlanner;
 using internal::PlanUpdate;
 
-/// Nodes whose driver pods are out of date, and on which every request takes effect immediately.
+/// Nodes with outdated driver pods, on which every request takes effect immediately.
 class Fleet {
  public:
   explicit Fleet(int nodes, UpgradePolicy policy) : policy_(std::move(policy)) {
@@ -210,7 +210,8 @@ TEST_CASE("arch-A10: after limits change, only the nodes that start are judged")
                       [](const NodeGate& node) { return node.gate.reason == GateReason::kMaxUnavailable; }) == 43);
   CHECK(fleet.planner.Publish()->Explain("n00049")->reason == GateReason::kMaxUnavailable);
   CHECK(fleet.planner.judgements() == before + 7);
-  // Without a failurePolicy, failed nodes hold their slots. This is a change of a rule, not of a limit.
+  // Without a failurePolicy, failed nodes hold their slots. Removing the failurePolicy therefore changes a rule, not a
+  // limit.
   policy.failure_policy.reset();
   (void)change();
   CHECK(fleet.planner.judgements() >= before + 7 + 50);
@@ -327,13 +328,14 @@ TEST_CASE("arch-A10: a gate that was not delivered is reported again, and so is 
   fleet.planner.NotTold("n00001");
   CHECK(tells());
   CHECK_FALSE(tells());
-  // A client that received the gate earlier may still show it.
+  // A client that received the gate earlier may still show the gate.
   fleet.planner.NotTold("n00001");
   fleet.planner.Remove("n00001");
   CHECK(fleet.planner.Advance(kNow).ungated == std::vector<std::string>{"n00001"});
 }
 
-// Nodes with the label pool=canary are in the first stage, and all others wait for them.
+// Returns a policy in which nodes with the label pool=canary form the first stage, and all other nodes wait for this
+// stage.
 UpgradePolicy Canaries() {
   UpgradePolicy policy = Parallel(10);
   policy.rollout = RolloutPolicy{.stages = {{.name = "canary", .nodes = Selector("pool=canary")}}};

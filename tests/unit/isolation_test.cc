@@ -44,7 +44,7 @@ Pod CpuPod() {
   return PodBuilder("team-a", "cpu").WithUid("cpu-uid").OnNode("n1").OwnedByReplicaSet("cpu", "rs2").Build();
 }
 
-/// A node with eight devices, which is being upgraded if it has a state.
+/// A node with eight devices, which are marked as isolated unless `state` is empty, upgrade-required, or upgrade-done.
 struct DeviceNode : NodeUnderTest {
   explicit DeviceNode(std::string_view state) : NodeUnderTest(state) {
     policy.isolation.scope = IsolationScope::kDevices;
@@ -56,7 +56,7 @@ struct DeviceNode : NodeUnderTest {
       Annotated(identity.IsolatedDevicesAnnotation(), "8");
     }
   }
-  /// Adds our rule, with an effect that was set `ago`, and that the controller manager has processed.
+  /// Adds our rule, whose effect was set a time `ago`. The controller manager has processed the rule.
   DeviceNode& Ruled(DeviceTaintEffect effect, absl::Duration ago = absl::Minutes(1)) {
     DeviceTaintRule rule = internal::RuleFor(view.node, kGpu, identity);
     rule.uid = "rule-uid";

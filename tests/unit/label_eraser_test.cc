@@ -1,5 +1,5 @@
-// An engine alongside a client that immediately removes every state label, as NVIDIA's operators do with autoUpgrade:
-// false.
+// Tests an engine alongside another client that immediately removes every state label, as NVIDIA's operators do with
+// autoUpgrade: false.
 #include <algorithm>
 #include <string>
 
@@ -98,7 +98,8 @@ TEST_CASE("W1: if another client erases labels, the wait for jobs still ends on 
          world.clock->Now() < began + absl::Minutes(5)) {
     world.Run(absl::Seconds(1));
   }
-  // No deadline ends a wait before the engine has been active for one minute, or for the deadline if that is shorter.
+  // A deadline ends a wait only after the engine has been active for one minute, or for the length of the deadline if
+  // that is shorter.
   CHECK(world.clock->Now() - began <= absl::Seconds(10));
 }
 

@@ -34,7 +34,7 @@ TEST_CASE("selectors in the query syntax are parsed, and printed in canonical fo
       {"!app", "!app"},
       {"! app", "!app"},
       {"nvidia.com/gpu-driver-upgrade-drain.skip!=true", "nvidia.com/gpu-driver-upgrade-drain.skip!=true"},
-      // S3.
+      // S3: empty values, duplicate values, and white space.
       {"k=", "k="},
       {"k==", "k="},
       {"k!=", "k!="},
@@ -48,7 +48,7 @@ TEST_CASE("selectors in the query syntax are parsed, and printed in canonical fo
       {"k in(a)", "k=a"},
       {"k notin(a)", "k!=a"},
       {"k\tin\r\n( a\t,\nb )", "k in (a,b)"},
-      // S2: keywords only where an operator is expected.
+      // S2: `in` and `notin` are keywords only where an operator is expected.
       {"in in (in,notin)", "in in (in,notin)"},
       {"notin notin (in)", "notin!=in"},
       {"in", "in"},
@@ -74,7 +74,7 @@ struct ErrorRow {
 
 TEST_CASE("selectors that Kubernetes refuses are refused with the position of the error") {
   const ErrorRow row = GENERATE(values<ErrorRow>({
-      // S5.
+      // S5: selectors that the tests of Kubernetes expect to be refused.
       {"x=a||y=b", "character 3: value \"a||y\""},
       {"x==a==b", "character 5: expected ',' or the end, found \"==\""},
       {"!x=a", "character 3: expected ',' or the end, found \"=\""},
@@ -90,7 +90,7 @@ TEST_CASE("selectors that Kubernetes refuses are refused with the position of th
       {"k in x", "character 6: expected '(', found \"x\""},
       {"k=\"v\"", "character 3: value \"\\\"v\\\"\""},
       {"k>-1", "character 3: value \"-1\""},
-      // Others.
+      // Other invalid selectors.
       {"!", "character 2: expected a label key, found the end"},
       {"!!x", "character 2: expected a label key, found \"!\""},
       {"=a", "character 1: expected a label key, found \"=\""},

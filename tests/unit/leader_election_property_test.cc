@@ -22,7 +22,7 @@ constexpr absl::Duration kCalm = absl::Seconds(60);
 
 const absl::Time kStart = absl::FromUnixSeconds(1'800'000'000);
 
-// A replica's own clock, which differs from the real time and runs at a different rate.
+// A replica's own clock, which is offset from the real time and runs at a different rate.
 class DriftingClock final : public Clock {
  public:
   DriftingClock(const absl::Time& real, absl::Duration offset, double rate)
@@ -90,7 +90,7 @@ class World {
   std::string broken_;
 };
 
-// A replica's view of the server. The rest of the world continues while a call is in progress.
+// A replica's connection to the server. The rest of the world continues while a call is in progress.
 class World::Line final : public ClusterFacade {
  public:
   explicit Line(World& world) : world_(world) {}
@@ -169,8 +169,8 @@ absl::StatusOr<Lease> World::Call(const Lease* write, bool create) {
   }
 }
 
-// Steps the replica's election, or lets the replica crash, release the Lease, pause, or lose its connection or its
-// time.
+// Steps the replica's election. Occasionally the replica crashes, releases the Lease, or pauses instead, all
+// connections fail for a while, or the replica's clock jumps.
 void World::Act(Replica& replica) {
   replica.busy = true;
   const int dice = calm_ ? 100'000 : random_.Below(20'000);

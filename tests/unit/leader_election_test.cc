@@ -18,7 +18,7 @@ using driverupgrade::testing::FakeClock;
 
 enum class Fault { kNone, kRefused, kLostBefore, kLostAfter, kConflictAfter };
 
-// A Lease behind a connection that fails when the test requests it.
+// A Lease behind a connection that fails when the test requests a failure.
 class LeaseFacade final : public ClusterFacade {
  public:
   explicit LeaseFacade(ObjectServer<Lease>& server) : server_(server) {}
@@ -82,7 +82,7 @@ struct Replica {
     for (absl::Time due = election->Step({}); due <= end; due = election->Step({})) clock->AdvanceTo(due);
     clock->AdvanceTo(end);
   }
-  // Steps at every due time until the replica leads, for at most a minute. Returns the time that this took.
+  // Steps at every due time until the replica leads, for at most a minute. Returns the elapsed time.
   absl::Duration RunUntilLeader() {
     const absl::Time begin = clock->Now();
     while (clock->Now() - begin < absl::Minutes(1)) {
@@ -263,7 +263,7 @@ TEST_CASE("API server down: leadership survives 9 s, ends at 10 s, and is acquir
     a.facade->down = false;
     CHECK(a.RunUntilLeader() <= absl::Seconds(4.4));
     CHECK(a.election->terms() == 2);
-    CHECK(server.object()->transitions == 0);  // no other replica held it (api-A59)
+    CHECK(server.object()->transitions == 0);  // no other replica held the lease (api-A59)
   }
 }
 
@@ -431,7 +431,7 @@ TEST_CASE("A clock that is set back ends leadership until a renewal, and delays 
     a.clock->Advance(absl::Seconds(2));
     a.facade->before_answer = [&] {
       a.clock->Advance(absl::Seconds(3));
-      a.election->IsLeader();  // another thread may call this
+      a.election->IsLeader();  // another thread may call IsLeader
       a.clock->Advance(-absl::Seconds(2));
     };
     a.election->Step({});

@@ -80,7 +80,7 @@ class Duel {
   bool nested_ = false;
   int revision_ = 2;
   int touches_ = 0;
-  std::map<std::string, bool> busy_;  // by node name
+  std::map<std::string, bool> busy_;  // whether the node is in progress, by node name
   int started_ = 0;
   std::string broken_;
 };
@@ -174,7 +174,8 @@ void Duel::Crash(std::size_t engine) {
   if (created.ok()) engines_[engine] = *std::move(created);
 }
 
-// In this test, only upgrades make nodes unavailable.
+// Counts the busy nodes after each change. Unavailable nodes are busy nodes, because in this test only upgrades make
+// nodes unavailable.
 void Duel::Watch(const Change& change) {
   if (change.node.before != nullptr && change.node.after == nullptr) busy_.erase(change.node.before->name);
   if (change.node.after == nullptr) return;
@@ -232,7 +233,8 @@ void Duel::Touch(const std::string& name) {
   cluster_->EditNode(name, [&](Node& node) { node.annotations["kubelet"] = std::to_string(++touches_); });
 }
 
-// Makes the node stop being a candidate, at a version for which a patch may still be in progress.
+// Removes the node's driver pod, so that the node is no longer a candidate. A patch for the node's last version may
+// still be in progress.
 void Duel::ReplaceDriverPod(const std::string& node) {
   for (const Pod& pod : cluster_->daemon_set_pods(fleet_.ns, fleet_.daemon_set)) {
     if (pod.node_name == node) cluster_->RemovePod(pod.ref.ns, pod.ref.name);
@@ -251,7 +253,7 @@ void Duel::Tick() {
   cluster_->Advance(absl::Milliseconds(random_.Between(100, calm_ ? 3000 : 1000)));
   AnswerLate();
   if (calm_ && random_.Chance(5))
-    Touch(AnyNode());  // as a kubelet does, because an unused grant stays until its node changes
+    Touch(AnyNode());  // like a kubelet, because an unused grant stays until its node changes
   if (!calm_ && random_.Chance(40)) Disturb();
   Pass(static_cast<std::size_t>(random_.Below(2)));
 }

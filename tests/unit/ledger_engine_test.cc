@@ -50,7 +50,7 @@ struct World {
     engine.reset();
     if (cache) cache->Stop();
   }
-  /// Replaces the engine with a new process, which remembers nothing.
+  /// Replaces the engine with a new process, which has no memory of earlier passes.
   void Restart() {
     engine.reset();
     if (cache) cache->Stop();
@@ -109,7 +109,7 @@ struct World {
     const Node node = cluster->node(name).value();
     return fmt::format("{} {}\n", node.uid, node.resource_version);
   }
-  /// Stores grants as another replica that has crashed since, or as an administrator.
+  /// Stores grants that another replica, which has crashed since, or an administrator could have written.
   void Store(const std::string& text) {
     REQUIRE(cluster->CreateConfigMap({}, {.ns = "ops", .name = "ledger", .data = {{kKey, text}}}).ok());
   }
@@ -333,7 +333,7 @@ TEST_CASE("While the ledger is unusable, no node starts, other work continues, a
     world.Pass();
     CHECK(world.IsBusy("node-1"));
     CHECK(world.IsBusy("node-2"));
-    CHECK(world.Writes() == writes);  // a write without a response is found and used
+    CHECK(world.Writes() == writes);  // the write whose response was lost is found and used
   }
   world.RunUntilDone();
 }

@@ -1,4 +1,4 @@
-// Tests without a cluster which responses must arrive before a node starts.
+// Tests, without a cluster, which responses must arrive before a node starts.
 #include "ledger/ledger_steps.h"
 
 #include <optional>
@@ -25,7 +25,7 @@ ConfigMap Stored(const std::string& version, const std::string& grants, const st
   return map;
 }
 
-// Returns a plan that would start one node, which waits at this version.
+// Returns a plan that starts one node, which waits at the resource version `version`.
 Plan PlanOf(const std::string& version, std::optional<std::string> record = std::nullopt) {
   NodePlan node{.node = "n", .uid = "u", .resource_version = version};
   node.from = UpgradeState::kUpgradeRequired;
@@ -60,7 +60,7 @@ TEST_CASE("A node starts once its grant and the record are stored, and not while
   }
 }
 
-// Returns steps whose record was confirmed as current at kNow.
+// Returns steps whose record a response has confirmed as current at kNow.
 LedgerSteps Confirmed() {
   LedgerSteps steps = Made();
   steps.Begin(kNow);
@@ -131,7 +131,7 @@ TEST_CASE("A node that is missing from a list loses its grant, and regains it wh
   };
   CHECK(standing({"u"}).contains("u"));
   CHECK(standing({"other"}).empty());
-  CHECK(standing({""}).empty());  // a list with an unreadable UID changes nothing
+  CHECK(standing({""}).empty());  // a list that contains an unreadable UID changes nothing
   CHECK(standing({"u"}).contains("u"));
 }
 

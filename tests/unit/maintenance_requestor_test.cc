@@ -1,4 +1,5 @@
-// Tests the requests to the maintenance operator, and how its status is read (upstream-behaviour.md §4, dep-F13).
+// Tests the requests to the maintenance operator, and how the status of a NodeMaintenance is read
+// (upstream-behaviour.md §4, dep-F13).
 #include "decide/maintenance_requestor.h"
 
 #include "decide/attempt_log.h"

@@ -1,4 +1,4 @@
-// Tests the devices in the view of a node, read from lists and from a cache.
+// Tests the devices in a node's view, which are read from lists or from a cache.
 #include <memory>
 #include <optional>
 #include <set>
@@ -155,7 +155,7 @@ TEST_CASE("Calls for rules are remembered as long as the node has a rule of ours
   CHECK(world.Read().nodes[0]->attempts.devices.empty());
 }
 
-// ----- holders of devices
+// ----- device holders
 
 // W35. Returns the names of the pods that use the driver, and the names and claims of the pods with unread claims.
 std::pair<std::set<std::string>, std::set<std::string>> HoldersOn(World& world) {

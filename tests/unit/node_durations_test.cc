@@ -30,7 +30,7 @@ std::vector<absl::Duration> Took(const std::vector<std::pair<const char*, int>>&
 TEST_CASE("The duration of a node is measured from its start to its end") {
   CHECK(Took({{"drain-required", 0}, {"pod-restart-required", 3}, {"upgrade-done", 5}}) ==
         std::vector{absl::Minutes(5)});
-  // The last step is another node of the same name, which had the driver from the beginning.
+  // In the last step, a new node with the same name has the driver from the beginning.
   CHECK(Took({{"drain-required", 0}, {"upgrade-done", 5}}, "another-uid").empty());
 }
 

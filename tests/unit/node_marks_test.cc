@@ -213,11 +213,11 @@ TEST_CASE("W1: without a state label, the other marks of an upgrade in progress 
   const StringMap timed = {{cordoned_by, "nvidia.com/gpu"}, {gpu.StageAnnotation(), "drain-required@1000@new"}};
   CHECK(state_of(named, true) == UpgradeState::kCordonRequired);
   CHECK(state_of(timed, true) == UpgradeState::kDrainRequired);
-  // The Go library leaves both annotations behind when it has finished the upgrade.
+  // The Go library leaves both annotations on the node when it has finished the upgrade.
   CHECK(state_of(timed, false) == UpgradeState::kUnknown);
   CHECK(state_of(timed, false, /*driver_runs=*/false) == UpgradeState::kDrainRequired);
   CHECK(state_of({{gpu.FailedRevisionAnnotation(), "new"}}, false) == UpgradeState::kFailed);
-  // The annotation alone only shows that the node was waiting when an administrator had cordoned it.
+  // This annotation alone only shows that the node was already cordoned when it started to wait for its upgrade.
   StringMap noted = {{gpu.InitiallyUnschedulableAnnotation(), "true"}};
   CHECK(state_of(noted, true) == UpgradeState::kUnknown);
   noted[gpu.StageAnnotation()] = "pod-restart-required@1000@new";
@@ -226,7 +226,7 @@ TEST_CASE("W1: without a state label, the other marks of an upgrade in progress 
   StringMap senseless = named;
   senseless[gpu.StageAnnotation()] = "uncordon-required@1000@new";
   CHECK(state_of(senseless, true) == UpgradeState::kCordonRequired);
-  // If there is a state label, it alone decides the state.
+  // A state label takes precedence over all other marks.
   const Node done{.labels = {{gpu.StateLabel(), "upgrade-done"}}, .annotations = timed, .unschedulable = true};
   CHECK(DecodeMarks(done, gpu).State() == UpgradeState::kDone);
 }

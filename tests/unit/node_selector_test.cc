@@ -23,7 +23,8 @@ constexpr char kOwner[] = "example.com/owner";
 
 LabelSelector Owned(const std::string& owner) { return LabelSelector::FromMatchLabels({{kOwner, owner}}); }
 
-/// Owner a has node-1 to node-4, owner b has node-5 and node-6, and node-7 has no owner. Each owner has an engine.
+/// Owner a has the nodes node-1 to node-4, owner b has node-5 and node-6, and node-7 has no owner. Each owner has its
+/// own engine.
 struct World {
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
   std::shared_ptr<FakeCluster> cluster =

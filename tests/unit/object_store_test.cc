@@ -87,7 +87,7 @@ TEST_CASE("api-A18: a repeated list reports deleted, added and replaced objects"
   store.Listed<Pod>(0, {PodAt("a", "n1", "5"), PodAt("b", "", "6")});
   CacheChanges changes = store.Take(0);
   CHECK(changes.nodes == Names{"n1"});
-  CHECK(changes.driver);  // a pod without a node
+  CHECK(changes.driver);  // because pod b has no node
   store.Listed<Pod>(0, {PodAt("b", "n3", "7")});
   changes = store.Take(0);
   CHECK(changes.nodes == Names{"n1", "n3"});
@@ -107,7 +107,7 @@ TEST_CASE("A late watch event does not replace the newer response to a write") {
   reborn.uid = "reborn";
   store.NodeChanged(reborn);
   CHECK(store.FindNode("n2")->uid == "reborn");
-  // The deletion of the first node is not a deletion of the second.
+  // The deletion of the first node does not delete the second node.
   store.NodeDeleted(NodeAt("n2", "9"));
   CHECK(store.FindNode("n2"));
 }

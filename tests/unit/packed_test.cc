@@ -11,8 +11,8 @@
 namespace driverupgrade::internal {
 namespace {
 
-/// Draws random values for every field, often from the ends of its range. The structured bindings name all members, so
-/// that the test does not compile until a new member is drawn as well.
+/// Draws random values for every field, often from the ends of the field's range. The structured bindings name all
+/// members, so that this class does not compile if a new member is not drawn.
 class Generator {
  public:
   explicit Generator(std::uint64_t seed) : random_(seed) {}
@@ -64,7 +64,7 @@ class Generator {
   }
 
  private:
-  // Draws lengths on both sides of 128, from which the encoded length takes a second byte.
+  // Draws texts whose lengths are on both sides of 128, because the encoded length takes a second byte from 128 on.
   std::string Text() {
     const auto length = [this] { return static_cast<std::size_t>(random_.Pick({1, 127, 128, 255, 256, 1000})); };
     switch (random_.Below(8)) {

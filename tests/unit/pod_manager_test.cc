@@ -35,7 +35,7 @@ TEST_CASE("A driver counts as crashing only if the container that is not ready h
   }
 }
 
-// Kubernetes would not replace such a pod, and its target revision is unknown.
+// Kubernetes would not replace a pod whose owner does not control it. The target revision for such a pod is unknown.
 TEST_CASE("A driver pod with an owner that does not control it is not an orphan, but its revision is unknown") {
   for (const bool owned : {true, false}) {
     Pod pod = DriverPod("new").Build();
@@ -54,15 +54,16 @@ ControllerRevision Revision(const std::string& hash, std::int64_t number, std::u
   return {.name = "driver-" + hash, .owner_uid = "ds", .revision = number, .template_digest = {digest}};
 }
 
-// The DaemonSet controller numbers a revision after the revisions that it has seen. Its watch may lag, for instance in
-// the minute after an outage of the API server (kubernetes#80698).
+// The DaemonSet controller gives a new revision a higher number than all revisions that it has seen. The controller's
+// watch may lag, for instance in the minute after an API server outage (kubernetes#80698).
 TEST_CASE("The engine targets the revision with the DaemonSet's template, whatever its number is") {
   const DaemonSet daemon_set{.name = "driver", .uid = "ds", .template_digest = {7}};
   for (const std::int64_t number : {4, 5, 6}) {
     INFO(number);
     CHECK(WantedRevision(daemon_set, {Revision("old", 5, 6), Revision("new", number, 7)}).wanted_revision == "new");
   }
-  // A newer API server fills in fields that the controller does not know. In that case no revision has the template.
+  // A newer API server may fill in fields that the controller does not know. In that case, no revision has the
+  // DaemonSet's template.
   CHECK(WantedRevision(daemon_set, {Revision("old", 5, 6), Revision("new", 6, 8)}).wanted_revision == "new");
 }
 

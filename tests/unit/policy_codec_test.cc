@@ -26,7 +26,7 @@ UpgradePolicy Parsed(const std::string& document, const PolicyDefaults& defaults
   return *policy;
 }
 
-// From the GPU operator's manual, with podDeletion spelled as in the Helm chart.
+// The example in the GPU operator's manual, with podDeletion spelled as in the Helm chart.
 constexpr const char* kGpuOperatorManual = R"(
   # autoUpgrade (default=true): Switch which enables / disables the driver upgrade controller.
   #     If set to false all other options are ignored.
@@ -419,7 +419,7 @@ TEST_CASE("fractions of seconds are rounded up, because zero would mean unlimite
   CHECK(read.deadlines.validation == absl::Seconds(2));
 }
 
-// Generates policies in which every field takes each of its interesting values.
+// Generates random policies. Each field takes one of several values, which include the ends of the field's range.
 class PolicyGenerator {
  public:
   explicit PolicyGenerator(unsigned seed) : random_(seed) {}

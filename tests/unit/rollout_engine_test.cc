@@ -1,5 +1,5 @@
-// Tests rollouts on the fake cluster: how an engine handles the record, and how two engines behave that both believe
-// that they lead.
+// Tests rollouts on the fake cluster: how an engine handles the record, and how two engines behave if both believe that
+// they lead.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -39,7 +39,7 @@ std::optional<UpgradeState> StateOf(const Node& node) {
   return ParseUpgradeState(label == node.labels.end() ? "" : label->second);
 }
 
-// Canaries c0 and c1, some other nodes, and any number of engines that do not know each other.
+// Canaries c0 and c1, some other nodes, and any number of engines that do not know of each other.
 struct World {
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
   std::shared_ptr<FakeCluster> cluster;
@@ -167,7 +167,7 @@ TEST_CASE("no node starts while the target revision of one of the DaemonSets is 
   CHECK(world.Begun() == 2);
 }
 
-// Returns how many additional lists of pods a pass needs for this order, compared with an order by name.
+// Returns how many more lists of pods a pass needs for an order by `by` than for an order by name.
 std::int64_t ListsToOrder(int nodes, OrderBy by) {
   const auto lists = [&](std::vector<RolloutOrder> order) {
     World world(nodes - 2);
@@ -189,7 +189,7 @@ TEST_CASE("an order by pods costs one list per node for up to 10 nodes, one list
   CHECK(ListsToOrder(40, OrderBy::kName) == 0);
 }
 
-// Returns the duration of a node's upgrade according to the record.
+// Returns the upgrade duration of a node according to the record.
 std::optional<absl::Duration> Measured(const World& world) {
   const std::optional<ConfigMap> ledger = world.cluster->config_map("ops", "ledger");
   if (!ledger || !ledger->data.contains(kRecordKey)) return std::nullopt;
@@ -231,7 +231,7 @@ TEST_CASE("a node whose upgrade fails is not measured") {
   const ConfigMap ledger = *world.cluster->config_map("ops", "ledger");
   const internal::ParsedRecord read = internal::ParseRecord(ledger.data.at(kRecordKey));
   for (const auto& [step, count] : read.record.durations.counts()) measured += count;
-  CHECK(measured == 1);  // c1
+  CHECK(measured == 1);  // only c1 is measured
 }
 
 TEST_CASE("a node is measured only by the replica that started it, and only if this replica has led ever since") {
@@ -257,7 +257,7 @@ TEST_CASE("a node is measured only by the replica that started it, and only if t
   begin(*first, "rev-3");
   lead_until_done(*second);
   CHECK_FALSE(Measured(world));
-  // The first engine leads again. It saw nodes with these names start long ago.
+  // The first engine leads again. Long ago, it saw nodes with these names start.
   begin(*second, "rev-4");
   lead_until_done(*first);
   CHECK_FALSE(Measured(world));
@@ -297,7 +297,7 @@ TEST_CASE("a replica that missed a halt starts no node, with or without a grant"
   const auto first = world.Engine();
   const auto second = world.Engine();
   world.RunUntil(*second, [&] { return world.IsDone("c0") && world.IsDone("c1"); });
-  // The canaries are done, but the record that both engines know does not show it yet.
+  // The canaries are done, but the record that both engines have read does not show it yet.
   static_cast<void>(world.Pass(*first));
   world.sick = "a canary is sick";
   CHECK(GateOf(world.Pass(*first), "n0") == GateReason::kHalted);
@@ -382,8 +382,8 @@ TEST_CASE("no approval is requested while no node waits for it") {
                      [](const Finding& finding) { return finding.code == FindingCode::kRollout; }));
 }
 
-// Two engines that both believe that they lead. Each may make a pass in the middle of the other's pass, calls and
-// responses get lost, engines crash, and the record is lost occasionally.
+// Two engines that both believe that they lead. Each engine may make a pass in the middle of the other engine's pass.
+// Calls and responses get lost, engines crash, and the record is lost occasionally.
 class RolloutDuel {
  public:
   explicit RolloutDuel(std::uint64_t seed) : random_(seed), world_(random_.Between(2, 4)) {

@@ -10,7 +10,7 @@ TEST_CASE("T39, T43: a driver waits while the annotation has a value, and loads 
   const SafeLoadManager safe_load(Gpu());
   Node node{.name = "n1", .annotations = {{"team", "a"}, {Ofed().SafeLoadAnnotation(), "true"}}};
   const Node before = node;
-  CHECK_FALSE(safe_load.IsWaiting(node));  // another driver's annotation
+  CHECK_FALSE(safe_load.IsWaiting(node));  // the annotation belongs to another driver
   node.annotations[Gpu().SafeLoadAnnotation()] = "";
   CHECK_FALSE(safe_load.IsWaiting(node));
   for (const char* value : {"true", "n1", "false"}) {

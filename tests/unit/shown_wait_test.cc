@@ -53,7 +53,7 @@ class Drain {
                                  .refusal = Refusal::kDisruptionBudget,
                                  .budget = "web"}}};
   }
-  /// Returns the plan for the node without executing it.
+  /// Returns the planner's plan for the node, but does not execute the plan.
   std::optional<NodePlan> Look(absl::Duration later) {
     node.now = kNow + later;
     planner->Update(std::make_shared<const NodeView>(node.view));
@@ -62,7 +62,7 @@ class Drain {
     if (plan.nodes.empty()) return std::nullopt;
     return std::move(plan.nodes.front());
   }
-  /// Same as Look, but also patches the node.
+  /// Same as Look, but also applies the plan's patch to the node.
   std::optional<NodePlan> Pass(absl::Duration later) {
     std::optional<NodePlan> plan = Look(later);
     if (plan && plan->patch) {
@@ -199,7 +199,7 @@ TEST_CASE("Each transition, and the release of a node, removes the annotation wi
   CHECK(plan->to() == UpgradeState::kPodRestartRequired);
   CHECK(drain.Shown().empty());
 
-  // The minute for the next state starts with that state.
+  // The wait before a gate is shown starts again with the next state.
   drain.node.view.driver_pods = {DriverPod("new").NotReady().Build()};
   CHECK_FALSE(drain.Pass(3 * kMinute));
   CHECK_FALSE(drain.Pass(13 * kMinute - kSecond));

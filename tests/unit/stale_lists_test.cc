@@ -13,7 +13,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-/// Responds to one list with the result of an earlier list, like a lagging server.
+/// Responds to one node list with the result of an earlier list, like a lagging server.
 class LaggingFacade final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;

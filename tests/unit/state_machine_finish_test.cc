@@ -101,7 +101,7 @@ TEST_CASE("dep-F8: the driver pod stays while pods that the policy protects are 
 
   SECTION("new pods that do not terminate fail the node at the drain deadline") {
     node.WithPods({WebPod().Build()}).StageBegan("pod-restart-required", absl::Seconds(300));
-    // The time for these pods starts when they appear.
+    // The deadline for these pods starts when they appear.
     verdict = node.Judge();
     CHECK(verdict.plan.evict.size() == 1);
     CHECK(node.After(verdict).annotations.at(Gpu().StageAnnotation()) == "pod-restart-required@1000@new");
@@ -316,7 +316,7 @@ TEST_CASE("I1: a failed node that another client uncordoned counts as unavailabl
   CHECK(verdict.tally.unavailable == 1);
 }
 
-// Seed 59981 of the simulation: with the last free place of maxUnavailable, another node started in the same pass.
+// Found by the simulation (seed 59981): another node took the last free place of maxUnavailable in the same pass.
 TEST_CASE(
     "I1: a node that another client uncordoned counts as unavailable in the pass in which its driver fails again") {
   auto node = NodeUnderTest("uncordon-required", "new");

@@ -10,7 +10,8 @@ using Kind = MaintenanceCall::Kind;
 const std::string kMode = Gpu().RequestorModeAnnotation();
 const std::string kId = "nvidia.gpu-operator";
 
-/// A node of an operator in requestor mode. In states after upgrade-required it has the annotation of this mode.
+/// A node whose operator is in requestor mode. In states after upgrade-required, the node has the annotation for
+/// requestor mode.
 struct RequestedNode : NodeUnderTest {
   explicit RequestedNode(std::string_view state, std::string driver_hash = "old")
       : NodeUnderTest(state, std::move(driver_hash)) {

@@ -332,7 +332,7 @@ TEST_CASE(
     verdict = node.Judge(/*admitted=*/true);
     CHECK(verdict.plan.patch);
     CHECK(verdict.tally.slots == 1);
-    // The node may already hold a slot, so it must not request one, or it would wait for itself.
+    // The node may already hold a slot. If it requested another slot, it would wait for itself.
     const Candidate candidate = *node.Judge().candidate;
     CHECK_FALSE(candidate.needs_slot);
     CHECK_FALSE(candidate.needs_headroom);
@@ -371,7 +371,7 @@ TEST_CASE("T8: a driver pod that needs only a restart is restarted on the cordon
   node.view.node = after;
   node.view.restart_only = false;
   CHECK(node.Judge().plan.remove.size() == 1);
-  // The predicate has not compared the newer target, so the node is evacuated first.
+  // The restart-only predicate has not compared the newer target revision, so the node is evacuated first.
   node.facts = Facts("newest");
   verdict = node.Judge();
   CHECK(verdict.plan.remove.empty());

@@ -86,8 +86,8 @@ TEST_CASE("T1-T49: the table contains every transition, whatever the condition o
       if (flag(11) && flag(10)) node.options.requestor->enabled = false;
       if (flag(12)) node.view.restart_only = true;
       const Verdict verdict = node.Judge(/*admitted=*/true);
-      // Without a label the other marks determine the state of the node, and the node can pass several states in one
-      // judgement.
+      // Without a state label, the other marks determine the node's state, and one judgement can take the node through
+      // several states.
       const bool has_label = from != UpgradeState::kUnknown;
       UpgradeState left = verdict.plan.from;
       CAPTURE(std::string(ToString(left)), std::string(ToString(verdict.plan.to())), variant);

@@ -107,8 +107,8 @@ TEST_CASE("Limits scale with the fleet and never leave a negative remainder") {
   CHECK(internal::ComputeBudget({.total = 1}, policy).Headroom() == 1);
 }
 
-// Returns candidates by name: `a*` needs no slot, `b+` needs only a slot, `c` needs a slot and headroom, and `d-` needs
-// both but takes no headroom.
+// Returns candidates with these names. A candidate needs a slot and headroom, unless its name ends with a mark.
+// `*`: needs neither. `+`: needs only a slot. `-`: needs both, but takes no headroom.
 std::vector<WaitingNode> Candidates(const std::vector<std::string_view>& names) {
   std::vector<WaitingNode> waiting;
   for (const std::string_view name : names) {
@@ -180,8 +180,8 @@ TEST_CASE("§5.3: the examples in the specification hold for admissions") {
   CHECK(Admitted(row.budget, Candidates(row.waiting)) == row.admitted);
 }
 
-// Returns how many nodes start in a fleet. Each entry is a number of nodes and their state, with `!` for cordoned
-// nodes.
+// Returns the number of nodes in a fleet that start. Each entry of `fleet` is a number of nodes and the state of these
+// nodes, with `!` after the state of cordoned nodes.
 int Starts(const UpgradePolicy& policy, const std::vector<std::pair<int, std::string>>& fleet) {
   ClusterSnapshot snapshot;
   snapshot.driver = std::make_shared<const DriverFacts>(Facts("new"));

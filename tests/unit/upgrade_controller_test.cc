@@ -1,4 +1,4 @@
-// Tests the calls of an observer that depend on more than one pass.
+// Tests observer calls that depend on more than one pass.
 #include "driverupgrade/upgrade_controller.h"
 
 #include <algorithm>
@@ -175,7 +175,7 @@ TEST_CASE("All nodes are checked for the end of a rollout only after a change si
   CHECK(looks == 0);  // nothing has started
   CHECK_FALSE(ended(moving));
   for (int pass = 0; pass < 5; ++pass) CHECK_FALSE(ended(nothing));
-  CHECK(looks == 1);  // the rollout is paused, and no pass changes anything
+  CHECK(looks == 1);  // the rollout is paused, so no pass changes anything
 
   SECTION("a gate is reported, or ended") {
     Plan told = nothing;

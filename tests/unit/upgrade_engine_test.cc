@@ -1,4 +1,5 @@
-// Tests the whole engine on the fake cluster in virtual time, until no node changes its state.
+// Tests the whole engine on the fake cluster in virtual time. Most tests run until every node has reached its final
+// state.
 #include "driverupgrade/upgrade_engine.h"
 
 #include <atomic>
@@ -274,7 +275,7 @@ TEST_CASE("A rollout ends the same after a crash at any request") {
     const Fleet fleet = AddFleet(*world.cluster, {.node_count = 2});
     world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
     world.Start(fleet);
-    // After that request the process sends nothing, so its later requests in the same pass are lost too.
+    // After `crash_at` writes the process sends no more writes, so the later requests of that pass are lost too.
     int sent = 0;
     const auto die = [&](const testing::Call& call) -> std::optional<absl::Status> {
       const bool write = call.operation == Operation::kPatchNode || call.operation == Operation::kEvictPod ||
@@ -393,7 +394,7 @@ TEST_CASE("dep-F9: Release returns every node to service during an upgrade, and 
   CHECK(world.engine->Release({})->plan.nodes.empty());
 }
 
-/// Holds the next list of nodes until it is released.
+/// Holds the next list of nodes until the test calls LetGo.
 class HeldFacade final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;
@@ -466,8 +467,8 @@ TEST_CASE("A facade that lacks an operation is detected when the engine is creat
   CHECK(UpgradeEngine::Create(Gpu(), world.cluster, options).status().code() == absl::StatusCode::kInvalidArgument);
 }
 
-/// Holds patches of nodes until `wanted` of them are in progress at the same time, or until a timeout. After that it
-/// holds no patches.
+/// Holds node patches until `wanted` patches are in progress at the same time, or until a timeout. After that, holds no
+/// more patches.
 class MeetingFacade final : public ForwardingFacade {
  public:
   MeetingFacade(std::shared_ptr<ClusterFacade> next, int wanted) : ForwardingFacade(std::move(next)), wanted_(wanted) {}

@@ -33,8 +33,8 @@ inline bool IsBusy(const std::string& state) {
   return !parsed || IsInProgress(*parsed);
 }
 
-/// A cluster, an engine, and counters for events that must never happen. They count the commits of the cluster, and do
-/// not rely on the engine.
+/// A cluster, an engine, and counters for events that must never happen. The counters observe the cluster's commits,
+/// and do not rely on the engine.
 struct World {
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
   std::shared_ptr<FakeCluster> cluster = {};

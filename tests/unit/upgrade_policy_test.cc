@@ -8,7 +8,7 @@
 namespace driverupgrade {
 namespace {
 
-// Shows which parts of a policy contain a field.
+// Parts of a policy that contain a changed field.
 struct Parts {
   bool rules;
   bool limits;

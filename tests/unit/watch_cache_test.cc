@@ -71,7 +71,7 @@ TEST_CASE(
   CHECK(world.cache->Maintenances(0, "n1") == std::vector<NodeMaintenance>{});
   CHECK(world.cache->Health(absl::ZeroDuration()).ok());
   world.cache->Turn({});
-  // A server that now reports the kind as missing may be wrong, so known objects are not forgotten.
+  // Even if a server now reports the kind as missing, known objects are not forgotten, because the server may be wrong.
   world.cluster->FailNext(Operation::kWatchNodeMaintenances, absl::NotFoundError("no such kind"));
   world.cache->Turn({});
   CHECK(world.cache->Health(absl::ZeroDuration()).message().find("no such kind") != std::string::npos);
@@ -87,8 +87,8 @@ TEST_CASE("api-A16: a version that is too old leads to a list immediately, and n
   world.cluster->AddNode(testing::NodeBuilder("n2").Build());
   world.cluster->RemoveNode("n1");
   world.cluster->CompactLog();
-  world.cache->Turn({});  // 410
-  world.cache->Turn({});  // the list
+  world.cache->Turn({});  // the watch gets 410 Gone
+  world.cache->Turn({});  // the cache lists the nodes again
   CHECK_FALSE(world.cache->FindNode("n1"));
   CHECK(world.cache->FindNode("n2"));
   CHECK(world.cache->Take(0).nodes == std::set<std::string>{"n1", "n2"});
@@ -101,8 +101,8 @@ TEST_CASE(
   world.cluster->AddDaemonSet({.ns = "gpu", .name = "driver", .labels = {{"app", "driver"}}});
   world.cluster->AddDaemonSet({.ns = "gpu", .name = "other", .labels = {{"app", "other"}}});
   world.cluster->CompactLog();
-  world.cache->Turn({});  // 410
-  world.cache->Turn({});  // the list
+  world.cache->Turn({});  // the watch gets 410 Gone
+  world.cache->Turn({});  // the cache lists the DaemonSets again
   CHECK(world.cache->DaemonSets(0).size() == 1);
 }
 
@@ -142,12 +142,13 @@ TEST_CASE("A single failure of the node watch is enough to detect a restore of t
   REQUIRE(world.cache->FindNode("n1")->labels.contains("of"));
   REQUIRE(world.cluster->RestoreBackup());
 
-  // The API server is available again before a second attempt could fail, and soon reaches the old versions again.
+  // The API server is available again before a second attempt could fail, and soon reaches the versions from before the
+  // restore.
   for (const char* name : {"n2", "n3", "n4"}) world.cluster->AddNode(testing::NodeBuilder(name).Build());
   world.cluster->FailNext(Operation::kWatchNodes, absl::UnavailableError("connection reset"));
   world.cache->Turn({});
-  // A pass would use data from after the backup. Its writes would be accepted for nodes that had not changed since the
-  // backup.
+  // The cache still contains data from after the backup. The API server would accept writes that are based on this
+  // data, for nodes that had not changed since the backup.
   CHECK_FALSE(world.cache->Synced());
   world.clock->Advance(absl::Seconds(5));
   world.cache->Turn({});
@@ -164,7 +165,7 @@ TEST_CASE("After one failure, a watch of another kind continues from its version
   CHECK(world.cache->Synced());
 }
 
-/// A watch that ends with the status of `next`, after a list if `next` requires it.
+/// A watch that ends with `next.status`. If `next.lists` is set, the watch reports a list first.
 class Scripted final : public internal::WatchFollower {
  public:
   struct Round {

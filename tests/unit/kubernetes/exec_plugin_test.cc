@@ -39,7 +39,7 @@ class TemporaryFolder {
   std::string path_ = (std::filesystem::temp_directory_path() / "driverupgrade-exec-XXXXXX").string();
 };
 
-// A plugin that is a shell script.
+// Returns a plugin that runs the given shell script.
 ExecPlugin Script(const std::string& script) {
   return {.api_version = kV1, .command = "/bin/sh", .args = {"-c", script}};
 }
@@ -85,7 +85,7 @@ TEST_CASE("A plugin receives the exec information, and inherits neither a termin
       {.command = {"/bin/sh", "-c", R"(read line && exit 3; ls /proc/self/fd | tr '\n' ' '; echo "$GREETING")"},
        .environment = {"GREETING=hello"}});
   REQUIRE(output.ok());
-  // Number 3 is the directory that `ls` itself reads.
+  // File descriptor 3 is the directory that `ls` itself reads.
   CHECK(*output == "0 1 2 3 hello\n");
   ExecPlugin plugin = Script(R"sh(
       case "$KUBERNETES_EXEC_INFO" in
@@ -117,7 +117,7 @@ TEST_CASE("The error about a failed plugin names its command, but does not conta
   }
 }
 
-// Returns true if the process has exited. It may still be a zombie until its new parent reaps it.
+// Returns true if the process has exited, even if it is a zombie that its new parent has not reaped yet.
 bool IsOver(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
   std::string number;
@@ -126,7 +126,7 @@ bool IsOver(pid_t pid) {
   return !(file >> number >> name >> state) || state == "Z" || state == "X";
 }
 
-// Polls until the condition holds, or returns false if it never does.
+// Polls until the condition holds. Returns false if the condition does not hold within two minutes.
 bool Eventually(const std::function<bool()>& is_so) {
   for (int i = 0; i < 12'000; ++i) {
     if (is_so()) return true;
@@ -145,7 +145,7 @@ TEST_CASE("A plugin that does not exit is killed together with all processes tha
     const auto plugin = [&](const std::string& file) { return Script(fmt::format(fmt::runtime(script), file)); };
     CHECK(Message(RunExecPlugin(plugin(folder.path() + "/other"), absl::Milliseconds(50)).status()) ==
           "credential plugin /bin/sh: still running after 50ms");
-    // A timeout of 50 ms may pass before the script has started, but a stop request comes only after that.
+    // The timeout of 50 ms may have expired before the script started. The stop request is sent only after the start.
     std::filesystem::remove(started);
     std::stop_source stop;
     std::thread stopper([&] {
@@ -157,7 +157,7 @@ TEST_CASE("A plugin that does not exit is killed together with all processes tha
     CHECK(Message(status) == "credential plugin /bin/sh: stop requested");
     pid_t pid = 0;
     REQUIRE(std::ifstream(started) >> pid);
-    // The plugin's child process dies as soon as the kernel delivers the signal.
+    // The plugin's child process exits only when the kernel delivers the signal, which may be a little later.
     CHECK(Eventually([&] { return IsOver(pid); }));
   }
 }

@@ -1,5 +1,5 @@
-// The server echoes one of our credentials. Neither a text that leaves the transport nor any text derived from it may
-// contain the credential.
+// Tests with a server that echoes one of our credentials. The credential must not appear in any text that leaves the
+// transport, or in any text that is derived from such a text.
 #include <fmt/format.h>
 
 #include <functional>
@@ -22,7 +22,7 @@ using namespace testing_support;  // NOLINT: the test's own helpers.
 
 constexpr char kToken[] = "eyJhbGciOi.JSUzI1-NiIs_InR5";
 
-// Returns the value of the Authorization header.
+// Returns the value of the request's Authorization header.
 std::string AuthorizationIn(const std::string& request) {
   const std::string spaced = WithSpaces(request);
   const std::size_t at = spaced.find("Authorization: ") + 15;
@@ -143,7 +143,7 @@ TEST_CASE("Tokens that were sent earlier are redacted like the current one", "[h
     return connection.Answer(500, "not the-first-token, but the-second-token");
   });
   const auto transport = MakeTransport({.server = server.url(), .token_file = file.path()});
-  file.Write("the-second-token");  // Read again after the 401.
+  file.Write("the-second-token");  // The transport reads the file again after the 401.
   const absl::StatusOr<HttpResponse> response = transport->Send(Patiently(), Get("/"));
   REQUIRE(response.ok());
   CHECK(server.requests().size() == 2);
@@ -180,7 +180,7 @@ TEST_CASE("A token is recognized in every spelling that a server may use", "[htt
   CHECK(StruckFrom(token, R"("a+b/c=\"d\\e<f>&g")") == R"("[redacted]")");
   CHECK(StruckFrom(token, R"("a+b/c=\"d\\e\u003cf\u003e\u0026g")") == R"("[redacted]")");
   CHECK(StruckFrom(token, R"("a+b\/c=\"d\\e<f>&g")") == R"("[redacted]")");
-  // In Base64, the characters at both ends also depend on the surrounding text, and may stay.
+  // The Base64 characters at both ends of the token also depend on the surrounding text, and need not be redacted.
   for (const char* before : {"", "u:", "Bearer ", "user:"}) {
     const std::string text = before + token + " and";
     for (const std::string& encoded : {absl::Base64Escape(text), absl::WebSafeBase64Escape(text)}) {
@@ -202,7 +202,7 @@ TEST_CASE("A token that could be a word is redacted only if it is used as a toke
 TEST_CASE("The last eight tokens that were sent are redacted, the longest first", "[http_redaction]") {
   Redactor redactor{Secret()};
   for (int i = 0; i < 9; ++i) redactor.Remember(Secret(fmt::format("token-number-{}", i)));
-  redactor.Remember(Secret("token-number-1"));  // Remembered again, so it is now the newest.
+  redactor.Remember(Secret("token-number-1"));  // This token is remembered again, so it is now the newest token.
   redactor.Remember(Secret("token-number-1-and-more"));
   std::string text = "token-number-0 token-number-1 token-number-2 token-number-3 token-number-1-and-more";
   redactor.Strike(text);

@@ -1,4 +1,4 @@
-// Tests TLS and tokens of an HttpTransport.
+// Tests how an HttpTransport uses TLS and tokens.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -35,7 +35,7 @@ Identity ServerIdentity(const std::string& names = kLocal) {
 TEST_CASE("A server whose certificate is signed by the cluster's authority is accepted", "[http_security]") {
   LoopbackServer server(AnswerOk, TlsServerOptions{.identity = ServerIdentity()});
   const Identity other = MakeIdentity({.common_name = "old CA", .is_authority = true});
-  // A bundle of several authorities, as during a rotation.
+  // A bundle of several authorities, as during the rotation of an authority.
   const auto transport = MakeTransport(
       {.server = server.url(), .ca_pem = other.certificate + Authority().certificate, .token = Secret("t0ken")});
   REQUIRE(transport->Send(Patiently(), Get("/")).ok());
@@ -205,7 +205,7 @@ TEST_CASE("A token file is read again, and if its content is invalid, the last v
     CHECK(source->Get(now)->Reveal() == "second");
   }
   file.Write("third");
-  CHECK(source->Renew(Secret("x"), now));  // Not the token in use, so the file is not read.
+  CHECK(source->Renew(Secret("x"), now));  // "x" is not the token in use, so the file is not read.
   CHECK(source->Get(now)->Reveal() == "second");
   CHECK(source->Renew(Secret("second"), now));
   CHECK(source->Get(now)->Reveal() == "third");
@@ -217,7 +217,8 @@ TEST_CASE("A token file is read again, and if its content is invalid, the last v
 
 TEST_CASE("By default a token file is read again within a minute, through its current symbolic links",
           "[http_security]") {
-  // The kubelet renews a token after 80 % of its lifetime, and replaces a link instead of writing to the file.
+  // The kubelet renews a token after 80 % of the token's lifetime. It replaces a symbolic link instead of writing to
+  // the file.
   const TemporaryFile first("first");
   const TemporaryFile second("second");
   const std::filesystem::path link = first.path() + ".link";
@@ -294,7 +295,7 @@ TEST_CASE("After a refusal the token is read again, and the request is repeated 
 
 TEST_CASE("No error contains the token", "[http_security]") {
   LoopbackServer broken([](Connection& connection, const std::string& request) {
-    connection.Write(request);  // Echoes the request.
+    connection.Write(request);  // Echoes the request, including the token.
     return false;
   });
   const auto transport = MakeTransport({.server = broken.url(), .token = Secret("t0ken")});
@@ -307,7 +308,7 @@ TEST_CASE("No error contains the token", "[http_security]") {
   }
 }
 
-// The cancellation of cpprestsdk crashed here after 100 to 424 cancelled calls.
+// This test made cpprestsdk crash after 100 to 424 cancelled calls.
 TEST_CASE("TLS response bodies can be cancelled repeatedly while data arrives", "[http_security]") {
   setenv("SSL_CERT_FILE", "/dev/null", 1);  // cpprestsdk reads the system's authorities for every connection.
   Event busy;
@@ -332,7 +333,7 @@ TEST_CASE("TLS response bodies can be cancelled repeatedly while data arrives", 
       for (int j = 0; j < count; ++j) {
         std::stop_source stop;
         std::thread stopper([&] {
-          if (j == 0) busy.Wait();  // At least one body must be arriving. How many are depends on the machine.
+          if (j == 0) busy.Wait();  // At least one body must be arriving. On a fast machine more may arrive.
           std::this_thread::sleep_for(std::chrono::milliseconds(1 + (i * 17 + j * 31) % 100));
           stop.request_stop();
         });

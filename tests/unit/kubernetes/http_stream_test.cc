@@ -17,7 +17,8 @@ using namespace testing_support;  // NOLINT: the test's own helpers.
 
 constexpr char kChunked[] = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
 
-// Writes the given chunks, and then either the final chunk or, if `end` is false, closes the connection.
+// Returns a handler that writes the given chunks, followed by the final chunk. If `end` is false, the handler closes
+// the connection instead of writing the final chunk.
 LoopbackServer::Handler Chunks(std::vector<std::string> chunks, bool end = true) {
   return [chunks = std::move(chunks), end](Connection& connection, const std::string&) {
     connection.Write(kChunked);
@@ -154,8 +155,8 @@ TEST_CASE("A silent stream ends on a stop request, at its deadline, or after the
   }
 }
 
-// Waits until the server stops writing. On a busy machine this may return too early, which can hide a defect, but never
-// fails a correct transport.
+// Waits until `written` no longer changes, and returns its value. On a busy machine the wait may end too early. An
+// early end can hide a defect, but never fails a correct transport.
 int WrittenInTheEnd(const std::atomic<int>& written) {
   int seen = 0;
   do {

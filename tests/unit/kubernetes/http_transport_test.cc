@@ -22,8 +22,8 @@ bool AnswerOk(Connection& connection, const std::string&) { return connection.An
 
 absl::Duration Elapsed(steady_clock::time_point since) { return absl::FromChrono(steady_clock::now() - since); }
 
-// Returns true once a request reuses a connection. A backend may return a connection to its pool after the response, so
-// the next request may come too early.
+// Sends requests until one of them reuses a connection. The next request may come too early for this, because a backend
+// may return a connection to its pool only after it has delivered the response.
 bool UsesConnectionAgain(HttpTransport& transport, const LoopbackServer& server) {
   for (int i = 0; i < 1000; ++i) {
     const int before = server.connections();
@@ -167,7 +167,7 @@ TEST_CASE("A silent server is abandoned at the deadline", "[http_transport]") {
         const std::string target = fmt::format("{}/{}/{}", path, by_context, absl::ToInt64Milliseconds(time));
         const auto begin = steady_clock::now();
         const absl::Status status = transport->Send(by_context ? Within(time) : CallContext{}, Get(target)).status();
-        // Half the time is enough, because the test measures with another clock, which may be adjusted.
+        // Only half of the time is required, because the test measures with another clock, which may be adjusted.
         CHECK(Elapsed(begin) > time / 2);
         CHECK(status.code() == absl::StatusCode::kDeadlineExceeded);
         if (!HasSeen(server.requests(), target)) return false;
@@ -234,8 +234,8 @@ TEST_CASE("A host name that does not exist proves that the request was not sent"
   CHECK(RequestWasNotSent(status));
 }
 
-// cpprestsdk sends the request again on a new connection, which is refused. The refusal proves nothing about the first
-// attempt.
+// cpprestsdk sends the request again on a new connection, which is refused. This refusal does not prove that the first
+// attempt was not applied.
 TEST_CASE("A request on a connection that breaks may have been applied", "[http_transport]") {
   LoopbackServer* listener = nullptr;
   LoopbackServer server([&](Connection& connection, const std::string& request) {
@@ -252,7 +252,7 @@ TEST_CASE("A request on a connection that breaks may have been applied", "[http_
   CHECK_FALSE(RequestWasNotSent(status));
 }
 
-// cpprestsdk sends such a write twice. The callers of the transport tolerate that, but should not have to.
+// cpprestsdk sends such a write twice. The callers of the transport tolerate the repetition, but should not have to.
 TEST_CASE("A write on a closed connection is repeated only by some backends, and never counts as not sent",
           "[http_transport]") {
   std::atomic<int> posts{0};

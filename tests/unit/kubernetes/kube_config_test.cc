@@ -11,7 +11,7 @@
 namespace driverupgrade {
 namespace {
 
-// "Q0E=" is "CA", "Q0VSVA==" is "CERT", "S0VZ" is "KEY".
+// In Base64, "Q0E=" is "CA", "Q0VSVA==" is "CERT", and "S0VZ" is "KEY".
 constexpr char kGood[] = R"(
 apiVersion: v1
 kind: Config
@@ -130,7 +130,7 @@ constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
 constexpr char kServer[] = "server: https://h";
 
-// api-A70.
+// Tests rule api-A70.
 TEST_CASE("An unusable kubeconfig is refused with the position of the error", "[kube_config]") {
   const BadRow row = GENERATE(values<BadRow>({
       {"no server", "", "", kInvalid, "clusters[1].cluster.server: not set"},
@@ -294,7 +294,7 @@ TEST_CASE("A kubeconfig file that cannot be read is named", "[kube_config]") {
   CHECK_THAT(MessageOf(KubeConfig::LoadFile(bad).status()), Catch::StartsWith("kubeconfig " + bad + ": line "));
 }
 
-// api-A65.
+// Tests rule api-A65.
 TEST_CASE("The service account of a pod provides the server, its CA, and the token file", "[kube_config]") {
   const TemporaryFolder folder;
   KubeConfig::InClusterParams params{.host = "10.0.0.1", .port = "443", .directory = folder.Path("")};

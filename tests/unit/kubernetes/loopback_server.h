@@ -1,5 +1,5 @@
-// An HTTP/1.1 server on 127.0.0.1 whose responses a test writes byte by byte. It blocks, and uses one thread per
-// connection.
+// An HTTP/1.1 server on 127.0.0.1 whose responses a test writes byte by byte. The server uses blocking calls, and one
+// thread per connection.
 #ifndef DRIVERUPGRADE_TESTS_UNIT_KUBERNETES_LOOPBACK_SERVER_H_
 #define DRIVERUPGRADE_TESTS_UNIT_KUBERNETES_LOOPBACK_SERVER_H_
 
@@ -24,10 +24,10 @@ struct TlsServerOptions {
   // PEM certificate of the authority that must have signed client certificates. Empty: no client certificate is
   // required.
   std::string client_ca = {};
-  int version_max = 0;  // Highest TLS version. 0: the newest.
+  int version_max = 0;  // Highest TLS version. 0: no limit.
 };
 
-// One connection, as passed to its handler.
+// A connection to a client, as passed to the server's handler.
 class Connection {
  public:
   Connection(int fd, SSL* ssl) : fd_(fd), ssl_(ssl) {}
@@ -54,7 +54,7 @@ class Connection {
 
 class LoopbackServer {
  public:
-  // Called for each request on the thread of the connection. A handler returns false to close the connection.
+  // Called for each request, on the connection's thread. A handler returns false to close the connection.
   using Handler = std::function<bool(Connection&, const std::string& request)>;
 
   explicit LoopbackServer(Handler handler, std::optional<TlsServerOptions> tls = std::nullopt);
@@ -64,7 +64,7 @@ class LoopbackServer {
   LoopbackServer& operator=(const LoopbackServer&) = delete;
 
   int port() const { return port_; }
-  // Returns "http://127.0.0.1:port", or https.
+  // Returns "http://127.0.0.1:PORT", or the same URL with https if the server uses TLS.
   std::string url() const;
   // Number of connections accepted so far.
   int connections() const { return connections_; }

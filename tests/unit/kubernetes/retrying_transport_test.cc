@@ -23,7 +23,7 @@ Result Answer(int status, const std::string& retry_after = "") {
 Result NotSent() { return MarkRequestNotSent(absl::UnavailableError("cannot connect")); }
 Result Lost() { return absl::UnavailableError("connection lost"); }
 
-// Returns the results in order, and then keeps returning the last one.
+// Returns the given results in order, and repeats the last result indefinitely.
 class ScriptedTransport : public HttpTransport {
  public:
   explicit ScriptedTransport(std::deque<Result> results) : results_(std::move(results)) {}
@@ -70,7 +70,7 @@ Attempted Attempt(std::deque<Result> script, const HttpRequest& request, const C
   return {std::move(result), inner->calls, clock->Now() - FakeClock::DefaultStart()};
 }
 
-// api-A35.
+// Tests rule api-A35.
 TEST_CASE("A request that the server has refused is sent again at the time that the server set, whatever the verb",
           "[retrying]") {
   for (HttpVerb verb : kVerbs) {
@@ -81,7 +81,7 @@ TEST_CASE("A request that the server has refused is sent again at the time that 
   }
 }
 
-// api-A31.
+// Tests rule api-A31.
 TEST_CASE("If the server fails, reads are sent again, but writes are not", "[retrying]") {
   for (int status : {500, 502, 503, 504}) {
     for (HttpVerb verb : kVerbs) {
@@ -169,7 +169,7 @@ TEST_CASE("A stream is started again only before its first line", "[retrying]") 
   }
 }
 
-// api-A38.
+// Tests rule api-A38.
 TEST_CASE("A rate limit allows a burst, and then sends one request at a time", "[rate_limited]") {
   auto clock = std::make_shared<FakeClock>();
   auto inner = std::make_shared<ScriptedTransport>(std::deque<Result>{Answer(200)});
@@ -207,7 +207,7 @@ TEST_CASE("A request that the rate limit would delay too long releases its slot"
   CHECK(clock->Now() == FakeClock::DefaultStart() + absl::Seconds(1));
 }
 
-// api-A40.
+// Tests rule api-A40.
 TEST_CASE("Without a rate limit the transport is not decorated", "[rate_limited]") {
   auto inner = std::make_shared<ScriptedTransport>(std::deque<Result>{Answer(200)});
   CHECK(MakeRateLimitedTransport(inner, {}) == inner);

@@ -1,4 +1,4 @@
-// Certificates that are created when a test runs, so that none in the repository can expire.
+// Creates certificates when a test runs, so that the repository contains no certificate that can expire.
 #ifndef DRIVERUPGRADE_TESTS_UNIT_KUBERNETES_TEST_CERTIFICATES_H_
 #define DRIVERUPGRADE_TESTS_UNIT_KUBERNETES_TEST_CERTIFICATES_H_
 
@@ -17,7 +17,7 @@ struct CertificateParams {
   // Subject alternative names in OpenSSL's notation, e.g. "IP:127.0.0.1,DNS:localhost". Empty: none.
   std::string alternative_names = {};
   bool is_authority = false;
-  // In seconds relative to now.
+  // Validity period, in seconds relative to now.
   long valid_from = -3600;
   long valid_until = 3600;
 };

@@ -14,8 +14,8 @@ namespace driverupgrade::testing_support {
 
 class TransportServer {
  public:
-  // Calls `Stream` of `behind` for requests with "watch" in the query, and `Send`, one call at a time, for all others.
-  // Closes the connection if the call fails.
+  // Calls `behind->Stream` for requests with "watch" in the query. Calls `behind->Send` for all other requests, one
+  // call at a time. Closes the connection if a call fails.
   explicit TransportServer(std::shared_ptr<HttpTransport> behind);
 
   std::string url() const { return server_.url(); }
@@ -27,7 +27,7 @@ class TransportServer {
 
   const std::shared_ptr<HttpTransport> behind_;
   std::mutex mutex_;
-  LoopbackServer server_;  // Must be the last member, because its threads use the others.
+  LoopbackServer server_;  // Must be the last member, because the server's threads use the other members.
 };
 
 // Returns the request as the client's transport received it. Aborts the test if the text is not HTTP.

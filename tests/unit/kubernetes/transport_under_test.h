@@ -1,5 +1,5 @@
-// Code that the tests of the HTTP backends share. Each backend builds the same tests into a separate program, with its
-// own TryMakeTransport and kBackend.
+// Code that the HTTP backend tests share. The same tests are built into a separate program for each backend, with that
+// backend's TryMakeTransport and kBackend.
 #ifndef DRIVERUPGRADE_TESTS_UNIT_KUBERNETES_TRANSPORT_UNDER_TEST_H_
 #define DRIVERUPGRADE_TESTS_UNIT_KUBERNETES_TRANSPORT_UNDER_TEST_H_
 
@@ -23,7 +23,7 @@ namespace driverupgrade::testing_support {
 // Properties in which backends may differ.
 struct Backend {
   bool takes_ipv6_literals = false;
-  // The backend itself never sends a request other than GET twice.
+  // The backend does not retry requests on its own, except for GET.
   bool sends_writes_once = false;
   // The backend always knows whether a request was sent, even if the call ended early.
   bool knows_what_was_sent = false;
@@ -46,8 +46,8 @@ constexpr absl::Duration kPatience = absl::Minutes(2);
 inline CallContext Within(absl::Duration duration) { return {.deadline = absl::Now() + duration}; }
 inline CallContext Patiently() { return Within(kPatience); }
 
-// Calls `attempt` with longer and longer times until it returns true. Use it for a deadline that must come after
-// something that may be slow on a busy machine. Returns false if no attempt succeeds.
+// Calls `attempt` with longer and longer times until the call returns true. Use this function for a deadline that must
+// come after something that may be slow on a busy machine. Returns false if no attempt succeeds.
 inline bool WithEnoughTime(const std::function<bool(absl::Duration)>& attempt) {
   for (absl::Duration time = absl::Milliseconds(100); time < kPatience; time *= 2) {
     if (attempt(time)) return true;
@@ -85,10 +85,11 @@ inline bool HasSeen(const std::vector<std::string>& requests, const std::string&
                      [&](const std::string& request) { return request.starts_with("GET " + path + " "); });
 }
 
-// Returns the request with exactly one space after the colon of each header. HTTP leaves this space to the client.
+// Returns the request with exactly one space after the colon of each header. HTTP lets a client write any number of
+// spaces there.
 inline std::string WithSpaces(const std::string& request) {
   std::string result;
-  bool in_name = false;  // The request line has no name.
+  bool in_name = false;  // The request line contains no header name.
   for (std::size_t i = 0; i < request.size(); ++i) {
     result.push_back(request[i]);
     if (request[i] == '\n') in_name = true;

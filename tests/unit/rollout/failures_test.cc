@@ -37,7 +37,7 @@ TEST_CASE("each failure class has its own limit that stops the rollout") {
         "failurePolicy.byClass.ImagePull: 2 nodes have failed, 2 stop the rollout");
   CHECK_FALSE(ExhaustedBudget(budgets, Failed({{FailureClass::kNodeLost, 9}}), 109));
   CHECK(ExhaustedBudget(budgets, Failed({{FailureClass::kNodeLost, 10}}), 109));
-  // In a small fleet, a percentage stops the rollout at the first failure, but not without a failure.
+  // In a small fleet, a percentage limit stops the rollout at the first failure, but not before.
   CHECK(ExhaustedBudget(budgets, Failed({{FailureClass::kNodeLost, 1}}), 5));
   CHECK_FALSE(ExhaustedBudget(budgets, Failed({{FailureClass::kNodeLost, 0}}), 5));
 }

@@ -1,4 +1,4 @@
-// Nodes for tests of a rollout, with the view of these nodes.
+// A fleet of nodes for rollout tests, with the rollout's view of these nodes.
 //
 //     Fleet fleet(5);                                  // n0 to n4, all waiting
 //     fleet.node("n1").progress = NodeProgress::kDone;

@@ -76,7 +76,7 @@ TEST_CASE("OneAtATime: no second group starts while one is in progress, or has w
   CHECK(LimitOf(fleet, groups).Refusal("=a") ==
         "one group at a time: 1 of 2 nodes of rack=b are done, node b1 has failed");
   CHECK_FALSE(LimitOf(fleet, groups).Refusal("=b"));
-  // The node has been repaired, or is left out.
+  // Node b1 has been repaired, or is left out.
   fleet.Set("b1", GENERATE(NodeProgress::kDone, NodeProgress::kLeftOut));
   CHECK_FALSE(LimitOf(fleet, groups).Refusal("=a"));
   CHECK_FALSE(LimitOf(fleet, groups).Refusal("alone"));

@@ -1,9 +1,9 @@
-// Two replicas upgrade the same fleet at the same time, and their record gets lost occasionally. No node starts against
-// the rules. This is the smallest loop that needs all parts of a rollout.
+// Tests that no node starts against the rules while two replicas upgrade the same fleet at the same time, and their
+// record gets lost occasionally. This test is the smallest loop that needs all parts of a rollout.
 //
 // A replica first reads the record and the grants, and then the nodes. It stores the record and the grants by
-// compare-and-set before it starts a node at the version that it has read (ADR 0005). These three steps happen at
-// different times.
+// compare-and-set before it starts nodes. It starts a node only at the resource version that it has read (ADR 0005).
+// Reading, storing, and starting happen at different times.
 #include <algorithm>
 #include <deque>
 #include <map>
@@ -39,7 +39,7 @@ struct TrueNode {
 // Contents of the ConfigMap that a replica reads and writes.
 struct Store {
   std::optional<std::string> record = std::nullopt;
-  // Version at which a node may be started, by the node's name.
+  // Version at which a node may be started, by node name.
   std::map<std::string, int> grants = {};
   int version = 1;
 };
@@ -79,9 +79,9 @@ RolloutRules RandomRules(SeededRandom& random) {
   return RulesOf(policy, {});
 }
 
-// Everything that has been true of a revision at any time. A replica with old data may still act on it.
+// Facts about a revision that were true at some time. A replica with old data may still act on such a fact.
 struct Facts {
-  std::map<int, absl::Time> ended;  // when all nodes of a stage had ended for the first time
+  std::map<int, absl::Time> ended;  // when all nodes of a stage had first ended, by stage
   std::set<std::string> approved;
 };
 
@@ -245,7 +245,7 @@ class Replica {
     if (units.size() > kMaxParallel || nodes > kMaxUnavailable) referee_.TooMany(node);
   }
 
-  // Checks that if a node of a group starts, all waiting nodes of the group start.
+  // Checks that if one node of a group starts, all waiting nodes of that group start.
   void CheckWhole(const RolloutView& view, const std::vector<int>& stages, const RolloutStep& step,
                   const std::vector<std::size_t>& started) {
     if (!rules_.policy.groups || rules_.policy.groups->mode != GroupMode::kTogether) return;
@@ -268,7 +268,7 @@ class Replica {
   std::string revision_;
   std::set<std::string> approvals_;
   int starts_ = 0;
-  int late_starts_ = 0;  // in the last stage
+  int late_starts_ = 0;  // number of nodes started in the last stage
 };
 
 void Change(TrueNode& node, NodeProgress progress) {

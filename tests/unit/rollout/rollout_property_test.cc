@@ -77,7 +77,7 @@ bool SameGroup(const RolloutNode& a, const RolloutNode& b) {
   return a.node->name == b.node->name || (!LabelOf(a, "rack").empty() && LabelOf(a, "rack") == LabelOf(b, "rack"));
 }
 
-// Returns an error if the stages of the nodes violate the policy, or an empty string.
+// Returns an error if the stages of the nodes violate the policy, and otherwise an empty string.
 std::string WrongStages(const Fleet& fleet, const RolloutPolicy& policy, const std::vector<int>& stages) {
   const auto& nodes = fleet.view.nodes;
   const bool together = policy.groups && policy.groups->mode == GroupMode::kTogether;
@@ -177,7 +177,7 @@ TEST_CASE("in any fleet, nodes are in the order that the policy sets") {
   }
 }
 
-// Admits one node or group at a time, and checks the whole fleet again for each of them.
+// Admits one node or group at a time, and each time checks the whole fleet again.
 class NaiveAdmission {
  public:
   NaiveAdmission(const RolloutPolicy& policy, const Fleet& fleet, const std::vector<int>& stages, int open,
@@ -268,7 +268,7 @@ class NaiveAdmission {
     if (!Is(GroupMode::kOneAtATime)) return true;
     if (Count([&](std::size_t i) { return !in_own(i) && IsUnderWay(i); }) > 0) return false;
     if (under_way > 0) return true;
-    // If groups are interrupted, only the first of them by name may start nodes.
+    // If several groups are interrupted, only the first of these groups by name may start nodes.
     std::set<std::string> interrupted;
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       const auto in_this = [&](std::size_t j) { return SameGroup(nodes_[i], nodes_[j]); };

@@ -11,7 +11,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// Cliques a and b of three nodes each, and c of one.
+// Cliques a and b have three nodes each, and clique c has one node.
 Fleet Cliques() {
   Fleet fleet;
   for (const char* name : {"a0", "a1", "a2", "b0", "b1", "b2", "c0"}) {

@@ -116,7 +116,8 @@ bool HasEnded(const Truth& truth, std::size_t stage, const std::set<std::string>
          FailuresIn(truth, stage, waived) <= FailuresThatMayBe(truth.policy.stages[stage], nodes.size());
 }
 
-// A changed order does not lift a halt, because it does not affect nodes that are sick or have failed.
+// Returns true if the policies are equal except for the order of nodes. A changed order does not lift a halt, because
+// the order does not affect nodes that are sick or have failed.
 bool LiftsNoHalt(RolloutPolicy before, const RolloutPolicy& after) {
   before.order = after.order;
   return before == after;
@@ -243,7 +244,7 @@ void Happen(Truth& truth, SeededRandom& random) {
   view.approvals = truth.approvals;
 }
 
-// Formats the state that the twin and the record have in common, for comparison.
+// Formats the state that the twin and the record share, so that the two can be compared.
 std::string Tell(const std::string& stage, const std::optional<absl::Time>& soak_since,
                  const std::optional<std::string>& halt, const std::set<std::string>& waived) {
   return fmt::format("{}; soaks since {}; halt: {}; waived: {}", stage,

@@ -57,7 +57,7 @@ TEST_CASE("the nodes of a stage do not depend on the order of the list, and few 
   const Names after = fleet.In(0, rules);
   std::set_intersection(before.begin(), before.end(), after.begin(), after.end(), std::back_inserter(common));
   CHECK(common.size() >= 9);
-  // A stage does not consist of the first nodes by name, because these are often in one rack.
+  // A stage does not consist of the first nodes by name, because nodes with similar names are often in one rack.
   CHECK(before != Names{"n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9"});
 }
 
@@ -107,7 +107,7 @@ TEST_CASE("a stage soaks once it is done, and the next stage starts once the end
   CHECK(fleet.Advance(done.record, rules, kNow + absl::Minutes(59)).open == 0);
   const RolloutStep soaked = fleet.Advance(done.record, rules, kNow + absl::Hours(1));
   CHECK(soaked.record.stage == kLastStage);
-  // The new stage is not stored yet, so another replica may not know of it.
+  // The new stage is not stored yet, so another replica may not know that it is open.
   CHECK(soaked.open == 0);
   CHECK(soaked.closed.detail == "the stage is about to start");
   CHECK(fleet.Advance(soaked.record, rules, kNow + absl::Hours(1)).open == 1);

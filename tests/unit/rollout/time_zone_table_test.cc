@@ -17,7 +17,7 @@ TEST_CASE("A time zone table yields the same local times as abseil, including ar
     const absl::TimeZone zone = LoadRolloutTimeZone(name).value();
     const TimeZoneTable table = zone;
     CHECK(table.name() == name);
-    // Every half hour of four years. Samoa skipped a day in one of them.
+    // Checks every half hour of four years. In one of these years, Samoa skipped a day.
     const absl::Time begin = absl::FromCivil(absl::CivilDay(2010, 6, 1), absl::UTCTimeZone());
     for (absl::Time time = begin; time < begin + absl::Hours(24 * 365 * 4); time += absl::Minutes(30)) {
       const absl::CivilSecond clock = absl::ToCivilSecond(time, absl::UTCTimeZone());

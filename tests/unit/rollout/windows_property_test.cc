@@ -1,4 +1,4 @@
-// Compares windows with clocks that the test reads at every tick for ten years.
+// Compares the times at which windows are open with local clocks that the test reads at every tick for ten years.
 #include <string>
 #include <vector>
 
@@ -94,7 +94,7 @@ std::vector<bool> WatchedTicks(const RolloutPolicy& rollout, absl::Time begin, i
   return open;
 }
 
-// Returns for each tick whether the window stays open for `needed` more ticks.
+// Returns, for each tick, true if the window is open and stays open for `needed` more ticks.
 std::vector<bool> OpenForLong(std::vector<bool> open, int needed) {
   int run = 0;
   for (std::size_t i = open.size(); i-- > 0;) {
@@ -104,7 +104,7 @@ std::vector<bool> OpenForLong(std::vector<bool> open, int needed) {
   return open;
 }
 
-// Returns the first tick at which `rollout` and the watcher disagree, or an empty string.
+// Returns the first tick at which `rollout` differs from `expected`, or an empty string if there is no difference.
 std::string Difference(const RolloutPolicy& rollout, int needed, absl::Time begin, const std::vector<bool>& expected,
                        int from, int to) {
   StartTime start{.until = absl::InfinitePast()};

@@ -17,7 +17,7 @@ absl::Time At(const char* text, const char* zone = "UTC") {
   return time;
 }
 
-// The example from the issue: six hours from 22:00 on Saturdays and Sundays.
+// Returns a rollout with one window: six hours from 22:00 on Saturdays and Sundays, in Berlin.
 RolloutPolicy WeekendNights() {
   return {.windows = {{.days = {absl::Weekday::saturday, absl::Weekday::sunday},
                        .start = absl::Hours(22),
@@ -94,7 +94,7 @@ TEST_CASE("windows in several time zones are combined") {
 TEST_CASE("closed days use the window's time zone, or UTC without windows") {
   RolloutPolicy rollout = WeekendNights();
   rollout.closed = {{.first = absl::CivilDay(2026, 12, 24), .last = absl::CivilDay(2027, 1, 2)}};
-  // 2027-01-02 is a Saturday and the last closed day, so its window is closed until midnight.
+  // 2027-01-02 is a Saturday and the last closed day, so the window on that day stays closed until midnight.
   const absl::Time midnight = At("2027-01-03 00:00", "Europe/Berlin");
   CHECK(StartTimeAt(rollout, At("2026-12-26 23:00", "Europe/Berlin"), kNode) == Closed(rollout, midnight));
   CHECK(StartTimeAt(rollout, midnight, kNode) == Open(At("2027-01-03 04:00", "Europe/Berlin")));
@@ -162,11 +162,11 @@ TEST_CASE("W16: a window may start on days of the month, including its last day"
   CHECK(StartTimeAt(rollout, At("2026-02-01 00:00"), kNode) == Shut(At("2026-02-15 00:00")));
   CHECK(StartTimeAt(rollout, At("2026-02-16 00:00"), kNode) == Shut(At("2026-02-28 00:00")));
   CHECK(StartTimeAt(rollout, At("2028-02-28 12:00"), kNode) == Shut(At("2028-02-29 00:00")));
-  // The second Tuesday.
+  // The second Tuesday of each month.
   rollout.windows[0] = {.days = {absl::Weekday::tuesday}, .days_of_month = {8, 9, 10, 11, 12, 13, 14}};
   CHECK(StartTimeAt(rollout, At("2026-11-01 00:00"), kNode) == Shut(At("2026-11-10 00:00")));
   CHECK(StartTimeAt(rollout, At("2026-11-11 00:00"), kNode) == Shut(At("2026-12-08 00:00")));
-  // Some months do not have this day.
+  // Some months do not have a day 31.
   rollout.windows[0] = {.days_of_month = {31}};
   CHECK(StartTimeAt(rollout, At("2026-02-01 00:00"), kNode) == Shut(At("2026-03-31 00:00")));
 }

@@ -1,4 +1,4 @@
-// Tests engines of several owners, which share a cache and a limit.
+// Tests the engines of several owners. The engines share a cache and a limit.
 #include "service/engine_group.h"
 
 #include <set>
@@ -17,8 +17,8 @@ using testing::FakeCluster;
 
 constexpr char kOwner[] = "example.com/owner";
 
-/// Owner a has node-1 to node-3, and owner b has node-4 to node-6. Each owner may have all its nodes in progress at the
-/// same time.
+/// Owner a has node-1 to node-3, and owner b has node-4 to node-6. The limit of each owner allows all its nodes to be
+/// in progress at the same time.
 struct World {
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
   std::shared_ptr<FakeCluster> cluster =

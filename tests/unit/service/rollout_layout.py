@@ -1,7 +1,7 @@
 """Checks the rollout page for layout faults that a user would notice. No pixels are compared, because fonts differ."""
 from timeline_page import expect
 
-# Returns the layout faults. Lengths have a tolerance of one pixel, because layouts are rounded.
+# JavaScript that returns the layout faults. Lengths have a tolerance of one pixel, because layouts are rounded.
 LAYOUT = """(() => {
   const faults = [], seen = element => element.checkVisibility({visibilityProperty: true, opacityProperty: true});
   const all = selector => [...document.querySelectorAll(selector)].filter(seen), box = element => element.getBoundingClientRect();
@@ -49,7 +49,8 @@ LAYOUT = """(() => {
   return faults.slice(0, 20);
 })()"""
 
-# Minimum contrast according to WCAG 2.1 AA: 4.5 for text, 3 for graphics.
+# JavaScript that returns the texts and graphics with too little contrast. WCAG 2.1 AA requires a contrast of 4.5 for
+# text and 3 for graphics.
 CONTRAST = """(() => {
   const canvas = Object.assign(document.createElement("canvas"), {width: 1, height: 1}).getContext("2d", {willReadFrequently: true});
   const known = new Map(), faults = new Set();
@@ -102,6 +103,6 @@ def expect_layout(browser, what):
 
 
 def expect_contrast(browser, what):
-    """Checks the contrast of texts and of the squares of all shown states."""
+    """Checks the contrast of all texts, and of the squares that show the states of nodes."""
     faults = browser.value(CONTRAST)
     expect(f"{what}: {faults}", not faults)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the rollout page in headless Chromium, served as the operator serves it: with a strict Content-Security-Policy,
-under a long path prefix, with ETags and server-sent events.
+"""Checks the rollout page in headless Chromium. The page is served as by the operator: with a strict
+Content-Security-Policy, under a long path prefix, with ETags and server-sent events.
 
     rollout_page.py PAGE CHROMIUM [--screenshots DIRECTORY]
 
@@ -30,7 +30,7 @@ from timeline_page import Browser, expect  # noqa: E402  (the browser is driven 
 from rollout_layout import expect_contrast, expect_layout  # noqa: E402
 
 PREFIX = "/api/v1/namespaces/gpu-operator/pods/http:gpu-operator-7d9c:8080/proxy/"
-# The operator's time, which differs greatly from the time of the browser.
+# The operator's time, which differs greatly from the browser's time.
 NOW = datetime.datetime(2031, 11, 28, 12, 0, 0, tzinfo=datetime.timezone.utc)
 BEGAN = NOW - datetime.timedelta(hours=2)
 EVIL = "<img src=x onerror=alert(1)>"
@@ -68,7 +68,7 @@ SOAK_GATE = gate("Soak", "Clock", detail="stage canary soaks until 12:12:34", no
 
 
 def make_node(number, count, state, finished=None):
-    """Returns a node of a rollout that starts nodes in the order of their names, and has ended `finished` of them."""
+    """Returns a node of a rollout that starts nodes in the order of their names, and has finished `finished` nodes."""
     name = f"gpu-{number:0{max(3, len(str(count - 1)))}}"
     passed = state in ("upgrade-done", "upgrade-failed")
     since = 6800 * (1 - number / (finished or count)) + 20 if passed else (30 + number * 37 % 500 if state in IN_PROGRESS else 7100)
@@ -139,7 +139,7 @@ def world(count, share=0.5, groups=0):
 
 
 class Operator:
-    """Serves the page and a document. While `is_down` is set, it closes every connection."""
+    """Serves the page and a document. While `is_down` is set, this server closes every connection."""
 
     def __init__(self, page):
         self.page, self.is_down, self.is_streaming, self.refusal, self.requests = page, False, True, None, []
@@ -229,7 +229,7 @@ def wait(what, is_so, seconds=15, last=lambda: ""):
 
 
 class PageBrowser(Browser):
-    """Also collects what the page writes to the console, and violations of the Content-Security-Policy."""
+    """A Browser that also collects console messages of the page and violations of the Content-Security-Policy."""
 
     def __init__(self, chromium, folder):
         self.expects_lost_requests = False
@@ -256,7 +256,7 @@ class PageBrowser(Browser):
         self.until(f"matchMedia('(prefers-color-scheme: dark)').matches === {str(dark).lower()}")
 
     def visit(self, operator, document, fragment=""):
-        """Also waits for the stream, because data pushed before that would arrive only with the next poll, 30 s later."""
+        """Opens the page and waits for its stream. Without the stream, data would arrive only with the next poll, 30 s later."""
         operator.is_down = False
         operator.show(document)
         begun = operator.streams_begun
@@ -270,7 +270,7 @@ class PageBrowser(Browser):
         wait(expression, lambda: self.value(f"Boolean({expression})"), seconds)
 
     def becomes(self, expression, wanted):
-        """Use this after a key press or a click, because events may arrive after the response."""
+        """Waits for the wanted value. Needed after a key press or a click, whose events may arrive after the response."""
         wait(f"{expression} is {wanted!r}", lambda: self.value(expression) == wanted, last=lambda: self.value(expression))
 
     def shows(self, name, wanted):
@@ -299,12 +299,12 @@ class PageBrowser(Browser):
 
 
 def labels(document):
-    """Returns the expected beginnings of the accessible names of nodes."""
+    """Returns the text with which the accessible name of each node must start."""
     return {f"{node['name']}: {node['state'] or 'unknown'}" for node in document["nodes"]}
 
 
 def named(browser):
-    """Returns the names of the buttons in the accessibility tree, up to the first comma or age."""
+    """Returns the names of the buttons in the accessibility tree, without the age and the reason for a wait."""
     nodes = browser.call("Accessibility.getFullAXTree")["nodes"]
     names = (node["name"].get("value", "") for node in nodes
              if node.get("role", {}).get("value") == "button" and not node["ignored"] and "name" in node)
@@ -451,7 +451,7 @@ def check_connection(browser, operator):
     operator.is_streaming = True
     browser.until("document.getElementById('connection').textContent === 'live'", 20)
     browser.expects_lost_requests = False
-    # The browser has at most six connections to a server, and keeps previous pages for its Back button.
+    # A browser has at most six connections to a server, and keeps previous pages for its Back button.
     began = time.monotonic()
     for _ in range(7):
         browser.visit(operator, world(6))
@@ -485,7 +485,7 @@ def check_keyboard(browser, operator):
     browser.says("panel", "upgrade-failed", "CrashLoopBackOff", "upgradectl retry NODE")
     browser.press("Escape")
     browser.until("!document.getElementById('panel').open")
-    # The close event of a dialog is a separate task, which may run after the response to the key.
+    # The close event of a dialog is a separate task, which may run after the browser has responded to the key press.
     browser.until(f"({focused}).startsWith('gpu-199: upgrade-failed')")
 
     # Opens a node with a blocked drain from the table.
@@ -533,7 +533,7 @@ def check_filters(browser, operator):
 
 
 def processor_ms(browser):
-    """Returns the CPU time of script, style, and layout so far, which hardly depends on other processes."""
+    """Returns the CPU time that the page has used for script, style, and layout. Other processes hardly affect this time."""
     metrics = {metric["name"]: metric["value"] for metric in browser.call("Performance.getMetrics")["metrics"]}
     return 1000 * sum(metrics[name + "Duration"] for name in ("Script", "RecalcStyle", "Layout"))
 

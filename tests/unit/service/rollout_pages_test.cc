@@ -117,7 +117,7 @@ TEST_CASE("The document causes no requests, and keeps its tag until something ch
   CHECK(answer.find("Content-Type: application/json\r\n") != std::string::npos);
   const std::size_t at = answer.find("ETag: ") + 6;
   const std::string tag = answer.substr(at, answer.find("\r\n", at) - at);
-  world.clock->Advance(absl::Seconds(3));  // ages are not in the document, because the reader computes them
+  world.clock->Advance(absl::Seconds(3));  // the document contains no ages, because its reader computes them
   CHECK(HttpGet(port, "/rollout", {.header = "If-None-Match: " + tag}).starts_with("HTTP/1.1 304"));
   CHECK(CallsOf(*world.cluster) == before);
 }

@@ -1,4 +1,5 @@
-// A service on the fake cluster, with a director that the test controls. Step runs all parts of the service.
+// A service on the fake cluster, with a director that the test controls. Each call of Step runs all parts of the
+// service.
 #ifndef DRIVERUPGRADE_TESTS_UNIT_SERVICE_SERVICE_WORLD_H_
 #define DRIVERUPGRADE_TESTS_UNIT_SERVICE_SERVICE_WORLD_H_
 

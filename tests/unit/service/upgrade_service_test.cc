@@ -140,7 +140,7 @@ TEST_CASE("the Lease contains the policy in effect, and a new leader's policy re
   const UpgradePolicy last = world.director.wanted->front().policy;
   world.director.wanted = std::nullopt;
   world.clock->Advance(absl::Seconds(20));
-  CHECK(reported() == policies(last));  // the last report of a leader that has exited
+  CHECK(reported() == policies(last));  // the last report of the leader that has exited
   world.Turn();
   CHECK(world.cluster->lease(world.fleet.ns, "lease")->holder == "b");
   CHECK(reported().empty());
@@ -213,7 +213,7 @@ TEST_CASE("the Lease reports the options of its leader while it leads and after 
   CHECK(reported() == last);
   world.director.wanted.emplace();
   renew();
-  CHECK(reported() == last);  // nodes may still have to be released
+  CHECK(reported() == last);  // the report stays, because nodes may still have to be released
   world.service->Stop();
   world.service = nullptr;
   CHECK(reported() == last);

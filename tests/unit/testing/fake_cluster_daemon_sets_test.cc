@@ -198,7 +198,7 @@ TEST_CASE("a driver pod with a crashing template is not ready, and counts restar
   CHECK(IsReady(world.On("n2").front()));
   CHECK(world.On("n1").front().phase == PodPhase::kRunning);
   CHECK_FALSE(IsReady(world.On("n1").front()));
-  // After pauses of 10, 20 and 40 seconds.
+  // The pod has restarted after pauses of 10, 20, and 40 seconds.
   world.cluster.Advance(absl::Seconds(70));
   CHECK(world.On("n1").front().container_statuses.front().restart_count == 3);
   world.cluster.Advance(absl::Hours(1));

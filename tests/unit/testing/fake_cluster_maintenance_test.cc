@@ -43,7 +43,7 @@ struct World {
     return *object;
   }
   bool Exists(const std::string& name = kName) { return cluster.node_maintenance("default", name).has_value(); }
-  // Returns the reason of the condition Ready, or an empty string without that condition.
+  // Returns the reason in the object's condition Ready, or an empty string if the object does not have this condition.
   std::string State(const std::string& name = kName) {
     for (const Condition& condition : Object(name).conditions) {
       if (condition.type == "Ready") return condition.reason;
@@ -381,7 +381,7 @@ TEST_CASE("M5: an empty selector matches every pod, and only a timeout ends the 
   CHECK(world.State() == "Ready");
 }
 
-// Adds one pod to n1 for each kind that a drain distinguishes.
+// Adds to n1 one pod of each kind that a drain distinguishes.
 void AddPodsOfAllKinds(FakeCluster& cluster) {
   cluster.AddDaemonSet({.ns = "gpu", .name = "driver"});
   cluster.AddPod(PodBuilder("a", "mirror").OnNode("n1").Mirror().Build());

@@ -139,7 +139,7 @@ TEST_CASE("pods that are added with a ReplicaSet as owner create it, and the Rep
   CHECK(successor.labels == one.labels);
   CHECK(successor.has_empty_dir);
   CHECK(world.cluster.pods().size() == 2);
-  // Adding a pod with an existing name does not increase the number.
+  // Adding a pod with an existing name does not increase the number of pods that the ReplicaSet keeps.
   world.cluster.AddPod(PodBuilder("a", "web-2").OnNode("n3").OwnedByReplicaSet("web").Build());
   world.cluster.Advance(absl::Minutes(1));
   CHECK(world.cluster.pods().size() == 2);

@@ -25,7 +25,7 @@ std::string Label(const T& object) {
   }
 }
 
-/// The lines may be read when the watch is idle or has ended.
+/// Records each call as one line. Tests may read the lines while the watch is idle, or after the watch has ended.
 template <class T>
 class WatchRecorder final : public WatchSink<T> {
  public:
@@ -46,16 +46,16 @@ class WatchRecorder final : public WatchSink<T> {
   }
   bool OnBookmark(std::string_view version) override { return Note("bookmark", version); }
 
-  /// Returns the lines since the last call of Take.
+  /// Returns and removes all recorded lines.
   Lines Take() { return std::exchange(lines, {}); }
 
   Lines lines = {};
-  /// Version in the last call.
+  /// Version that the last call passed.
   std::string version = {};
   T last = {};
   /// Number of calls after which the sink ends the watch.
   std::size_t limit = 1'000'000;
-  /// Runs in every call.
+  /// Runs at the start of every call.
   std::function<void()> during = [] {};
 
  private:

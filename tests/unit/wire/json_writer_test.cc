@@ -11,7 +11,7 @@ namespace {
 
 using internal::JsonWriter;
 
-// `text` must be valid UTF-8.
+// Returns a document with `text` as keys and values, as RapidJSON writes it. `text` must be valid UTF-8.
 std::string ByRapidJson(const std::string& text) {
   internal::rapidjson::StringBuffer buffer;
   internal::rapidjson::Writer<internal::rapidjson::StringBuffer> writer(buffer);

@@ -147,8 +147,8 @@ TEST_CASE("a controller revision is read, even if its number exceeds the precisi
                                             R"("driver"}}}}})"});
 }
 
-// Compares the template of a DaemonSet in the form of the API server with the template that the DaemonSet controller
-// writes into a ControllerRevision.
+// Compares a DaemonSet's template, as the API server returns it, with the template that the DaemonSet controller writes
+// into a ControllerRevision.
 TEST_CASE("a DaemonSet and its current revision have templates with the same digest") {
   const auto digest = [](const std::string& image) {
     return ParseObject<DaemonSet>(
@@ -189,7 +189,7 @@ TEST_CASE("missing or null members get the default, and unknown members are igno
   const Pod odd = *ParseObject<Pod>(R"({"kind":"Pod","metadata":{"name":"p","labels":null,"deletionTimestamp":null},
     "spec":{"volumes":[{"name":"v","emptyDir":null}],"containers":null},"status":{"phase":"Hibernating"},"new":[{}]})");
   CHECK(odd == Pod{.ref = {.name = "p"}, .phase = PodPhase::kUnknown, .volumes = {{.name = "v"}}});
-  // A list without items is empty, because Go writes null for it.
+  // A list whose items are null is empty, because Go writes an empty list in this way.
   CHECK(ParseList<Pod>(R"({"kind":"PodList","items":null})")->items.empty());
   CHECK(ParseList<Pod>(R"({"kind":"PodList","metadata":{"continue":"abc"}})")->continue_token == "abc");
 }
@@ -407,7 +407,8 @@ TEST_CASE("a malformed document is an error that contains the byte position") {
       {"NUL behind", std::string("{\"kind\":\"Node\"}\0junk", 20), "malformed JSON at byte 15: NUL"},
       {"NUL within", std::string("{\"kind\":\"No\0de\"}", 16), "malformed JSON at byte 11: NUL"},
       {"invalid UTF-8", "{\"kind\":\"No\xC3(\"}", "malformed JSON at byte 11: invalid encoding in string"},
-      // RapidJSON continues past these errors. Found by fuzz_answers, fuzz_objects, and fuzz_watch_framing.
+      // RapidJSON does not stop at these errors. The fuzz tests fuzz_answers, fuzz_objects, and fuzz_watch_framing have
+      // found them.
       {"UTF-8 cut at the end", "{\"kind\":\"No\xF2", "malformed JSON at byte 11: invalid encoding in string"},
       {"UTF-8 cut before the end", "{\"kind\":\"No\xF2\n", "malformed JSON at byte 11: invalid encoding in string"},
       {"overlong UTF-8", "{\"kind\":\"No\xC0\xAF\"}", "malformed JSON at byte 11: invalid encoding in string"},
@@ -518,7 +519,7 @@ TEST_CASE("a Status is read with its details") {
                              .retry_after_seconds = 10});
 }
 
-// api-A1.
+// Tests rule api-A1.
 TEST_CASE("a Status is read as far as it is valid") {
   CHECK_FALSE(ParseApiStatus("Too many requests, please try again later.").has_value());
   CHECK_FALSE(ParseApiStatus(R"({"kind":"Pod"})").has_value());

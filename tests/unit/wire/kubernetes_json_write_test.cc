@@ -74,7 +74,7 @@ std::string NameOf(const RecordEventParams& params) {
   return json.substr(start, json.find('"', start) - start);
 }
 
-// api-A46.
+// Tests rule api-A46.
 TEST_CASE("an event on a node is in the namespace default") {
   CHECK(EventNamespace(NodeEvent()) == "default");
   CHECK(FormatEvent(NodeEvent(), "gpu-operator") ==
@@ -100,7 +100,7 @@ TEST_CASE("an event on a pod is in the pod's namespace") {
   CHECK(NameOf(params).starts_with("web-1."));
 }
 
-// api-A45.
+// Tests rule api-A45.
 TEST_CASE("an event's name is the object's name, a dot, the hexadecimal time, and a hash, and is unique to the event") {
   const RecordEventParams params = NodeEvent();
   const std::string name = NameOf(params);
@@ -141,7 +141,7 @@ TEST_CASE("W31: the names of Events on one object sort by time, with a resolutio
   }
 }
 
-// api-A53.
+// Tests rule api-A53.
 TEST_CASE("an event's name and message stay within the limits of the API") {
   RecordEventParams params = NodeEvent();
   params.node_name = std::string(235, 'n') + "." + std::string(17, 'm');
@@ -149,8 +149,9 @@ TEST_CASE("an event's name and message stay within the limits of the API") {
   params.node_name[228] = '.';
   CHECK(NameOf(params).substr(0, 229) == std::string(228, 'n') + ".");
   params.node_name[227] = '.';
-  CHECK(NameOf(params).size() ==
-        252);  // 227 characters of the name, because two consecutive dots are invalid, and a suffix of 25.
+  // 227 characters of the node name and a suffix of 25. The dot at the cut is dropped, because two consecutive dots are
+  // invalid.
+  CHECK(NameOf(params).size() == 252);
   params.message = std::string(1023, 'm') + "µ and more";
   CHECK(Contains(FormatEvent(params, "c"), "\"message\":\"" + std::string(1023, 'm') + "\","));
   params.time = absl::InfiniteFuture();
@@ -164,7 +165,7 @@ TEST_CASE("output is valid UTF-8 and has no raw control characters") {
   CHECK(Contains(patch, "\"k\":\"a" + replaced + replaced + "(" + replaced + replaced + replaced + "\\u0001z\""));
 }
 
-// The text is longer than a block of the fast path, and contains the character at each position in turn.
+// The text is longer than a block of the fast path. The control character is at each position of the text in turn.
 TEST_CASE("a control character is escaped at any position, and read again") {
   for (char control = 0; control < 0x20; ++control) {
     for (std::size_t place = 0; place < 40; ++place) {

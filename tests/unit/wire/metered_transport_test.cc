@@ -14,7 +14,7 @@ namespace {
 using testing::FakeClock;
 using Counts = std::map<RequestKind, std::uint64_t>;
 
-/// Responds after a while.
+/// A transport that takes 300 ms for a request, and whose streams break after five minutes.
 class SlowTransport final : public HttpTransport {
  public:
   explicit SlowTransport(std::shared_ptr<FakeClock> clock) : clock_(std::move(clock)) {}

@@ -17,7 +17,7 @@ struct World {
   std::shared_ptr<ClusterFacade> cluster = MakeRestCluster(transport, {});
   CallContext context;
 
-  // Returns the status of one write.
+  // Write a Lease if `lease` is true, and otherwise a ConfigMap. Both functions return the status of the write.
   absl::Status Create(bool lease);
   absl::Status Update(bool lease);
 };
@@ -69,7 +69,7 @@ TEST_CASE("a lease and a config map are read from their paths") {
         Lines{"GET " + kLeases + "/leader", "GET " + kConfigMaps + "/budget", "GET " + kLeases + "/leader"});
 }
 
-// api-A26.
+// Tests rule api-A26.
 TEST_CASE("a new lease and a new config map are posted without UID and version") {
   World world;
   world.transport->Answer(201, FormatObject(kLease));
@@ -95,7 +95,7 @@ TEST_CASE("a lease is replaced, and a config map patched, at its version") {
   CHECK(world.transport->lines == Lines{"PUT " + kLeases + "/leader?fieldManager=driverupgrade",
                                         "PATCH " + kConfigMaps + "/budget?fieldManager=driverupgrade"});
   CHECK(world.transport->requests[0].body == FormatObject(kLease));
-  // The patch does not name labels, annotations, binaryData, and other keys, so they stay unchanged.
+  // The patch does not contain labels, annotations, binaryData, or other keys, so they stay unchanged.
   CHECK(world.transport->requests[1].content_type == "application/merge-patch+json");
   CHECK(world.transport->requests[1].body ==
         R"({"metadata":{"uid":"u-c","resourceVersion":"8"},"data":{"key":"va\"lue","old":null}})");

@@ -45,7 +45,7 @@ TEST_CASE("every operation is supported, sent once, and has the caller's deadlin
   CHECK(world.transport->deadlines == std::vector<absl::Time>{absl::FromUnixSeconds(1)});
 }
 
-// api-A10.
+// Tests rule api-A10.
 TEST_CASE("reads use the right paths and queries") {
   World world;
   world.transport->Answer(200, fixtures::kNode);
@@ -202,7 +202,7 @@ TEST_CASE("a write with an unreadable response may have been applied") {
   CHECK(Text(status).starts_with("patch node gpu-7: cannot parse the response: "));
 }
 
-// api-A2.
+// Tests rule api-A2.
 TEST_CASE("an HTTP failure has the code that ClusterFacade documents, and names the attempt") {
   struct Row {
     int http;
@@ -303,12 +303,12 @@ std::string RefusalBody(int code, const std::string& cause, const std::string& m
                     R"("causes":[{"reason":"DisruptionBudget","message":")" + cause + "\"}]" + more);
 }
 
-// Expected meaning of a response: the reason for a refusal, and whether the pod no longer exists.
+// Expected meaning of an eviction response: the reason for a refusal, and true if the pod no longer exists.
 constexpr std::pair kAccepted(Refusal::kNone, false);
 constexpr std::pair kGone(Refusal::kNone, true);
 constexpr std::pair<Refusal, bool> RefusedBy(Refusal refusal) { return {refusal, false}; }
 
-// drain-D28.
+// Tests rule drain-D28.
 TEST_CASE("the response to an eviction is one of the responses in E26") {
   struct Row {
     std::string name;

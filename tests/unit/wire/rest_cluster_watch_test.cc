@@ -19,7 +19,7 @@ std::string NameOf(const T& object) {
   return object.name;
 }
 
-// Records the calls: "list a,b @7", "change a @8", "delete a @9", "bookmark @10".
+// Records the calls as text, e.g. "list a,b @7", "change a @8", "delete a @9", or "bookmark @10".
 template <typename T>
 class Notebook final : public WatchSink<T> {
  public:
@@ -33,7 +33,7 @@ class Notebook final : public WatchSink<T> {
   bool OnBookmark(std::string_view version) override { return Note("bookmark", version); }
 
   Lines notes;
-  // Call after which the sink ends the watch.
+  // Text of the call after which the sink ends the watch.
   std::string enough;
 
  private:

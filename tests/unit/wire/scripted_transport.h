@@ -17,7 +17,7 @@ class ScriptedTransport final : public HttpTransport {
  public:
   void Answer(int status, std::string body) { Answer(HttpResponse{.status = status, .body = std::move(body)}); }
   void Answer(absl::StatusOr<HttpResponse> answer) { answers_.push_back({.answer = std::move(answer)}); }
-  // Scripts a stream of these lines, which then ends normally, or fails with `end`.
+  // Scripts a stream that delivers these lines. Afterwards the stream ends normally, or fails with `end`.
   void AnswerLines(std::vector<std::string> lines, absl::Status end = absl::OkStatus()) {
     Scripted scripted{.answer = HttpResponse{.status = 200}, .lines = std::move(lines)};
     if (!end.ok()) scripted.answer = std::move(end);

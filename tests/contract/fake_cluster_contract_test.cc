@@ -1,4 +1,4 @@
-// Tests that FakeCluster fulfills the ClusterFacade contract. Real clusters must pass the same checks.
+// Tests that FakeCluster fulfills the ClusterFacade contract, by the checks that real clusters must pass as well.
 #include <algorithm>
 #include <memory>
 #include <string>

@@ -51,7 +51,8 @@ TEST_CASE("Public headers include only the standard library, four types of absei
   }
 }
 
-// The ctest docs.includes (scripts/include_graph.py) checks which directory may include which.
+// The ctest docs.includes (scripts/include_graph.py) checks which directories may include files of which other
+// directories.
 TEST_CASE("arch-A1: code that decides does not read a clock") {
   for (const fs::path& file : FilesBelow("src/decide")) {
     for (const std::string& include : IncludesOf(file)) {

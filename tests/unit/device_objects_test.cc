@@ -29,7 +29,7 @@ ResourceSlice SliceOn(const std::string& name, const std::string& node) {
   return {.name = name, .node_name = node, .driver = "gpu.nvidia.com", .pool = node, .devices = {{"gpu-0", "580.1"}}};
 }
 
-// Returns an instance that has received a list of every kind.
+// Returns a DeviceObjects instance that has received a list of every kind.
 DeviceObjects Listed(const std::vector<std::string>& drivers = kGpu) {
   DeviceObjects objects;
   objects.Keep(drivers);

@@ -1,4 +1,4 @@
-// Tests the time limits of the operator's callbacks.
+// Tests the time limits for the operator's callbacks.
 #include "read/hook_runner.h"
 
 #include <future>

@@ -67,7 +67,7 @@ UpgradePolicy Parallel(int max) {
   return {.auto_upgrade = true, .max_parallel = max, .drain = DrainPolicy{.timeout = absl::Seconds(300)}};
 }
 
-// Runs passes until no work is left, but at most 1,000. Returns the number of passes.
+// Runs passes until no work is left, but at most 1,000 passes. Returns the number of passes.
 int RollOut(Fleet& fleet) {
   absl::Time now = kNow;
   for (int passes = 0; passes < 1'000; ++passes) {
@@ -129,7 +129,7 @@ TEST_CASE(
                        [&](const NodePlan& node) { return node.needs_grant && !plan.finished; }));
     if (finished) break;
     CHECK(pieces.planner.judgements() - before <=
-          7 + static_cast<std::uint64_t>(7 * advances));  // plus the nodes that act
+          7 + static_cast<std::uint64_t>(7 * advances));  // the second term counts further judgements of nodes that act
     CHECK(plan.totals == Tally{});
     REQUIRE(advances < 10);
   }

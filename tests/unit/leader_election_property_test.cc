@@ -1,4 +1,4 @@
-// Two or three replicas run for hours of virtual time. Each has its own clock, which jumps occasionally, and a
+// Two or three replicas run for hours of virtual time. Each replica has its own clock, which jumps occasionally, and a
 // connection that loses or delays calls and applies some writes late. The seed determines the whole run, and a failure
 // reports the seed.
 #include <algorithm>
@@ -169,8 +169,8 @@ absl::StatusOr<Lease> World::Call(const Lease* write, bool create) {
   }
 }
 
-// Steps the replica's election. Occasionally the replica crashes, releases the Lease, or pauses instead, all
-// connections fail for a while, or the replica's clock jumps.
+// Steps the replica's election. Occasionally another event replaces the step: the replica crashes, releases the Lease,
+// or pauses, all connections fail for a while, or the replica's clock jumps.
 void World::Act(Replica& replica) {
   replica.busy = true;
   const int dice = calm_ ? 100'000 : random_.Below(20'000);

@@ -1,5 +1,6 @@
-// Two engines share one ledger, and both believe that they lead. Passes overlap, calls and responses are lost or late,
-// watches lag, engines crash, and nodes are added and removed. The budgets hold, and all work finishes.
+// Two engines share one ledger, and both engines believe that they lead. Passes overlap, calls and responses are lost
+// or late, watches lag, engines crash, and nodes are added and removed. The budgets must hold, and all work must
+// finish.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -85,8 +86,8 @@ class Duel {
   std::string broken_;
 };
 
-// Sits between the engines and the cluster. It loses or delays calls, loses responses, and lets the other engine make a
-// pass first.
+// Sits between the engines and the cluster. It loses or delays calls, loses responses, and sometimes lets the other
+// engine make a pass before a call.
 class Duel::Line final : public ForwardingFacade {
  public:
   Line(Duel& duel, std::shared_ptr<ClusterFacade> cluster) : ForwardingFacade(std::move(cluster)), duel_(duel) {}
@@ -174,8 +175,8 @@ void Duel::Crash(std::size_t engine) {
   if (created.ok()) engines_[engine] = *std::move(created);
 }
 
-// Counts the busy nodes after each change. Unavailable nodes are busy nodes, because in this test only upgrades make
-// nodes unavailable.
+// Counts the busy nodes after each change, and compares their number with both limits. In this test, only upgrades make
+// nodes unavailable, so no other node counts.
 void Duel::Watch(const Change& change) {
   if (change.node.before != nullptr && change.node.after == nullptr) busy_.erase(change.node.before->name);
   if (change.node.after == nullptr) return;

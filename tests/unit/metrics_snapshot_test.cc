@@ -80,7 +80,7 @@ TEST_CASE("The time of a node in a state, and the duration of its upgrade, are c
   CHECK(figures.state_seconds.at(UpgradeState::kDrainRequired).sum == 10);
   CHECK(figures.state_seconds.at(UpgradeState::kFailed).sum == 100);
   CHECK_FALSE(
-      figures.state_seconds.contains(UpgradeState::kCordonRequired));  // left with the patch that entered the state
+      figures.state_seconds.contains(UpgradeState::kCordonRequired));  // the patch that entered this state also left it
   CHECK_FALSE(figures.state_seconds.contains(UpgradeState::kDone));
   CHECK(figures.upgrade_seconds.Count() == 1);
   CHECK(figures.upgrade_seconds.sum == 111);

@@ -157,7 +157,7 @@ TEST_CASE("Calls for rules are remembered as long as the node has a rule of ours
 
 // ----- device holders
 
-// W35. Returns the names of the pods that use the driver, and the names and claims of the pods with unread claims.
+// Returns the names of the pods that use the driver, and the names and claims of the pods with unread claims (W35).
 std::pair<std::set<std::string>, std::set<std::string>> HoldersOn(World& world) {
   ClusterSnapshot snapshot = world.Read();
   world.builder.ReadPods({}, {world.fleet.node_names[0]}, snapshot);

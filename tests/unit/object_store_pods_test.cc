@@ -43,10 +43,10 @@ TEST_CASE("arch-A11: watch events during a list are kept") {
   Store store;
   const auto ticket = store.BeginPodList("n1");
   REQUIRE(ticket);
-  store.PodChanged(PodAt("new", "n1", "9"));    // after the list
-  store.PodDeleted(PodAt("gone", "n1", "10"));  // after the list, which still contains it
-  store.PodChanged(PodAt("a", "n1", "8"));      // newer than in the list
-  store.PodChanged(PodAt("b", "n1", "2"));      // older than in the list
+  store.PodChanged(PodAt("new", "n1", "9"));    // newer than the list
+  store.PodDeleted(PodAt("gone", "n1", "10"));  // newer than the list, which still contains the pod
+  store.PodChanged(PodAt("a", "n1", "8"));      // newer than the pod in the list
+  store.PodChanged(PodAt("b", "n1", "2"));      // older than the pod in the list
   REQUIRE(store.EndPodList("n1", *ticket, {PodAt("a", "n1", "5"), PodAt("b", "n1", "6"), PodAt("gone", "n1", "4")}));
   CHECK(PodNames(store, "n1") == Names{"new", "a", "b"});
   const std::vector<Pod> pods = *store.PodsOn("n1");

@@ -157,7 +157,7 @@ TEST_CASE("A new engine receives the complete state, and so does an engine that 
   CHECK(first.everything);
   CHECK(first.driver);
   CHECK(first.nodes == Names{"n1", "n2", "n3"});
-  CHECK_FALSE(store.BeginPodList("n1"));  // only the previous engine was interested
+  CHECK_FALSE(store.BeginPodList("n1"));  // only the previous engine was interested in the node
 
   for (int i = 0; i < 30'000; ++i) {
     const std::string name = "auto-" + std::to_string(i);

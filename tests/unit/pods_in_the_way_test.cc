@@ -17,7 +17,7 @@ std::optional<int> InTheWay(const NodeUnderTest& node) {
   return pods ? std::optional(static_cast<int>(pods->size())) : std::nullopt;
 }
 
-// Two running pods, a finished pod, a pod of a DaemonSet, and a pod that no controller replaces.
+// Returns a node with two running pods, a finished pod, a DaemonSet pod, and a pod that no controller replaces.
 NodeUnderTest Busy() {
   NodeUnderTest node;
   node.WithPods(
@@ -42,7 +42,7 @@ TEST_CASE("The pods that block are those that pod deletion selects and those tha
   CHECK(InTheWay(node) == 2);
   node.policy.pod_deletion = PodDeletionPolicy{.pod_selector = Selector("app=web")};
   CHECK(InTheWay(node) == 2);
-  // With pod deletion, a drain only follows if the deletion fails.
+  // With pod deletion, a drain follows only if the deletion fails.
   node.Draining();
   CHECK(InTheWay(node) == 2);
   node.policy.pod_deletion.reset();

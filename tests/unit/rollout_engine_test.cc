@@ -203,7 +203,7 @@ TEST_CASE("the durations of nodes are measured and stored in the record, even af
     return world.IsDone("c0") && world.IsDone("c1") && world.IsDone("n0") && world.IsDone("n1") && world.IsDone("n2");
   };
   world.RunUntil(*engine, [&] { return world.IsDone("c0") && world.IsDone("c1"); });
-  CHECK_FALSE(Measured(world));  // only two nodes have finished
+  CHECK_FALSE(Measured(world));  // two finished nodes are too few for an estimate
   world.cluster->FailNext(Operation::kPatchConfigMap, absl::UnavailableError("patch: 503"), 2);
   world.RunUntil(*engine, all_done);
   for (int i = 0; i < 60 && !Measured(world); ++i) {
@@ -359,7 +359,7 @@ TEST_CASE(
   CHECK(asked(plan) == "stage canary waits for the approval canary@rev-2: " + command);
   CHECK(GateOf(plan, "n0") == GateReason::kApproval);
 
-  // A halt comes first, because its own finding explains how to lift it.
+  // While the rollout is halted, the finding is about the halt, and explains how to lift it.
   world.sick = "the operator says so";
   CHECK(asked(world.Pass(*engine)).find("is halted") != std::string::npos);
   CHECK(asked(world.Pass(*engine)).find("waits for the approval") == std::string::npos);

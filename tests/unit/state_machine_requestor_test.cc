@@ -163,7 +163,7 @@ TEST_CASE("dep-F8, H13: if the maintenance operator has uncordoned a node early,
   Node after = node.After(verdict);
   CHECK(after.unschedulable);
   CHECK(after.annotations.at(std::string(kCordonedByAnnotation)) == Gpu().Name());
-  CHECK(verdict.plan.remove.empty());  // waits until the pods of the node are known
+  CHECK(verdict.plan.remove.empty());  // the engine waits until the node's pods are known
 
   RequestedNode finished("uncordon-required", "new");
   finished.CordonedByUs();

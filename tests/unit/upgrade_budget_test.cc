@@ -233,7 +233,7 @@ TEST_CASE("§5.3: the slot examples in the tests of the Go library hold for flee
        {{6, "upgrade-done"}, {3, "upgrade-failed"}, {1, "upgrade-required"}},
        0},
       {"one failed node, one at a time (H2)", 1, std::nullopt, {{1, "upgrade-failed"}, {2, "upgrade-required"}}, 0},
-      // dep-F14: with the Go library only 2 start if the cordoned nodes come first.
+      // dep-F14: with the Go library only 2 nodes start if the cordoned nodes come first.
       {"half of 5, the first 2 cordoned",
        std::nullopt,
        Percent{50},

@@ -96,7 +96,7 @@ TEST_CASE("A rollout that ends is reported once, with its result") {
   CHECK(world.Logged("msg=leads") == 0);  // without an election there is no leader to report
 }
 
-/// Counts the driver pods that were deleted before the finding NothingIsEvicted.
+/// Counts the driver pods that were deleted before the finding NothingIsEvicted was reported.
 class DeletionsSoFar final : public Observer {
  public:
   explicit DeletionsSoFar(std::shared_ptr<FakeCluster> cluster) : cluster_(std::move(cluster)) {}

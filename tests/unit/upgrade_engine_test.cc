@@ -275,7 +275,7 @@ TEST_CASE("A rollout ends the same after a crash at any request") {
     const Fleet fleet = AddFleet(*world.cluster, {.node_count = 2});
     world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
     world.Start(fleet);
-    // After `crash_at` writes the process sends no more writes, so the later requests of that pass are lost too.
+    // After `crash_at` writes the process is dead, so the remaining requests of the pass are lost too.
     int sent = 0;
     const auto die = [&](const testing::Call& call) -> std::optional<absl::Status> {
       const bool write = call.operation == Operation::kPatchNode || call.operation == Operation::kEvictPod ||

@@ -47,7 +47,7 @@ TEST_CASE("dep-F22: a validation pod validates the driver only if the pod did no
   CHECK(validation.Evaluate(early).passed);
   CHECK(validation.Evaluate({Validator("one", true)}, driver_ready).passed);
   CHECK(ValidationManager(selector, EarlyValidation::kCount).Evaluate(early, driver_ready).passed);
-  // An early pod that is terminating must disappear first.
+  // A terminating pod that was ready too early blocks the validation, but is not reported as early.
   std::vector<Pod> terminating = {ready_at(999)};
   terminating[0].deletion_timestamp = driver_ready;
   CHECK_FALSE(validation.Evaluate(terminating, driver_ready).passed);

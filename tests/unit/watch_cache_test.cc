@@ -153,7 +153,7 @@ TEST_CASE("A single failure of the node watch is enough to detect a restore of t
   world.clock->Advance(absl::Seconds(5));
   world.cache->Turn({});
   CHECK_FALSE(world.cache->FindNode("n1")->labels.contains("of"));
-  world.cache->Turn({});  // the other kinds, listed again
+  world.cache->Turn({});  // the cache lists the other kinds again
   CHECK(world.cache->Synced());
 }
 

@@ -1,4 +1,4 @@
-// Tests servers that close connections early, send garbage, or never stop sending.
+// Tests how a transport handles servers that close connections early, send garbage, or never stop sending.
 #include <fmt/format.h>
 
 #include "driverupgrade/kubernetes/http_transport.h"

@@ -40,7 +40,7 @@ inline std::shared_ptr<HttpTransport> MakeTransport(const KubeConfig& config, co
   std::abort();  // The test itself is broken.
 }
 
-// Time after which a test gives up. A correct transport needs less, even on a busy machine.
+// Time after which a test gives up. A correct transport needs less time, even on a busy machine.
 constexpr absl::Duration kPatience = absl::Minutes(2);
 
 inline CallContext Within(absl::Duration duration) { return {.deadline = absl::Now() + duration}; }

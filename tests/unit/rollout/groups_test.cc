@@ -10,7 +10,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Racks a and b with three nodes each, and one node without a rack.
+// Returns a fleet of racks a and b with three nodes each, and one node without a rack.
 Fleet Racks() {
   Fleet fleet;
   for (const char* rack : {"a", "b"}) {

@@ -93,7 +93,7 @@ TEST_CASE("a record with lost or changed bytes is read safely") {
       if (text.empty()) break;
     }
     const ParsedRecord parsed = ParseRecord(text);
-    // Writing and reading the record again does not change it, so passes do not keep rewriting it.
+    // Writing and reading the record again does not change the record, so passes do not keep rewriting it.
     CHECK(ParseRecord(FormatRecord(parsed.record)).record == parsed.record);
   }
 }

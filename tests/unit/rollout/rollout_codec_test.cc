@@ -26,7 +26,7 @@ std::string ErrorOf(const std::string& document) {
   return std::string(policy.status().message());
 }
 
-// The example from the manual.
+// The example in docs/policy.md.
 constexpr const char* kExample = R"(
 rollout:
   stages:

@@ -131,7 +131,7 @@ TEST_CASE("in any fleet, stages contain the nodes that the policy selects") {
   }
 }
 
-// Returns true if node `a` comes before node `b`.
+// Returns true if node `a` comes before node `b` in this order.
 bool GoesBefore(const RolloutNode& a, const RolloutNode& b, const std::vector<RolloutOrder>& order) {
   for (const RolloutOrder& by : order) {
     switch (by.by) {
@@ -240,7 +240,8 @@ class NaiveAdmission {
   bool IsOpen(std::size_t i) const { return stages_[i] <= open_ || nodes_[i].out_of_service; }
   bool Waits(std::size_t i) const { return nodes_[i].progress == NodeProgress::kWaiting && IsOpen(i); }
 
-  // Returns the slots used in one stage: nodes, or groups with a node in progress.
+  // Returns the number of slots used in one stage. Each node in progress uses a slot. With Together, each group with
+  // nodes in progress uses a slot.
   int SlotsIn(int stage) const {
     std::set<std::string> groups;
     int nodes = 0;
@@ -284,7 +285,7 @@ class NaiveAdmission {
     return interrupted.empty() || *interrupted.begin() == GroupOf(*nodes_[own].node, *policy_.groups);
   }
 
-  // True if the stage of the unit is open, or if the unit has no waiting node that is in service.
+  // Returns true if the unit's stage is open, or if the unit has no waiting node that is in service.
   bool StageAllows(const std::vector<std::size_t>& unit) const {
     if (stages_[unit.front()] <= open_) return true;
     return Count([&](std::size_t i) {
@@ -326,7 +327,7 @@ class NaiveAdmission {
   bool kept_free_ = false;
 };
 
-TEST_CASE("the same nodes start as if the decision were made for one at a time") {
+TEST_CASE("the same nodes start as if each node or group were admitted separately") {
   int starts = 0;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     SeededRandom random(seed);

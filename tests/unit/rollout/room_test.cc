@@ -11,7 +11,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// Cliques a and b have three nodes each, and clique c has one node.
+// Returns a fleet of cliques a and b with three nodes each, and clique c with one node.
 Fleet Cliques() {
   Fleet fleet;
   for (const char* name : {"a0", "a1", "a2", "b0", "b1", "b2", "c0"}) {

@@ -1,6 +1,6 @@
-// Compares how a rollout advances through its stages with a naive implementation, the twin, over random histories.
-// Nodes finish, fail, and get sick, approvals are set and withdrawn, the revision and the policy change, and the record
-// is lost or not stored.
+// Compares how a rollout and a naive implementation, the twin, advance through the stages, over random histories. Nodes
+// finish, fail, and get sick, approvals are set and withdrawn, the revision and the policy change, and the record is
+// lost or not stored.
 #include <optional>
 #include <set>
 #include <string>
@@ -77,7 +77,7 @@ int FailuresThatMayBe(const RolloutStage& stage, std::size_t nodes) {
   return percent == nullptr ? std::get<Count>(*stage.max_failures).value : static_cast<int>(nodes) * percent->value / 100;
 }
 
-// Counts the failures that no approval has waived.
+// Counts the failures in the stage that no approval has waived.
 int FailuresIn(const Truth& truth, std::size_t stage, const std::set<std::string>& waived) {
   int failures = 0;
   for (const RolloutNode* node : NodesOf(truth, stage)) {

@@ -375,7 +375,7 @@ TEST_CASE("with several DaemonSets, a halt stays while one of its revisions is a
   const RolloutRecord halted = Settled(fleet, {}, rules).record;
   REQUIRE(halted.halt);
   fleet.node(fleet.In(0, rules)[0]).sick.clear();
-  // A DaemonSet for another kernel is created, or one of the two is deleted.
+  // A DaemonSet for another kernel is created, or one of the two DaemonSets is deleted.
   fleet.view.revisions = GENERATE(std::set<std::string>{"a2", "b2", "c1"}, std::set<std::string>{"b2"});
   fleet.view.revision = GENERATE("a2, b2 and c1", "b2");
   const RolloutStep still = Settled(fleet, halted, rules);

@@ -44,7 +44,7 @@ TEST_CASE("the slots of an engine are unknown before it has checked all nodes") 
   CHECK(observer.use() == 3);
 }
 
-// Models engines that take as many slots as they may, and release slots at random.
+// Models engines that take as many slots as the limits allow, and release slots at random.
 TEST_CASE("engines that are stepped in turn never exceed their common limit") {
   std::mt19937 random(GENERATE(range(0u, 50u)));
   const int limit = static_cast<int>(random() % 6);

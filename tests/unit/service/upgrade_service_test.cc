@@ -38,7 +38,7 @@ TEST_CASE("a service leads, upgrades every node, and leaves the Lease to others 
   CHECK(world.cluster->lease(world.fleet.ns, "lease")->holder == "a");
   CHECK(world.director.worked->deadline <=
         world.clock->Now() + absl::Seconds(10));  // every call of a leader needs a deadline
-  CHECK(world.director.worked->scope == 1);       // scope 0 is the engine's own
+  CHECK(world.director.worked->scope == 1);       // scope 0 belongs to the engine
   world.service->Stop();
   CHECK(world.cluster->lease(world.fleet.ns, "lease")->holder.empty());
 }

@@ -162,7 +162,7 @@ TEST_CASE("every kind can be watched, in one namespace or in all") {
     WatchRecorder<decltype(kind)> sink;
     CHECK(cluster.Poll<decltype(kind)>({}, params, sink).ok());
     Lines lines = sink.Take();
-    // The names of pods are generated.
+    // Pod names are generated, so they are cut off.
     for (std::string& line : lines) line = line.substr(0, line.find("/driver-"));
     return lines;
   };

@@ -1,4 +1,4 @@
-/// A sink that records each call as one line.
+/// Defines WatchRecorder, a sink for tests of watches.
 #ifndef DRIVERUPGRADE_TESTS_UNIT_TESTING_WATCH_RECORDER_H_
 #define DRIVERUPGRADE_TESTS_UNIT_TESTING_WATCH_RECORDER_H_
 

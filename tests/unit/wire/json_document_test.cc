@@ -1,4 +1,4 @@
-// Tests which members of a document are kept.
+// Tests which members of a JSON document the parser keeps.
 #include "wire/json_document.h"
 
 #include "support/catch.h"

@@ -26,7 +26,7 @@ std::string ErrorOf(const std::string& document) {
   return std::string(policy.status().message());
 }
 
-// The example in docs/policy.md.
+// A rollout with nearly every field, based on the example in docs/policy.md.
 constexpr const char* kExample = R"(
 rollout:
   stages:

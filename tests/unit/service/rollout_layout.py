@@ -10,7 +10,7 @@ LAYOUT = """(() => {
   const apart = (what, elements) => elements.forEach((one, i) => elements.slice(i + 1).forEach(other => {
     if (!one.contains(other) && !other.contains(one) && meet(box(one), box(other))) faults.push(`${what}: ${name(one)} and ${name(other)} overlap`);
   }));
-  // The page and its parts fit into the window, and texts into their cards.
+  // The page and all its parts fit into the window, and each text fits into its card.
   const panel = document.getElementById("panel"), {scrollWidth} = document.documentElement;
   if (scrollWidth > innerWidth) faults.push(`the page is ${scrollWidth} pixels wide, the window ${innerWidth}`);
   for (const element of all("header > *, .card, .note, .block, .tools, dialog[open]")) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs ninja or ctest and shows how far it is: progress.py NAME COMMAND...
+"""Runs ninja or ctest, and shows the progress: progress.py NAME COMMAND...
 
 Prints the steps done, the time taken, and, after the first tenth, an estimate of the time left: on a terminal in one line
 that is redrawn, elsewhere in one line for each tenth. Everything else that the command prints is passed on, for example

@@ -11,7 +11,7 @@ namespace driverupgrade {
 namespace {
 
 // Replaces the parser's error text, because that text may contain the plugin's output.
-absl::Status NotUnderstood() { return absl::InvalidArgumentError("its output is not an ExecCredential"); }
+absl::Status NotUnderstood() { return absl::InvalidArgumentError("the plugin's output is not an ExecCredential"); }
 
 absl::StatusOr<std::string> Run(const ExecPlugin& plugin, absl::Duration timeout, std::stop_token stop) {
   ProgramParams params{.command = {plugin.command}, .timeout = timeout, .stop = std::move(stop)};

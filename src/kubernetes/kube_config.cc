@@ -215,7 +215,8 @@ class Reader {
     if (!file.ok()) return file.status();
     absl::StatusOr<std::string> data = entry.Text(data_key);
     if (!data.ok()) return data.status();
-    if (!file->empty() && !data->empty()) return Invalid(entry, data_key, fmt::format("set beside {}", file_key));
+    if (!file->empty() && !data->empty())
+      return Invalid(entry, data_key, fmt::format("set in addition to {}", file_key));
     const char* key = data->empty() ? file_key : data_key;
     if (file->empty() && data->empty()) return std::string();
     absl::StatusOr<std::string> content =

@@ -117,9 +117,11 @@ inline constexpr std::tuple kWindowFields(
                        "…), however, ends when the clocks show `start` again",
             .values = "60 to 604800",
             .fallback = "required"}),
-    ByHand("timeZone", {.meaning = "the machine that reads the policy must know the time zone",
-                        .values = "an IANA name",
-                        .fallback = "`UTC`"}));
+    ByHand("timeZone",
+           {.meaning =
+                "time zone of the window; the time zone database of the machine that reads the policy must contain it",
+            .values = "an IANA name",
+            .fallback = "`UTC`"}));
 
 inline constexpr std::tuple kHealthFields(
     Field("nodeConditions", &RolloutHealth::node_conditions, ListOf<SickCondition>{}),

@@ -26,7 +26,7 @@ constexpr GpuOperatorName kNames[] = {
     {Value::kPending, "gpu_operator_nodes_upgrades_pending",
      "Total number of nodes on which the gpu operator pod upgrades are pending"},
     {Value::kReconcileStatus, "gpu_operator_reconciliation_status",
-     "1 if the last pass succeeded, 0 before the first, -1 if it failed"},
+     "1 if the last pass succeeded, 0 before the first pass, -1 if the last pass failed"},
     {Value::kReconciles, "gpu_operator_reconciliation_total", "Total number of passes"},
     {Value::kReconcileFailures, "gpu_operator_reconciliation_failed_total", "Total number of passes that failed"},
     {Value::kLastSuccess, "gpu_operator_reconciliation_last_success_ts_seconds",

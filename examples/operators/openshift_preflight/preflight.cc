@@ -140,7 +140,8 @@ void CheckStream(const Facts& facts, Findings& findings) {
          .id = "no-imagestream",
          .what = "there is no image stream openshift/driver-toolkit",
          .why = "the operator needs it to find a driver toolkit for the nodes",
-         .remedy = fmt::format("the Cluster Version Operator creates it; check whether it does: {}", kSeeStream)});
+         .remedy = fmt::format("the Cluster Version Operator creates this image stream; find out why it is missing: {}",
+                               kSeeStream)});
     return;
   }
   for (const ToolkitStream::Tag& tag : facts.toolkit->tags) {

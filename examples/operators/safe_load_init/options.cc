@@ -29,7 +29,7 @@ std::variant<Options, int> ParseOptions(int argc, const char* const* argv) {
   app.name("safe_load_init");
   app.set_version_flag("--version", DRIVERUPGRADE_VERSION_STRING);
   examples::AddClusterArguments(app, options.cluster);
-  app.add_option("--node-name", safe_load.node_name, "name of the node of this pod")->required();
+  app.add_option("--node-name", safe_load.node_name, "name of the node on which this pod runs")->required();
   app.add_option("--configmap-name", safe_load.configmap_name, "name of the ConfigMap with the configuration")
       ->required();
   app.add_option("--configmap-namespace", safe_load.configmap_ns, "namespace of the ConfigMap")->required();

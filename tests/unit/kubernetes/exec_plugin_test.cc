@@ -108,7 +108,7 @@ TEST_CASE("The error about a failed plugin names its command, but does not conta
            Row{Script("kill -9 $$"), "credential plugin /bin/sh: terminated by a signal"},
            Row{{.api_version = kV1, .command = "/no/such/program"},
                "credential plugin /no/such/program: no such program"},
-           Row{Printing("t0ken"), "credential plugin /bin/sh: its output is not an ExecCredential"},
+           Row{Printing("t0ken"), "credential plugin /bin/sh: the plugin's output is not an ExecCredential"},
            Row{Script("yes t0ken"), "credential plugin /bin/sh: prints more than 1048576 bytes"},
        }) {
     const absl::Status status = RunExecPlugin(row.plugin, absl::Minutes(2)).status();

@@ -28,7 +28,7 @@ class Clock {
   virtual bool SleepFor(absl::Duration duration, std::stop_token stop) = 0;
 };
 
-/// Returns the clock of the machine.
+/// Returns the machine's clock.
 std::shared_ptr<Clock> SystemClock();
 
 /// Limits one call that may block: contains its deadline, and a token to stop it.

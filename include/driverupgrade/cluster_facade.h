@@ -110,14 +110,13 @@ class ClusterReader {
       const CallContext& context, const ListControllerRevisionsParams& params);
   [[nodiscard]] virtual absl::StatusOr<std::vector<PodDisruptionBudget>> ListPodDisruptionBudgets(
       const CallContext& context, const ListPodDisruptionBudgetsParams& params);
-  /// Also returns NotFound if the cluster does not serve this kind. The same applies to the list and to the writes
-  /// below.
+  /// Returns NotFound if the object does not exist, or if the cluster does not serve this kind. In the second case, the
+  /// list and the writes of this kind return NotFound, too.
   [[nodiscard]] virtual absl::StatusOr<NodeMaintenance> GetNodeMaintenance(const CallContext& context,
                                                                            const GetNodeMaintenanceParams& params);
   [[nodiscard]] virtual absl::StatusOr<std::vector<NodeMaintenance>> ListNodeMaintenances(
       const CallContext& context, const ListNodeMaintenancesParams& params);
-  /// Returns NotFound if the cluster does not serve this kind. The same applies to the other kinds of DRA, and to the
-  /// writes below.
+  /// All reads and writes of DRA objects return NotFound if the cluster does not serve the kind.
   [[nodiscard]] virtual absl::StatusOr<std::vector<DeviceTaintRule>> ListDeviceTaintRules(
       const CallContext& context, const ListDeviceTaintRulesParams& params);
   [[nodiscard]] virtual absl::StatusOr<std::vector<ResourceClaim>> ListResourceClaims(
@@ -282,9 +281,9 @@ class ForwardingFacade : public ClusterFacade {
   /// Calls the underlying facade, and returns its status.
   using Call = std::function<absl::Status(const CallContext&)>;
 
-  /// Wraps every call of the operations above, on the caller's thread. An override can invoke `call` with another
-  /// context, later, or not at all. If it returns an error, the operation fails with that error. If it returns OK, the
-  /// operation returns the result of the last `call`, so at least one must have been made.
+  /// Wraps every call to the operations above, on the caller's thread. An override can invoke `call` with another
+  /// context, later, or not at all. If Around returns an error, the operation fails with that error. If Around returns
+  /// OK, the operation returns the result of the last `call`, so Around must have invoked `call` at least once.
   virtual absl::Status Around(Operation operation, const CallContext& context, const Call& call);
 
  private:

@@ -1,4 +1,4 @@
-/// The parameters of the reads of ClusterFacade (cluster_facade.h), and the changes that watches and the cache report.
+/// Parameters of ClusterFacade's reads (cluster_facade.h), and the changes that watches and the cache report.
 ///
 /// Defines OnUnreadable, the Params structs of ClusterReader, WatchSink and CacheChanges.
 ///
@@ -103,7 +103,7 @@ struct GetConfigMapParams {
 ///     };
 ///     absl::Status ended = cluster->WatchNodes(context, {}, printer);
 ///
-/// It has the semantics of a Kubernetes watch.
+/// The watch has the semantics of a Kubernetes watch.
 struct WatchParams {
   /// Empty: all namespaces. Ignored for kinds without namespaces.
   std::string ns = {};
@@ -134,7 +134,7 @@ class WatchSink {
   virtual bool OnChange(T object, std::string_view resource_version) = 0;
   /// The object was deleted or no longer matches. `object` is its last state.
   virtual bool OnDelete(T object, std::string_view resource_version) = 0;
-  /// No matching object has changed up to this version.
+  /// No matching object changed between the previous call and this version.
   virtual bool OnBookmark(std::string_view resource_version) = 0;
 };
 

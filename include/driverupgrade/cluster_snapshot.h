@@ -34,7 +34,7 @@ namespace driverupgrade {
 struct NodeView;
 
 /// Returns an immutable view. The labels and annotations that the upgrade of `identity` uses are decoded once. A view
-/// created in another way leads to the same decisions, but is decoded on every use.
+/// created in another way leads to the same decisions, but its labels and annotations are decoded on every use.
 std::shared_ptr<const NodeView> ShareView(NodeView view, const DriverIdentity& identity);
 
 namespace internal {
@@ -75,7 +75,7 @@ struct PatchAttempt {
   std::string based_on = {};
   /// Every patch sent at that version that was not definitely refused: each may have been applied.
   std::vector<PatchNodeParams> possible = {};
-  /// Number of attempts since the last one that was applied.
+  /// Number of attempts since the last applied attempt.
   int count = 0;
   absl::Time sent_at = absl::UnixEpoch();
   /// nullopt: no response yet.
@@ -116,7 +116,7 @@ struct ObjectAttempt {
 using MaintenanceAttempt = ObjectAttempt<MaintenanceCall>;
 using DeviceAttempt = ObjectAttempt<DeviceCall>;
 
-/// Number of times that another client has removed the state label of a node.
+/// Removals of a node's state label by other clients.
 struct LabelLoss {
   /// At least 1.
   int count = 0;
@@ -149,7 +149,7 @@ struct NodeAttempts {
 /// Returns the attempt that the result of an eviction describes, for NodeAttempts::PodAnswered. `now`: time of the
 /// response.
 PodAttempt AttemptOf(const absl::StatusOr<EvictionAnswer>& answer, absl::Time now);
-/// Same for a deletion.
+/// Returns the attempt that the result of a deletion describes.
 PodAttempt AttemptOf(const absl::Status& answer, absl::Time now);
 
 /// One DaemonSet of the driver, and the target revision of its pods.
@@ -169,25 +169,25 @@ struct DriverFacts {
   friend bool operator==(const DriverFacts&, const DriverFacts&) = default;
 };
 
-/// The objects of Dynamic Resource Allocation for one node, of the drivers in SnapshotOptions::devices.
+/// One node's objects of Dynamic Resource Allocation (DRA), for the DRA drivers in SnapshotOptions::devices.
 struct NodeDevices {
-  /// True if the cluster serves DeviceTaintRules, which needs Kubernetes 1.37. Otherwise its devices cannot be tainted.
+  /// True if the cluster serves DeviceTaintRules, which requires Kubernetes 1.37. If false, devices cannot be tainted.
   bool has_rules = true;
-  /// Rules that the Node owns, and rules without such an owner whose pool has the name of the node. Sorted by name.
+  /// Rules that the Node owns, and rules that no Node owns and whose pool is named after the node. Sorted by name.
   std::vector<DeviceTaintRule> rules = {};
-  /// Claims with devices of the pool that has the name of the node; all known drivers name their pools this way. Sorted
-  /// by namespace and name.
+  /// Claims with devices from the pool that is named after the node; all known drivers name their pools this way.
+  /// Sorted by namespace and name.
   std::vector<ResourceClaim> claims = {};
   /// Slices of the node, sorted by name.
   std::vector<ResourceSlice> slices = {};
   friend bool operator==(const NodeDevices&, const NodeDevices&) = default;
 };
 
-/// One node that has a driver pod (bound to it or waiting for it), our state label, or our name in the annotation with
-/// the owners of its cordon.
+/// One node that has a driver pod (bound to the node or waiting for it), our state label, or our name in
+/// kCordonedByAnnotation.
 struct NodeView {
   Node node = {};
-  /// Pods of the driver that are bound to the node, sorted by name. Usually one; none while it is being replaced.
+  /// Pods of the driver that are bound to the node, sorted by name. Usually one; none while the pod is being replaced.
   std::vector<Pod> driver_pods = {};
   /// Driver pods that are not bound to any node and whose affinity names this node, sorted by name.
   std::vector<Pod> unscheduled_driver_pods = {};
@@ -199,12 +199,12 @@ struct NodeView {
   /// Errors of the operator's PodFilter, keyed by `<namespace>/<name>` of the pod. Such a pod is not in
   /// `pods_using_driver`.
   std::map<std::string, std::string> hook_errors = {};
-  /// Claims that have not been read since they were allocated, keyed by the pod on the node that names them. Such a pod
-  /// may use the driver. Empty unless SnapshotOptions::devices names DRA drivers.
+  /// Claims that have not been read since they were allocated, keyed by the pod that names the claim. Such a pod may
+  /// use the driver. Empty unless SnapshotOptions::devices names DRA drivers.
   std::map<PodRef, std::string> unread_claims = {};
   /// True if the driver pods need only a restart according to the operator's RestartOnlyPredicate.
   bool restart_only = false;
-  /// The error of that predicate; empty otherwise.
+  /// The error of the RestartOnlyPredicate; empty otherwise.
   std::string restart_only_error = {};
   /// NodeMaintenances for the node in the requestor's namespace, sorted by name. nullopt: not read; an empty list means
   /// that the node has no NodeMaintenance.
@@ -239,8 +239,8 @@ struct SharedSlots {
 struct GangsInterrupted {
   /// The revision of the rollout that caused them; empty: none.
   std::string revision = {};
-  /// Number of gangs by their number of interruptions. 0: the gang was interrupted by a unit that had already
-  /// interrupted it for the previous revision.
+  /// Number of gangs, keyed by how often each was interrupted. Key 0: the gang was interrupted by a unit that had
+  /// already interrupted it for the previous revision.
   std::map<int, int> by_interruptions = {};
   friend bool operator==(const GangsInterrupted&, const GangsInterrupted&) = default;
 };
@@ -250,13 +250,14 @@ struct RolloutFacts {
   /// The record as it was read, regardless of the replica that wrote it. nullopt: no record exists, and the rollout
   /// starts at its first stage.
   std::optional<std::string> record = std::nullopt;
-  /// The reason why the embedding operator considers the rollout sick (EngineOptions::rollout_sick); empty: it does
-  /// not.
+  /// The reason why the embedding operator considers the rollout sick (EngineOptions::rollout_sick); empty: the
+  /// operator does not consider it sick.
   std::string sick = {};
   /// Upgrade durations of the nodes that have finished since the record was read.
   std::vector<absl::Duration> took = {};
   /// True if other policies roll out the driver on other nodes. The revision then depends only on DaemonSets that
-  /// target one of this policy's nodes, so that a new driver of another policy does not restart this rollout.
+  /// target one of this policy's nodes, so that a new driver version under another policy does not restart this
+  /// rollout.
   bool shares_driver = false;
   GangsInterrupted gangs_interrupted = {};
   friend bool operator==(const RolloutFacts&, const RolloutFacts&) = default;

@@ -114,7 +114,7 @@ struct Pod {
   StringMap labels = {};
   std::vector<OwnerReference> owners = {};
   PodPhase phase = PodPhase::kUnknown;
-  /// Set once the pod is being deleted. It already includes the grace period, so it may be in the future.
+  /// Set once the pod is being deleted. The time includes the grace period, so it can be in the future.
   std::optional<absl::Time> deletion_timestamp = {};
   /// metadata.finalizers: a pod that is being deleted stays until all of them are removed.
   std::vector<std::string> finalizers = {};
@@ -127,7 +127,7 @@ struct Pod {
   std::optional<absl::Time> not_ready_since = {};
   /// Time at which the condition Ready became True, in whole seconds; nullopt if it is not True or the time is unknown.
   std::optional<absl::Time> ready_since = {};
-  /// Names of the resources in requests and limits of all kinds of containers; sorted, without duplicates.
+  /// Names of the resources that containers of any kind request or limit; sorted, without duplicates.
   std::vector<std::string> resource_names = {};
   /// Names of the pod's ResourceClaims, which are in the pod's namespace; sorted, without duplicates. Includes claims
   /// made for the pod: from a template (status.resourceClaimStatuses) and for extended resources
@@ -143,8 +143,8 @@ struct Pod {
   friend bool operator==(const Pod&, const Pod&) = default;
 };
 
-/// Returns the node that the pod is bound to or, before that, the node that its affinity names; empty if there is
-/// neither.
+/// Returns the node to which the pod is bound or, if it is not bound, the node that its affinity names; empty if there
+/// is no such node.
 const std::string& NodeOf(const Pod& pod);
 /// Returns true if the phase is Succeeded or Failed.
 bool IsFinished(const Pod& pod);
@@ -180,8 +180,8 @@ struct DaemonSet {
   StringMap labels = {};
   StringMap annotations = {};
   LabelSelector selector = {};
-  /// Node selector and required node affinity of the pod template. A node is targeted if one of them selects it. Empty:
-  /// all nodes are targeted. Taints, and other conditions that do not depend on labels, are ignored.
+  /// Node selector and required node affinity of the pod template. A node is targeted if one of these selectors selects
+  /// it. Empty: all nodes are targeted. Taints, and other conditions that do not depend on labels, are ignored.
   std::vector<LabelSelector> node_selectors = {};
   TemplateDigest template_digest = {};
   /// spec.updateStrategy.type is OnDelete. With RollingUpdate, Kubernetes restarts driver pods on its own.

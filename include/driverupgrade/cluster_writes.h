@@ -1,4 +1,4 @@
-/// Parameters and results of the writes of ClusterFacade (cluster_facade.h).
+/// Parameters and results of ClusterFacade's writes (cluster_facade.h).
 ///
 /// Defines the Params structs of ClusterWriter, Patched, MaintenanceCall, EvictionAnswer, Refusal, the parts of an
 /// Event, and WasNotApplied.
@@ -27,7 +27,7 @@
 
 namespace driverupgrade {
 
-/// One atomic change of a node, sent as one merge patch. An empty change is sent as well, to check its preconditions.
+/// One atomic change to a node, sent as one merge patch. An empty change is sent as well, to check its preconditions.
 struct PatchNodeParams {
   std::string name = {};
   /// The patch applies only to the node with this UID and at this version. Both are part of the patch, so the result is
@@ -62,8 +62,8 @@ struct PatchConfigMapParams {
 };
 
 struct EvictPodParams {
-  /// All fields are required: the UID is sent as a precondition, and if another pod has the same name, this pod counts
-  /// as deleted.
+  /// All fields are required. The UID is sent as a precondition: if another pod has the same name, this pod counts as
+  /// deleted.
   PodRef pod = {};
 };
 
@@ -80,8 +80,8 @@ struct CreateNodeMaintenanceParams {
   NodeMaintenance object = {};
 };
 
-/// Sets one of the two lists as a whole, because they are in different subresources. With neither, nothing changes, but
-/// the preconditions are checked.
+/// Replaces one of the two lists. Only one can be set, because the lists are in different subresources. If neither is
+/// set, the request only checks the preconditions.
 struct PatchNodeMaintenanceParams {
   std::string ns = {};
   std::string name = {};
@@ -106,8 +106,8 @@ struct DeleteNodeMaintenanceParams {
 struct MaintenanceCall {
   enum class Kind : std::uint8_t {
     kCreate,           ///< Requests the node.
-    kJoin,             ///< Adds us to another requestor's object.
-    kLeave,            ///< Removes us from another requestor's object.
+    kJoin,             ///< Adds our id to another requestor's object.
+    kLeave,            ///< Removes our id from another requestor's object.
     kReportFailure,    ///< Sets the condition RequestorFailed.
     kWithdrawFailure,  ///< Sets the condition RequestorFailed to False.
     kDelete,           ///< Releases the node.
@@ -131,7 +131,7 @@ struct DeviceCall {
   DeviceTaintRule object = {};
   friend bool operator==(const DeviceCall&, const DeviceCall&) = default;
 };
-/// `create`, `patch`, `delete`.
+/// Returns `create`, `patch` or `delete`.
 std::string_view ToString(DeviceCall::Kind kind);
 /// Returns a description for messages: `create DeviceTaintRule gpu-7-a (None)`.
 std::string Describe(const DeviceCall& call);
@@ -166,10 +166,10 @@ enum class Refusal : std::uint8_t {
   kNamespaceTerminating,  ///< Nothing can be created in the namespace, evictions included.
   kOther,                 ///< The request failed. Used in a PodAttempt, never in an EvictionAnswer.
 };
-/// `accepted`, `refused by a disruption budget`, ...
+/// Returns `accepted`, `refused by a disruption budget`, ...
 std::string_view ToString(Refusal refusal);
 
-/// The API server's response to an eviction. All other errors are returned as a Status.
+/// The API server's response to an eviction. Errors other than a refusal are returned as a Status.
 struct EvictionAnswer {
   /// kNone: the pod is being deleted and may still exist for its grace period, or it no longer exists.
   Refusal refusal = Refusal::kNone;
@@ -179,13 +179,13 @@ struct EvictionAnswer {
   std::string budget = {};
   /// The server's message, for logs and Events.
   std::string message = {};
-  /// Zero if the server did not specify a time.
+  /// Time that the server asked to wait before a retry; zero if it specified no time.
   absl::Duration retry_after = absl::ZeroDuration();
-  /// The pod exists and is being evicted.
+  /// Returns true if the pod exists and is being evicted.
   bool accepted() const { return refusal == Refusal::kNone && !gone; }
   friend bool operator==(const EvictionAnswer&, const EvictionAnswer&) = default;
 };
-/// `gone`, or the text of the refusal.
+/// Returns `gone`, or the text of the refusal.
 std::string_view ToString(const EvictionAnswer& answer);
 
 enum class EventType : std::uint8_t { kNormal, kWarning };
@@ -199,11 +199,11 @@ struct EventSeries {
   friend bool operator==(const EventSeries&, const EventSeries&) = default;
 };
 
-/// An Event on a node or on a pod.
+/// An Event about a node or a pod.
 struct RecordEventParams {
   std::string node_name = {};
   std::string node_uid = {};
-  /// If set, the Event is on this pod, in its namespace; otherwise on the node, in `default`.
+  /// If set, the Event is about this pod and in its namespace; otherwise it is about the node and in `default`.
   std::optional<PodRef> pod = {};
   EventType type = EventType::kNormal;
   std::string reason = {};

@@ -26,7 +26,7 @@ enum class DeviceTaintEffect : std::uint8_t {
   kNoSchedule,  ///< New claims are not allocated unless they tolerate the taint; existing allocations stay.
   kNoExecute,   ///< Pods are deleted as well, without regard to disruption budgets. Never used by this library.
 };
-/// `None`, `NoSchedule`, `NoExecute`.
+/// Returns `None`, `NoSchedule` or `NoExecute`.
 std::string_view ToString(DeviceTaintEffect effect);
 
 /// Taints all devices of a driver in a pool, including those that are published later. Cluster-scoped.
@@ -34,13 +34,13 @@ struct DeviceTaintRule {
   std::string name = {};
   std::string uid = {};
   std::string resource_version = {};
-  /// Incremented by each change of `spec`; conditions name the generation that they have observed.
+  /// Incremented by each change to `spec`; conditions name the generation that they have observed.
   std::int64_t generation = 0;
   StringMap labels = {};
-  /// The Node that owns the rule, so that the rule is deleted with it; both empty if no Node owns it.
+  /// Name and UID of the Node that owns the rule; both empty if no Node owns it. The rule is deleted with its Node.
   std::string node_name = {};
   std::string node_uid = {};
-  /// spec.deviceSelector. An empty field selects everything, so neither may be empty when a rule is created.
+  /// spec.deviceSelector. An empty field selects everything, so neither field may be empty when a rule is created.
   std::string driver = {};
   std::string pool = {};
   /// spec.taint.
@@ -66,7 +66,7 @@ struct ClaimConsumer {
   friend auto operator<=>(const ClaimConsumer&, const ClaimConsumer&) = default;
 };
 
-/// The pool from which devices of a claim come. Devices of one pool are not distinguished.
+/// A pool from which devices were allocated to a claim. Devices of one pool are not distinguished.
 struct AllocatedPool {
   std::string driver = {};
   std::string pool = {};
@@ -89,7 +89,7 @@ struct ResourceClaim {
   /// status.allocation.allocationTimestamp, in whole seconds; nullopt if nothing is allocated, or before Kubernetes
   /// 1.36.
   std::optional<absl::Time> allocation_time = {};
-  /// Users of the claim. A pod is listed before it is bound, and until it has finished or is deleted. Sorted by UID.
+  /// Users of the claim. A pod is listed from before it is bound until it has finished or is deleted. Sorted by UID.
   std::vector<ClaimConsumer> reserved_for = {};
   std::optional<absl::Time> deletion_timestamp = {};
   std::string unreadable = {};
@@ -113,7 +113,8 @@ struct ResourceSlice {
   std::string node_name = {};
   std::string driver = {};
   std::string pool = {};
-  /// Only slices of the highest generation of a pool count; the pool is complete once it has `pool_slices` of them.
+  /// Only a pool's slices with the highest generation count; the pool is complete once it has `pool_slices` such
+  /// slices.
   std::int64_t pool_generation = 0;
   std::int64_t pool_slices = 0;
   /// In the order in which they are published.

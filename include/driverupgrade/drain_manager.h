@@ -1,4 +1,4 @@
-/// Decides which pods of a node must be evicted, and which of them now.
+/// Decides which pods of a node must be evicted, and which of them to evict now.
 ///
 /// Defines DrainManager, DrainablePods, PodSelection, EvictionRound, CordonPatch and UncordonPatch.
 ///
@@ -42,7 +42,7 @@ struct PodSelection {
 
 /// The result of one level-triggered check of the pods that must leave the node.
 struct EvictionRound {
-  /// Nothing is left to wait for.
+  /// True if nothing is left to wait for.
   bool finished = false;
   /// Pods for which a request is due, sorted by namespace and name.
   std::vector<PodRef> evict = {};
@@ -50,18 +50,19 @@ struct EvictionRound {
   Gate gate = {};
 };
 
-/// Selects pods without the driver's skip-drain label. Operators add it to the policy's selector for drains:
+/// Selects pods without the driver's skip-drain label. Operators add this selector to the policy's drain selector:
 /// `policy.drain->pod_selector = policy.drain->pod_selector.And(DrainablePods(identity))`.
 LabelSelector DrainablePods(const DriverIdentity& identity);
 
 /// Returns the patch by which `program` cordons the node for its own work, alongside the engines of drivers. The
-/// program and the engines share one cordon, and none of them lifts a cordon that another one needs. The patch adds the
-/// name of the program to kCordonedByAnnotation, and sets the program's state label to show that it is running. Empty
-/// if the program has already cordoned the node, or if an administrator has, whose cordon is sufficient.
+/// program and the engines share one cordon, and none of them lifts a cordon that another still needs. The patch adds
+/// the name of the program to kCordonedByAnnotation, and sets the program's state label to show that it is running. The
+/// patch is empty if the program has already cordoned the node, or if an administrator has: the administrator's cordon
+/// is sufficient.
 PatchNodeParams CordonPatch(const Node& node, const DriverIdentity& program);
 
-/// Returns the patch by which `program` removes its name, and the cordon as well unless an upgrade of a driver needs
-/// it. Empty if the program has not cordoned the node.
+/// Returns the patch by which `program` removes its name, and the cordon as well unless a driver upgrade needs it. The
+/// patch is empty if the program has not cordoned the node.
 PatchNodeParams UncordonPatch(const Node& node, const DriverIdentity& program);
 
 class DrainManager {
@@ -77,8 +78,8 @@ class DrainManager {
   /// terminating after its grace period on a node that is not ready counts as deleted.
   EvictionRound Pace(const std::vector<const Pod*>& pods, const NodeView& view, absl::Time now) const;
 
-  /// Lists the pods in `pods` that Pace waits for, and the reason why each remains, for an error message:
-  /// `team-a/web (refused by disruption budget web)`. Empty: none.
+  /// Lists the pods in `pods` that Pace waits for, and the reason why each remains, for an error message: `team-a/web
+  /// (refused by disruption budget web)`. Empty if Pace waits for none of them.
   std::string Remaining(const std::vector<const Pod*>& pods, const NodeView& view, absl::Time now) const;
 
   /// Returns which of `pods` to delete now that the time for their eviction has ended: pods that are not terminating,

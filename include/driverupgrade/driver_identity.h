@@ -6,9 +6,9 @@
 ///     gpu->StateLabel();   // "nvidia.com/gpu-driver-upgrade-state"
 ///     gpu->EventReason();  // "GPUDriverUpgrade"
 ///
-/// The keys are a wire format shared with the Go library k8s-operator-libs, except those under "Not in the Go library",
-/// which the Go library leaves untouched. An immutable value, cheap to copy; thread-safe. Returned references are valid
-/// as long as the identity, or a copy of it, exists.
+/// The keys are a wire format shared with the Go library k8s-operator-libs, except the keys under "Not in the Go
+/// library", which the Go library leaves untouched. An immutable value, cheap to copy; thread-safe. Returned references
+/// are valid as long as the identity, or a copy of it, exists.
 #ifndef DRIVERUPGRADE_DRIVER_IDENTITY_H_
 #define DRIVERUPGRADE_DRIVER_IDENTITY_H_
 
@@ -62,10 +62,10 @@ class DriverIdentity {
   // Not in the Go library, from here on. Node annotation `<state>@<unix seconds>@<target revision>`: the start of the
   // node's current phase.
   const std::string& StageAnnotation() const;
-  /// Node annotation: the target revision at which the upgrade of the node failed.
+  /// Node annotation: the target revision at which the node's upgrade failed.
   const std::string& FailedRevisionAnnotation() const;
-  /// Node annotation `<count>@<unix seconds>`: number of times that the upgrade of the node has failed at the revision
-  /// in FailedRevisionAnnotation, and the time of the last failure.
+  /// Node annotation `<count>@<unix seconds>`: how often the node's upgrade has failed at the revision in
+  /// FailedRevisionAnnotation, and the time of the last failure.
   const std::string& FailuresAnnotation() const;
   /// Node annotation: the FailureClass of the node's last failure, for policies that count failures by class.
   const std::string& FailureClassAnnotation() const;
@@ -84,7 +84,7 @@ class DriverIdentity {
   /// Node annotation `<revision>[,<revision>...]@<target revision>`: driver pods of these revisions are restarted
   /// without evacuating the node.
   const std::string& RestartOnlyAnnotation() const;
-  /// Node annotation: the gang for which the node was started together with others (RolloutPolicy::gangs).
+  /// Node annotation: the gang for which the node was started together with other nodes (RolloutPolicy::gangs).
   const std::string& UnitAnnotation() const;
   /// Node annotation `<number of devices>`: devices of the node are isolated instead of the whole node
   /// (UpgradePolicy::isolation). The value is the number of devices at the start of the upgrade.

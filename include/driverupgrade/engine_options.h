@@ -20,19 +20,19 @@
 
 namespace driverupgrade {
 
-/// Runs the requests of engines, for a program with a thread pool or an event loop of its own. Thread-safe.
+/// Runs the requests of engines in a program that has its own thread pool or event loop. Thread-safe.
 ///
 ///     struct PoolRunner final : driverupgrade::TaskRunner {
 ///       void Submit(std::function<void()> task) override { asio::post(pool, std::move(task)); }
 ///     };
 ///
-/// A task makes blocking calls to the facade. Once its engine has been destroyed, it does nothing.
+/// A task makes blocking calls to the facade. Once its engine has been destroyed, the task does nothing.
 class TaskRunner {
  public:
   virtual ~TaskRunner() = default;
   /// Runs the task, now or later, on any thread. Tasks may run in any order, and at the same time.
   virtual void Submit(std::function<void()> task) = 0;
-  /// Called on a thread that is about to wait for all tasks. A runner without threads runs them here.
+  /// Called on a thread that is about to wait for all tasks. A runner without threads runs the tasks here.
   virtual void BeforeWait() {}
 };
 
@@ -41,8 +41,8 @@ struct ExecutorOptions {
   /// Maximum number of nodes processed at the same time, each with one call in flight. Also the maximum number of
   /// concurrent calls from Submit. 1: the calling thread makes all calls, in the plan's order.
   int calls_in_flight = 32;
-  /// Runs the calls of nodes instead of threads of the engine, and limits their number instead of `calls_in_flight`.
-  /// Events still have a thread of their own. Null: the engine has threads.
+  /// Runs the calls for nodes instead of the engine's threads, and limits the number of calls instead of
+  /// `calls_in_flight`. Events still have their own thread. Null: the engine uses its own threads.
   std::shared_ptr<TaskRunner> runner = nullptr;
   /// Time limit for each call. The deadline of the context also applies.
   absl::Duration call_timeout = absl::Seconds(30);
@@ -59,9 +59,9 @@ struct ExecutorOptions {
 /// crashes with a write in progress (ADR 0005).
 ///
 /// The grants are an entry of a ConfigMap, `<domain>_<driver>`; drivers, and owners of one driver's nodes, may share
-/// one ConfigMap. Its other entries are kept. A deleted ConfigMap is created again with the remembered grants. Deleting
-/// the ConfigMap, or lines in it, while two replicas lead or a write is in progress invalidates the guarantee for the
-/// affected nodes.
+/// one ConfigMap. The ConfigMap's other entries are kept. A deleted ConfigMap is created again with the remembered
+/// grants. Deleting the ConfigMap, or lines in it, while two replicas lead or a write is in progress invalidates the
+/// guarantee for the affected nodes.
 struct AdmissionLedgerOptions {
   /// Namespace and name of the ConfigMap. The same for all replicas.
   std::string ns = {};
@@ -70,7 +70,8 @@ struct AdmissionLedgerOptions {
   /// `<domain>_<driver>_<owner>`, and no other driver may be named `<driver>_<owner>`. A DNS subdomain, as used for
   /// names of Kubernetes objects. Empty: one engine upgrades all nodes.
   std::string owner = {};
-  /// Maximum number of grants; further nodes wait. A grant takes about 50 bytes; an object can have at most 1 MiB.
+  /// Maximum number of grants; further nodes wait. A grant takes about 50 bytes; an object can have a size of at most 1
+  /// MiB.
   std::size_t grants_max = 5000;
 };
 
@@ -83,8 +84,8 @@ struct RequestorOptions {
   std::string ns = {};
   /// Requestors share an object only if they use the same prefix; the Go library's shared prefix is `nvidia-operator`.
   std::string name_prefix = "nvidia-operator";
-  /// With pod deletion on, the maintenance operator evicts only pods that request a resource matched by one of these
-  /// unanchored regular expressions. Empty: all pods that the drain section selects.
+  /// With pod deletion enabled, the maintenance operator evicts only pods that request a resource matched by one of
+  /// these unanchored regular expressions. Empty: all pods that the drain section selects.
   std::vector<std::string> resource_name_filters = {};
   /// False: new upgrades run in place; nodes that started with a NodeMaintenance still finish with it.
   bool enabled = true;

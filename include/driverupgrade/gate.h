@@ -1,5 +1,5 @@
-/// Gates: the reason why a node does not move, and when that can change. Findings: problems that an administrator
-/// should know about.
+/// Gates: the reason why a node does not move, and the time when this can change. Findings: problems that an
+/// administrator should know about.
 ///
 /// Defines Gate with its GateSubject and GateCount, GateReason, and kGates with the properties of each reason; Finding
 /// and FindingCode.
@@ -53,7 +53,7 @@ enum class GateReason : std::uint8_t {
   kUnhandledState,   ///< A state that this engine does not leave on its own.
   kRevisionUnknown,  ///< It is unknown whether the driver pod is up to date.
   // While the node is evacuated or released.
-  kMaintenance,       ///< Requestor mode: the maintenance operator is not finished, or could not be queried.
+  kMaintenance,       ///< Requestor mode: the maintenance operator has not finished, or could not be queried.
   kPodsUnknown,       ///< The pods of the node, or of its group, have not been read since it was cordoned.
   kJobs,              ///< Pods that the policy waits for are still running.
   kPodsTerminating,   ///< Evicted pods still exist.
@@ -97,7 +97,7 @@ struct GateTraits {
   /// True if an administrator requested the wait.
   bool is_wish = false;
   /// The rollout has ended for this node until an administrator or another driver makes a change: the rest of the
-  /// rollout does not wait for it.
+  /// rollout does not wait for the node.
   bool ends_rollout = false;
   /// A rollout continues without a node that has this gate: stages and groups do not count the node.
   bool left_out = false;
@@ -190,7 +190,7 @@ struct GateSubject {
   }
 };
 
-/// The used part of a limit; for a stage, the number of its nodes that have finished.
+/// A limit and its used part; for a stage, the number of its nodes and how many of them have finished.
 struct GateCount {
   int used = 0;
   /// 0: nothing is allowed, or the stage has no node.

@@ -38,23 +38,24 @@ class LabelSelector {
   /// Parses the syntax of `kubectl -l`; keys and values must be valid for labels. Errors: InvalidArgument, with the
   /// position.
   [[nodiscard]] static absl::StatusOr<LabelSelector> Parse(std::string_view text);
-  /// The object form. Errors: InvalidArgument if an operator has the wrong number of values, or if a key or a value is
-  /// not valid for a label. In a disruption budget, Kubernetes also treats such a selector as one that matches nothing.
+  /// Creates a selector from its object form. Errors: InvalidArgument if an operator has the wrong number of values, or
+  /// if a key or a value is not valid for a label. In a disruption budget, Kubernetes also treats such a selector as
+  /// one that matches nothing.
   [[nodiscard]] static absl::StatusOr<LabelSelector> FromRequirements(std::vector<Requirement> requirements);
-  /// Every pair must be present and equal.
+  /// Returns a selector that matches labels if they contain every pair.
   static LabelSelector FromMatchLabels(const StringMap& match_labels);
-  /// Selects nothing: the meaning of a null selector in a disruption budget.
+  /// Returns a selector that selects nothing: the meaning of a null selector in a disruption budget.
   static LabelSelector Nothing();
 
   /// Returns a selector that matches an object if both selectors match it.
   LabelSelector And(const LabelSelector& other) const;
 
   bool Matches(const StringMap& labels) const;
-  /// Returns true if it selects everything.
+  /// Returns true if the selector selects everything.
   bool empty() const { return !nothing_ && requirements_.empty(); }
   const std::vector<Requirement>& requirements() const { return requirements_; }
-  /// The canonical query form, sorted by key, for `labelSelector=`. Uses `=` even if the text had `==` or `in` with one
-  /// value. For Nothing(), the result is a contradiction, which selects nothing.
+  /// Returns the canonical query form, sorted by key, for `labelSelector=`. Uses `=` even if the text had `==` or `in`
+  /// with one value. For Nothing(), the result is a contradiction, which selects nothing.
   std::string ToString() const;
 
   friend bool operator==(const LabelSelector&, const LabelSelector&) = default;

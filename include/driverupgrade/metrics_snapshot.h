@@ -38,7 +38,7 @@ namespace driverupgrade {
 struct Histogram {
   /// Upper bounds, inclusive, in ascending order.
   std::vector<double> bounds = {};
-  /// Counts of values up to the bound and above the previous one; the last count is for values above all bounds. Not
+  /// Number of values up to each bound and above the previous bound; the last count is for values above all bounds. Not
   /// cumulative.
   std::vector<std::uint64_t> counts = {};
   double sum = 0;
@@ -60,7 +60,7 @@ struct MetricsSnapshot {
   std::map<FindingCode, int> findings = {};
   bool auto_upgrade = false;
   bool paused = false;
-  /// Number of nodes that still have to be released because their owner was deleted. Only a service sets it.
+  /// Number of nodes that still have to be released because their owner was deleted. Set only by a service.
   int giving_back = 0;
   /// Rollout of the last pass; nullopt: the policy has no rollout.
   std::optional<RolloutStatus> rollout = std::nullopt;
@@ -135,7 +135,7 @@ struct RequestKind {
 
 struct RequestFigures {
   std::map<RequestKind, std::uint64_t> requests = {};
-  /// Response times in seconds, by verb; without watches, which last as long as they are needed.
+  /// Response times in seconds, by verb. Watches are not included, because they last as long as they are needed.
   std::map<std::string, Histogram> seconds = {};
 };
 

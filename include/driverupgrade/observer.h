@@ -8,8 +8,8 @@
 ///       std::atomic<int> failures = 0;
 ///     };
 ///
-/// OnNodeApplied is called by any of the engine's threads, several at the same time; all others are called by the
-/// thread that reconciles. They must not block, and must not call the engine.
+/// OnNodeApplied is called by any of the engine's threads, several at the same time; all other methods are called by
+/// the thread that reconciles. The methods must not block, and must not call the engine.
 ///
 /// The engine reports passes and its configuration; UpgradeController reports everything that concerns more than one
 /// pass.
@@ -64,7 +64,7 @@ class Observer {
   virtual void OnFinding(const Finding& finding);
 };
 
-/// Forwards every call to each of `observers`, in their order. Null pointers are skipped.
+/// Returns an observer that forwards every call to each of `observers`, in their order. Null pointers are skipped.
 std::shared_ptr<Observer> MakeObserverGroup(std::vector<std::shared_ptr<Observer>> observers);
 
 enum class Severity : std::uint8_t { kInfo, kWarning, kError };
@@ -85,8 +85,8 @@ struct LogRecord {
 using LogSink = std::function<void(const LogRecord& record)>;
 
 /// Returns a line such as `level=info msg="node moved" node=gpu-7 to=drain-required`. Values from the cluster are
-/// quoted if necessary and control characters are escaped, so that values cannot forge a line; each value is cut at 1
-/// KiB.
+/// quoted if necessary and control characters are escaped, so that values cannot forge a line; each value is truncated
+/// to 1 KiB.
 std::string FormatLogfmt(const LogRecord& record);
 
 /// Logs every transition with its reason, every change of a gate, every finding once while it lasts, failures,

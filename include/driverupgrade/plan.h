@@ -75,9 +75,9 @@ struct UpgradeBudget {
   std::string failed_class = {};
   /// Returns true if too many nodes have failed for another node to be admitted.
   bool Halted() const { return (failures_max && failed >= *failures_max) || !failed_class.empty(); }
-  /// Number of slots that both limits leave free; INT_MAX without a limit.
+  /// Returns the number of slots that both limits leave free; INT_MAX without a limit.
   int ParallelFree() const;
-  /// Number of further nodes that may become unavailable; INT_MAX without a limit.
+  /// Returns the number of further nodes that may become unavailable; INT_MAX without a limit.
   int Headroom() const;
   friend bool operator==(const UpgradeBudget&, const UpgradeBudget&) = default;
 };
@@ -101,14 +101,14 @@ struct NodePlan {
   std::vector<UpgradeState> path = {};
   /// The reason for the last transition, or for the requests, as text for logs and Events.
   std::string reason = {};
-  /// True if the plan uses up budget: with an AdmissionLedger, none of its requests may be sent before the node has a
+  /// True if the plan consumes budget: with an AdmissionLedger, none of its requests may be sent before the node has a
   /// grant for `resource_version`.
   bool needs_grant = false;
 
   /// The NodeMaintenance on which the other actions rely. It is patched without a change, which fails if the object
   /// differs from the judged version. After such a failure, `patch` counts as refused, too (AttemptLog::PatchAnswered).
   std::optional<NodeMaintenance> confirm = std::nullopt;
-  /// One write with all changes to the node. Its own name, UID and version are empty; the fields above apply.
+  /// One write with all changes to the node. The patch's own name, UID and version are empty; the fields above apply.
   std::optional<PatchNodeParams> patch = std::nullopt;
   /// Sent in this order.
   std::vector<DeviceCall> devices = {};
@@ -131,14 +131,14 @@ struct NodePlan {
 
   /// Returns true if there is nothing to do; events alone do not count.
   bool empty() const { return !patch && devices.empty() && evict.empty() && remove.empty() && maintenance.empty(); }
-  /// The state after the patch.
+  /// Returns the state after the patch.
   UpgradeState to() const { return path.empty() ? from : path.back(); }
   friend bool operator==(const NodePlan&, const NodePlan&) = default;
 };
 
 struct NodeGate {
   std::string node = {};
-  /// The state in which the node waits: if this plan has a patch, the state after the patch.
+  /// The state in which the node waits: if this plan patches the node, the state after the patch.
   UpgradeState state = UpgradeState::kUnknown;
   Gate gate = {};
   friend bool operator==(const NodeGate&, const NodeGate&) = default;
@@ -185,20 +185,20 @@ struct RolloutGangs {
   /// Number of interruptions that this process has caused at this revision. It equals `interrupted` if each gang was
   /// interrupted once.
   int caused = 0;
-  /// Number of the interrupted gangs by their number of interruptions (GangsInterrupted::by_interruptions).
+  /// Number of interrupted gangs, keyed by how often each was interrupted (GangsInterrupted::by_interruptions).
   std::map<int, int> by_interruptions = {};
   friend bool operator==(const RolloutGangs&, const RolloutGangs&) = default;
 };
 
 /// Progress of a rollout, and the record that must be stored (ADR 0013).
 struct RolloutStatus {
-  /// Revision of the driver, as used in approvals; empty: it is not known.
+  /// Revision of the driver, as used in approvals; empty if it is not known.
   std::string revision = {};
   /// Start of the rollout of this revision; nullopt: the record does not contain it.
   std::optional<absl::Time> began = std::nullopt;
   /// Stages in their order; the nodes that no stage names come last.
   std::vector<RolloutStageStatus> stages = {};
-  /// Index of the last open stage: nodes of the stages up to and including this one may start.
+  /// Index of the last open stage: nodes of the stages up to and including this stage may start.
   int open = 0;
   /// The reason why the next stage has not started; nullopt after the last stage.
   std::optional<Gate> next = std::nullopt;
@@ -206,8 +206,8 @@ struct RolloutStatus {
   std::optional<Gate> halted = std::nullopt;
   /// The reason why no node starts at this time of the week; nullopt: nodes may start.
   std::optional<Gate> closed = std::nullopt;
-  /// Mode of the rollback to this revision, which the fleet has completed before; nullopt: it is not a rollback, or no
-  /// node needs it.
+  /// Mode of the rollback to this revision, which the fleet has completed before; nullopt: this rollout is not a
+  /// rollback, or no node needs the rollback.
   std::optional<Rollback> rollback = std::nullopt;
   /// nullopt: the policy ignores gangs.
   std::optional<RolloutGangs> gangs = std::nullopt;
@@ -220,7 +220,7 @@ struct RolloutStatus {
 struct Plan {
   /// Nodes for which there is work to do, sorted by name.
   std::vector<NodePlan> nodes = {};
-  /// Waiting nodes, sorted by name; each once. Unless `gates_complete`: only those whose gate is new, or has changed
+  /// Waiting nodes, sorted by name; each once. Unless `gates_complete`: only nodes whose gate is new, or has changed
   /// since the previous plan.
   std::vector<NodeGate> gates = {};
   /// True if `gates` lists every waiting node. Step always sets it; a planner that judges only changed nodes may set it
@@ -273,7 +273,7 @@ struct NodeOutcome {
 /// The status of one node, as of the engine's last finished pass.
 struct NodeStatus {
   std::string name = {};
-  /// Follows from the node's label or, if another client removed it, from its other marks.
+  /// Derived from the node's state label or, if another client removed the label, from the node's other marks.
   UpgradeState state = UpgradeState::kUnknown;
   /// Time at which the node entered the state, if one of its annotations contains that time.
   std::optional<absl::Time> since = std::nullopt;
@@ -285,7 +285,7 @@ struct NodeStatus {
   bool driver_ready = false;
   /// True if the node counts against `maxUnavailable`.
   bool unavailable = false;
-  /// Name of its stage; empty without a rollout.
+  /// Name of the node's stage; empty without a rollout.
   std::string stage = {};
   /// Value of the label by which the policy forms groups; empty without groups.
   std::string group = {};
@@ -316,7 +316,7 @@ bool IsOver(const Plan& everything);
 /// Returns one line of text, for logs and tests:
 /// `n1: drain-required -> pod-restart-required (drained); delete drivers/driver-7`.
 std::string Describe(const NodePlan& plan);
-/// Returns all nodes, gates, findings and the wake-up time, one line each.
+/// Returns one line of text for each node, gate and finding, and one for the wake-up time.
 std::string Describe(const Plan& plan);
 
 }  // namespace driverupgrade

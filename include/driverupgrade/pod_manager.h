@@ -1,4 +1,4 @@
-/// Evaluates a node's pods: the driver's own, those that use the driver, and those that the policy waits for.
+/// Evaluates a node's pods: driver pods, pods that use the driver, and pods that the policy waits for.
 ///
 /// Defines PodManager, DriverPods, FindRevision and WantedRevision.
 ///
@@ -69,7 +69,7 @@ const ControllerRevision* FindRevision(const DaemonSet& daemon_set, const std::v
                                        std::string_view hash);
 
 /// Returns the target revision of the pods of `daemon_set`: the revision with its template, or else the revision with
-/// the highest number. Sets `wanted_revision`, or `why_unknown`, for example if two revisions have that number.
+/// the highest number. Sets `wanted_revision`, or `why_unknown`, for example if two revisions have the highest number.
 DriverDaemonSet WantedRevision(const DaemonSet& daemon_set, const std::vector<ControllerRevision>& revisions);
 
 }  // namespace driverupgrade

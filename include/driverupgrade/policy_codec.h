@@ -28,11 +28,11 @@
 
 namespace driverupgrade {
 
-/// Values of fields that a document omits. They differ between the two operators.
+/// Values of fields that a document omits. The two operators have different defaults.
 struct PolicyDefaults {
   bool auto_upgrade = false;
   std::optional<CountOrPercent> max_unavailable = std::nullopt;
-  /// Whether a `drain` section without `enable` is switched on.
+  /// True if a `drain` section without `enable` is switched on.
   bool drain_enable = false;
 
   /// Defaults of an NVIDIADriver: autoUpgrade true, maxUnavailable 25 %, drain only if `enable` is true.
@@ -50,11 +50,11 @@ struct PolicyDefaults {
 [[nodiscard]] absl::StatusOr<UpgradePolicy> ParseUpgradePolicy(std::string_view document,
                                                                const PolicyDefaults& defaults = {});
 
-/// Finds the time zone of an IANA name. Errors: InvalidArgument.
+/// Finds the time zone with the given IANA name. Errors: InvalidArgument.
 using TimeZoneLoader = std::function<absl::StatusOr<TimeZoneTable>(std::string_view name)>;
 
-/// Same for a JSON document: no YAML is parsed, and no YAML library is needed. `zones` finds the time zones of
-/// `rollout.windows`, like LoadRolloutTimeZone; null: only UTC is known, and no file is read.
+/// Same as ParseUpgradePolicy for a JSON document: no YAML is parsed, and no YAML library is needed. `zones` finds the
+/// time zones of `rollout.windows`, like LoadRolloutTimeZone; null: only UTC is known, and no file is read.
 [[nodiscard]] absl::StatusOr<UpgradePolicy> ParseUpgradePolicyJson(std::string_view json,
                                                                    const PolicyDefaults& defaults = {},
                                                                    const TimeZoneLoader& zones = nullptr);
@@ -64,8 +64,8 @@ using TimeZoneLoader = std::function<absl::StatusOr<TimeZoneTable>(std::string_v
 /// ParseUpgradePolicy with PolicyDefaults{} reads an equal policy back, with fractions of seconds rounded up.
 std::string FormatUpgradePolicy(const UpgradePolicy& policy);
 
-/// Returns one sentence for each field without effect, starting with the path of the field as in documents. In the
-/// order of the fields; empty for most policies. `policy` must pass Validate.
+/// Returns one sentence for each field without effect, starting with the path of the field as in documents. The
+/// sentences are in the order of the fields. The list is empty for most policies. `policy` must pass Validate.
 [[nodiscard]] std::vector<std::string> Warnings(const UpgradePolicy& policy);
 
 }  // namespace driverupgrade

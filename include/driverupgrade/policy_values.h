@@ -43,7 +43,7 @@ int ScaledLimit(const CountOrPercent& limit, int total);
 class TimeZoneTable {
  public:
   /// An offset from UTC, positive to the east, and the time at which it starts to apply. The first offset of a table
-  /// also applies before its time, and the last one without an end.
+  /// also applies before its time, and the last offset applies indefinitely.
   struct Offset {
     absl::Time from;
     absl::Duration offset;
@@ -52,7 +52,7 @@ class TimeZoneTable {
 
   /// UTC.
   TimeZoneTable();
-  /// The offsets of `zone` from the year 2000 to the year 2100. Implicit, because both mean the same zone.
+  /// The offsets of `zone` from the year 2000 to the year 2100. Implicit, because both types represent the same zone.
   TimeZoneTable(const absl::TimeZone& zone);  // NOLINT(google-explicit-constructor)
   /// Errors: InvalidArgument if `name` or `offsets` is empty, if the times do not ascend by at least two days each, or if an
   /// offset is not a whole number of seconds of less than a day.

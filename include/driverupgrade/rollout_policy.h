@@ -36,7 +36,7 @@ enum class Approval : std::uint8_t {
   kManual,     ///< An administrator must approve the stage and the revision.
 };
 
-/// Name of the stage of all nodes that no other stage names.
+/// Name of the stage that contains all nodes outside the other stages.
 inline constexpr std::string_view kLastStage = "rest";
 
 /// Some nodes of the fleet, which are upgraded before the nodes of later stages.
@@ -78,7 +78,7 @@ struct RolloutOrder {
 /// Defines how the nodes of one group depend on each other. The nodes of a group have the same value of a label. A node
 /// without the label is a group on its own.
 enum class GroupMode : std::uint8_t {
-  kTogether,    ///< They start together, take one slot of maxParallel, and must all fit into maxUnavailable.
+  kTogether,  ///< Nodes of a group start together, take one slot of maxParallel, and must all fit into maxUnavailable.
   kOneAtATime,  ///< No node of another group starts before all nodes of the current group are done.
   kSpread,      ///< At most max_per_group nodes of a group are in progress at the same time.
 };
@@ -94,7 +94,7 @@ struct NodeGroups {
 /// Treatment of gangs: pods that run only together, such as those of one training job. Evicting one pod stops them all.
 enum class GangMode : std::uint8_t {
   kTogether,  ///< Nodes with pods of one gang start together, so that the gang is interrupted once.
-  kWhenDone,  ///< Same, but a gang may finish first: it has the time `wait`, or unlimited time if `wait` is zero.
+  kWhenDone,  ///< Same, but a gang can finish first: within `wait`, or without a time limit if `wait` is zero.
 };
 /// Treatment of a gang on more nodes than may be unavailable at the same time.
 enum class TooBig : std::uint8_t {
@@ -103,7 +103,7 @@ enum class TooBig : std::uint8_t {
 };
 /// Treatment of nodes that are not upgraded yet while gangs restart.
 enum class Steer : std::uint8_t {
-  kPrefer,  ///< They have the taint DriverIdentity::PendingTaint, so that the scheduler prefers upgraded nodes.
+  kPrefer,  ///< Such nodes have the taint DriverIdentity::PendingTaint, so that the scheduler prefers upgraded nodes.
   kNone,
 };
 struct NodeGangs {
@@ -120,12 +120,13 @@ struct NodeGangs {
 /// In RolloutWindow::days_of_month: the last day of the month, regardless of its number.
 inline constexpr int kLastDayOfMonth = -1;
 
-/// A time of the week, or of the month, at which nodes may start. Nodes that have started may finish after it.
+/// A time of the week, or of the month, at which nodes may start. Nodes that have started may finish after the window
+/// closes.
 struct RolloutWindow {
   /// Weekdays on which the window starts, regardless of when it ends; empty: all.
   std::set<absl::Weekday> days = {};
-  /// Days of the month on which it starts, 1 to 31 or kLastDayOfMonth; empty: all. With `days`, both must match:
-  /// Tuesdays from the 8th to the 14th are the second Tuesday.
+  /// Days of the month on which the window starts, 1 to 31 or kLastDayOfMonth; empty: all. If `days` is set, too, both
+  /// must match: a Tuesday from the 8th to the 14th is the second Tuesday.
   std::set<int> days_of_month = {};
   /// Local time in `time_zone`, in whole minutes from midnight. If the clocks skip the start of a window, it starts
   /// when they resume; if they show it twice, the first time counts.
@@ -134,12 +135,13 @@ struct RolloutWindow {
   /// `start` again.
   absl::Duration duration = absl::Hours(1);
   /// The zone itself, read when the policy is created (LoadRolloutTimeZone). Decisions therefore read no file, and a
-  /// policy with a zone that this machine does not know is invalid.
+  /// policy is invalid if this machine's time zone files do not contain its zone.
   TimeZoneTable time_zone = {};
   friend bool operator==(const RolloutWindow&, const RolloutWindow&) = default;
 };
 
-/// Days on which no node starts, both included. RolloutPolicy::closed_time_zone sets their time zone.
+/// A range of days on which no node starts, including the first and the last day. RolloutPolicy::closed_time_zone sets
+/// their time zone.
 struct ClosedDays {
   absl::CivilDay first = {};
   absl::CivilDay last = {};
@@ -169,12 +171,12 @@ struct RolloutHealth {
   std::optional<int> max_driver_restarts = std::nullopt;
   /// Time that an upgraded node may be NotReady, or without a Ready driver, before it counts as sick; nullopt: a minute
   /// (kUnwellMax). It applies to the nodes of the stage that is open or soaks, and to the nodes of the last group with
-  /// GroupMode::kOneAtATime. Zero: the rollout checks neither.
+  /// GroupMode::kOneAtATime. Zero: the rollout checks neither condition.
   std::optional<absl::Duration> unwell_max = std::nullopt;
   friend bool operator==(const RolloutHealth&, const RolloutHealth&) = default;
 };
 
-/// Handling of a rollback to the revision that the fleet has completed last.
+/// Handling of a rollback to the revision that the fleet completed last.
 enum class Rollback : std::uint8_t {
   kStaged,  ///< Stage by stage, like any other revision.
   kFast,    ///< All stages are open immediately. Limits, groups, windows and health still apply.
@@ -196,7 +198,7 @@ struct RolloutPolicy {
   /// Time zone of `closed`; nullopt: the time zone of each window, and UTC without windows.
   std::optional<TimeZoneTable> closed_time_zone = std::nullopt;
   Rollback rollback = Rollback::kStaged;
-  /// A node starts only if it is expected to finish before the window closes, given the durations so far.
+  /// A node starts only if it is expected to finish before the window closes, given the durations measured so far.
   bool finish_by = false;
   /// Expected duration of a node, until enough nodes have been measured. If it is set, measurements of earlier
   /// revisions do not count. Must be set with `finish_by`, and be shorter than the longest window.
@@ -228,9 +230,9 @@ std::string_view ToString(GangMode mode);
 std::string_view ToString(TooBig too_big);
 std::string_view ToString(Steer steer);
 
-/// Loads the zone of an IANA name such as `Europe/Berlin` or `UTC` from the time zone files of this machine that abseil
+/// Loads the zone with an IANA name such as `Europe/Berlin` or `UTC` from this machine's time zone files, which abseil
 /// reads. Errors: InvalidArgument for a text that is not such a name (`localtime` is not: it differs between machines)
-/// and for a zone that this machine does not know.
+/// and for a zone that these files do not contain.
 [[nodiscard]] absl::StatusOr<absl::TimeZone> LoadRolloutTimeZone(std::string_view name);
 
 /// Returns InvalidArgument, with the path of each field as in documents, if a value is out of range or fields

@@ -33,7 +33,7 @@ class SafeLoadManager {
   /// sure that the node is evacuated.
   PatchNodeParams Unblocking(const Node& node) const;
 
-  /// Same, for marks that are already decoded.
+  /// Same as above, for marks that are already decoded.
   static bool IsWaiting(const internal::NodeMarks& marks);
   static void Unblock(internal::NodeMarks& marks);
 

@@ -6,9 +6,9 @@
 ///     absl::StatusOr<ClusterSnapshot> snapshot = builder.Build(context);
 ///     builder.ReadPods(context, plan.pod_interest, *snapshot);  // then Step again
 ///
-/// Reads four lists for the whole cluster (one more in requestor mode, three more with `devices`), and one for each
-/// node whose pods a decision depends on. An unreadable object becomes a finding on its node; only a list that fails as
-/// a whole is an error. Not thread-safe.
+/// Reads four lists for the whole cluster (one more in requestor mode, three more with `devices`), and one more list
+/// for each node whose pods a decision depends on. An unreadable object becomes a finding on its node; only a list that
+/// fails as a whole is an error. Not thread-safe.
 #ifndef DRIVERUPGRADE_SNAPSHOT_BUILDER_H_
 #define DRIVERUPGRADE_SNAPSHOT_BUILDER_H_
 
@@ -39,16 +39,17 @@ class AttemptLog;
 using PodFilter = std::function<absl::StatusOr<bool>(const CallContext& context, const Pod& pod)>;
 
 /// Returns true if an out-of-date driver pod can be replaced without evacuating the node, because the driver that it
-/// loads stays the same. `running` is the revision from which `pod` was created, `wanted` the newest. Compare these
-/// two, not the DaemonSet, whose template may have changed since. Called for nodes that need an upgrade, once for each
-/// version of the pod and each newest revision. NotFound: the template of one of the revisions is unknown. This is
+/// loads stays the same. `running` is the revision from which `pod` was created, `wanted` the newest. Compare these two
+/// revisions, not the DaemonSet, whose template may have changed since then. Called for nodes that need an upgrade,
+/// once for each pod version and newest revision. NotFound: the template of one of the revisions is unknown. This is
 /// reported as a finding, and the node is upgraded in full. Any other error or an exception is reported as a finding,
 /// and the node waits (gate Hook). SameTemplate is a ready-made predicate:
 ///
 ///     options.restart_only = [](const CallContext&, const Pod&, const ControllerRevision& running,
 ///                               const ControllerRevision& wanted) { return SameTemplate(running, wanted); };
 ///
-/// With it, `kubectl rollout restart` and a new chart version restart driver pods without evacuating their nodes.
+/// With SameTemplate, `kubectl rollout restart` and a new chart version restart driver pods without evacuating their
+/// nodes.
 using RestartOnlyPredicate = std::function<absl::StatusOr<bool>(
     const CallContext& context, const Pod& pod, const ControllerRevision& running, const ControllerRevision& wanted)>;
 
@@ -74,9 +75,9 @@ struct SnapshotOptions {
   PodFilter uses_driver = nullptr;
   /// Null: every replacement evacuates the node.
   RestartOnlyPredicate restart_only = nullptr;
-  /// Time limit for one call of these functions, in real time. When it has passed, the stop token of the call requests
-  /// a stop, and the result of the call is ignored. InfiniteDuration: calls run on the thread of the pass, without a
-  /// limit.
+  /// Time limit for one call of `uses_driver` or `restart_only`, in real time. When it has passed, the stop token of
+  /// the call requests a stop, and the result of the call is ignored. InfiniteDuration: calls run on the thread of the
+  /// pass, without a limit.
   absl::Duration hook_timeout = absl::Seconds(10);
   /// The nodes that this engine upgrades (default: all). Several engines can thus share a driver's nodes, each with its
   /// own policy. A node that no longer matches stays unchanged until another engine's selector matches it.
@@ -89,8 +90,8 @@ struct SnapshotOptions {
 class SnapshotBuilder {
  public:
   /// `cluster` is not null. `requestor`: same as in StateMachineOptions. `attempts` belongs to the engine and must
-  /// outlive the builder: its requests with an unknown outcome are part of the snapshots, and each read drops the
-  /// requests whose outcome has become known. Null: no requests.
+  /// outlive the builder. Its requests with an unknown outcome are part of the snapshots. Each read drops requests
+  /// whose outcome has become known. Null: no requests.
   SnapshotBuilder(DriverIdentity identity, std::shared_ptr<ClusterReader> cluster, SnapshotOptions options,
                   const std::optional<RequestorOptions>& requestor = std::nullopt,
                   internal::AttemptLog* attempts = nullptr);

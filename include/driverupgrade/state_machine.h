@@ -9,7 +9,7 @@
 /// AdmissionLimits. Every result depends only on the arguments: StateMachine uses no facade, clock, lock, log, random
 /// number or environment variable. Immutable; thread-safe.
 ///
-/// docs/state-machine.md lists the transitions. They are the transitions of the Go library, with the deviations in
+/// docs/state-machine.md lists the transitions. They match the Go library's transitions, except for the deviations in
 /// docs/compatibility.md.
 #ifndef DRIVERUPGRADE_STATE_MACHINE_H_
 #define DRIVERUPGRADE_STATE_MACHINE_H_
@@ -35,10 +35,10 @@ struct Verdict;
 struct StateMachineOptions {
   /// Pods that validate a new driver, in any namespace, on the same node; nullopt: no validation.
   std::optional<LabelSelector> validation_selector = std::nullopt;
-  /// Treatment of these pods if they became ready before the new driver pod. With kRestart the operator needs the
-  /// permission to delete pods in their namespaces.
+  /// Treatment of validation pods that became ready before the new driver pod. With kRestart, the operator needs the
+  /// permission to delete pods in the namespaces of these pods.
   EarlyValidation early_validation = EarlyValidation::kAsk;
-  /// A driver pod has failed if a container that is not ready was restarted more often than this.
+  /// Maximum number of restarts: a driver pod has failed if a container that is not ready was restarted more often.
   int driver_restart_count_max = 10;
   /// Requestor mode, or the data needed to finish upgrades that started in it; nullopt: nodes in that mode are left
   /// alone.
@@ -51,7 +51,8 @@ struct StateMachineOptions {
 
 /// Returns the next step to withdraw a claim on a NodeMaintenance: deletes the requestor's own object, or removes the
 /// requestor from another requestor's object. nullopt: there is nothing to do, or the object is already being deleted.
-/// `requestor` must be valid. The engine does this for its own claims; use it for requestors that no longer exist.
+/// `requestor` must be valid. The engine withdraws its own claims; use this function for requestors that no longer
+/// exist.
 std::optional<MaintenanceCall> ReleaseClaim(const NodeMaintenance& object, const RequestorOptions& requestor,
                                             absl::Time now);
 

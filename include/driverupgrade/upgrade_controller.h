@@ -1,5 +1,5 @@
 /// Runs an engine continuously: when something changes, when a deadline is due, and with increasing pauses after
-/// errors. It can be one of several replicas.
+/// errors. The process can be one of several replicas.
 ///
 /// Defines UpgradeController, ControllerOptions, ControllerStatus, LeaderElection and LeaderElectionOptions.
 ///
@@ -44,15 +44,15 @@ class RolloutOver;
 }  // namespace internal
 
 struct LeaderElectionOptions {
-  /// Namespace and name of the Lease. Each set of replicas of which only one may act has its own Lease.
+  /// Namespace and name of the Lease. Each set of replicas of which only one replica may act has its own Lease.
   std::string ns = {};
   std::string name = {};
   /// Unique to this process, even among earlier processes: for example `<host name>_<uuid>`, as in controller-runtime.
   std::string identity = {};
   /// Time after the last observed renewal for which the other replicas wait, in whole seconds.
   absl::Duration lease_duration = absl::Seconds(15);
-  /// Time for which the leader continues without a renewal. Its work in progress must then finish before lease_duration
-  /// has passed.
+  /// Time for which the leader continues without a renewal. The leader's work in progress must then finish before
+  /// lease_duration has passed.
   absl::Duration renew_deadline = absl::Seconds(10);
   /// Time between two attempts; candidates wait up to 2.2 times as long.
   absl::Duration retry_period = absl::Seconds(2);
@@ -77,8 +77,8 @@ struct LeaderElectionOptions {
 /// LeaderElection has no thread of its own: it makes progress only when Step is called. Two replicas never believe at
 /// the same time that they lead, provided that
 /// - the faster of their clocks runs less than lease_duration / renew_deadline (1.5 by default) times as fast as the
-///   slower. The absolute times do not matter: a candidate measures expiry from the moment it saw the record change,
-///   and a leader from before it sent its last acknowledged renewal;
+///   slower clock. The absolute times do not matter: a candidate measures expiry from the moment it saw the record
+///   change, and a leader from before it sent its last acknowledged renewal;
 /// - clocks do not jump far between two readings, or jump at most once while a lease expires. A leader that sees its
 ///   clock set back stops leading until it has renewed. A candidate counts at most 2.2 x retry_period between two
 ///   readings, which with the defaults is less than the time between renew_deadline and lease_duration;
@@ -91,12 +91,13 @@ struct LeaderElectionOptions {
 class LeaderElection {
  public:
   /// Errors: InvalidArgument unless lease_duration > renew_deadline > 1.2 x retry_period > 0, lease_duration is in
-  /// whole seconds, and no text is empty; Unimplemented, naming it, if `cluster` lacks an operation.
+  /// whole seconds, and no text is empty. Unimplemented, with the name of the operation, if `cluster` lacks an
+  /// operation.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<LeaderElection>> Create(std::shared_ptr<ClusterFacade> cluster,
                                                                               LeaderElectionOptions options);
 
   /// Makes one attempt to acquire or to renew if one is due (at most three calls, each bounded by half the renew
-  /// deadline) and returns when to call again. Earlier calls cost nothing; later ones delay a takeover, or end this
+  /// deadline) and returns when to call again. Earlier calls cost nothing; later calls delay a takeover, or end this
   /// replica's leadership.
   absl::Time Step(const CallContext& context);
 
@@ -108,12 +109,12 @@ class LeaderElection {
 
   /// Sets an annotation of the Lease, for other clients, while this replica leads. The annotation is written with the
   /// next regular write, so it costs no request. nullopt removes the annotation of an earlier leader; annotations that
-  /// were never announced stay. Leadership comes first: values that would exceed the annotation limit of Kubernetes,
-  /// 256 KiB, are left out. After the server has refused a write with the annotations, all are left out until something
-  /// else is announced or leadership is gained again. Any thread may call it.
+  /// were never announced stay. Leadership has priority: values that would exceed the annotation limit of Kubernetes,
+  /// 256 KiB, are left out. After the server has refused a write with the annotations, all annotations are left out
+  /// until another value is announced or leadership is gained again. Can be called from any thread.
   void Announce(const std::string& key, std::optional<std::string> value);
 
-  /// Returns true if this replica leads at this moment. Check it before every action that only a leader may take.
+  /// Returns true if this replica leads at this moment. Call it before every action that only a leader may take.
   bool IsLeader() const;
   /// Returns the end of the leadership if no renewal succeeds, by this replica's clock: the latest sensible deadline of
   /// a leader's call. nullopt: this replica does not lead.
@@ -181,7 +182,7 @@ struct ControllerOptions {
   absl::Duration retry_max = absl::Minutes(1);
   /// Time limit for one pass. A stop ends the pass early.
   absl::Duration pass_timeout = absl::Minutes(2);
-  /// Maximum time between two passes without a cache, which would report changes.
+  /// Maximum time between two passes if there is no cache that reports changes.
   absl::Duration poll_interval = absl::Seconds(5);
   /// Called when Step may have something to do before the time that it returned: after SetPolicy and Notify, when the
   /// cache has changes, and when requests have been answered. Called by any thread; it must not call the controller.
@@ -203,13 +204,13 @@ struct ControllerStatus {
 
 class UpgradeController {
  public:
-  /// `engine` outlives the controller, which is the only caller of its Reconcile and OnChange. `cache` is the engine's,
-  /// or null.
+  /// `engine` must outlive the controller, and only the controller may call the engine's Reconcile and OnChange.
+  /// `cache` is the engine's cache, or null.
   UpgradeController(UpgradeEngine& engine, std::shared_ptr<WatchCache> cache, ControllerOptions options);
   ~UpgradeController();
 
-  /// The controller does nothing before the first call. A new policy takes effect immediately, even if the last pass
-  /// failed.
+  /// Sets the policy of the next passes. The controller does nothing before the first call. A new policy takes effect
+  /// immediately, even if the last pass failed.
   void SetPolicy(UpgradePolicy policy);
   /// Reports a change that the cache cannot detect.
   void Notify();
@@ -217,11 +218,12 @@ class UpgradeController {
   /// Does the work that is due: an attempt to lead, a pass. Returns when to call again, unless Notify is called
   /// earlier; the current time means immediately.
   absl::Time Step(const CallContext& context);
-  /// Waits in real time until `until`, as Step returned it, until a relevant Notify, or until a stop is requested.
+  /// Waits in real time until `until`, the result of Step. Returns earlier on a relevant Notify, or if a stop is
+  /// requested.
   void Wait(absl::Time until, const std::stop_token& stop);
   /// Shuts down: waits for requests and Events in progress, and releases the Lease. Step must not be called afterwards.
   void Stop();
-  /// Steps until `stop` is requested, then stops. After the request, it returns within the time that one call takes.
+  /// Steps until `stop` is requested, then stops. After the request, Run returns within the time that one call takes.
   void Run(std::stop_token stop);
 
   ControllerStatus status() const;

@@ -46,22 +46,24 @@ struct EngineOptions {
   /// Cache to read from; null: each pass reads lists. One of the cache's scopes must match this driver: the same
   /// namespace, labels and requestor namespace. With a cache, a pass judges only what has changed, its result contains
   /// only the changed gates (see Explain), and it does not wait for responses: the requests of each node proceed
-  /// independently. With one call in flight (ExecutorOptions) they are still made on the calling thread.
+  /// independently. With one call in flight (ExecutorOptions), requests are still made on the calling thread.
   std::shared_ptr<WatchCache> cache = nullptr;
-  /// With a cache: maximum number of changed or due nodes that one pass judges. A pass judges none while the requests
-  /// of twice as many nodes are in progress. The next pass, immediately or with the next response, judges the rest;
-  /// until then no node starts (Plan::finished). The limit keeps passes short for callers that wait for the end of a
-  /// pass, to stop or to set a new policy. At least 1.
+  /// With a cache: maximum number of changed or due nodes that one pass judges. A pass judges no node while the
+  /// requests of twice as many nodes are in progress. The next pass, immediately or with the next response, judges the
+  /// remaining nodes; until then, no node starts (Plan::finished). The limit keeps passes short for callers that wait
+  /// for the end of a pass, to stop or to set a new policy. At least 1.
   int nodes_per_pass = 1000;
-  /// The ledger that grants a node's slot before the node starts, so that the budgets hold even if two replicas believe
-  /// that they lead, or if one crashes (ADR 0005). All replicas must use the same ledger, or none; nullopt: none.
+  /// The ledger that grants a node's slot before the node starts. The budgets then hold even if two replicas believe
+  /// that they lead, or if a replica crashes (ADR 0005). Either all replicas use the same ledger, or no replica uses a
+  /// ledger; nullopt: no ledger.
   std::optional<AdmissionLedgerOptions> ledger = std::nullopt;
-  /// Returns the limit on nodes in progress that several engines share. Called in every pass on its thread; null: no
-  /// such limit. The limit holds if passes of these engines run in sequence and each result takes account of the
-  /// earlier passes (ServiceOptions::parallel_total ensures both).
+  /// Returns the limit on nodes in progress that several engines share. Called in every pass, on the thread of the
+  /// pass; null: no such limit. The limit holds if passes of these engines run in sequence and each result accounts for
+  /// the earlier passes. ServiceOptions::parallel_total ensures both conditions.
   std::function<SharedSlots()> shared_slots = nullptr;
   /// Returns the reason why a rollout must be halted, based on any data of the embedding operator; empty: the rollout
-  /// need not be halted. Called in every pass on its thread, only if the policy has a `rollout`. Null: not called.
+  /// need not be halted. Called in every pass, on the thread of the pass, only if the policy has a `rollout`. Null: not
+  /// called.
   std::function<std::string()> rollout_sick = nullptr;
   /// Also used by a controller of the engine. Null: SystemClock().
   std::shared_ptr<Clock> clock = nullptr;
@@ -73,14 +75,14 @@ struct ReconcileResult {
   /// The decisions. Their gates explain why nodes wait.
   Plan plan = {};
   /// Outcomes of `plan.nodes`, in their order. With a cache: outcomes of the nodes whose requests have all been
-  /// answered since the last result. Requests of `plan.nodes` may then still be in progress; OnChange reports when they
-  /// are answered.
+  /// answered since the last result. Requests of `plan.nodes` may then still be in progress; the OnChange callback
+  /// reports when they are answered.
   std::vector<NodeOutcome> outcomes = {};
   /// Number of times that this pass judged a node: once for each node that changed or was due. Without a cache, a node
   /// whose pods were read is judged before and after the read.
   std::uint64_t judged = 0;
   /// Settings that have no effect although all nodes are fine: NoDaemonSet, NothingIsEvicted. Not in `plan.findings`,
-  /// because they are not about nodes; Observer::OnFinding reports each once.
+  /// because they are not about nodes; Observer::OnFinding reports each finding once.
   std::vector<Finding> configuration = {};
   /// Call again at this time even if nothing changes: immediately, if the results of some actions have not been judged
   /// yet; otherwise at a deadline or a retry. nullopt: only when the cluster or the policy changes.
@@ -89,7 +91,8 @@ struct ReconcileResult {
 
 class UpgradeEngine {
  public:
-  /// Errors: InvalidArgument for options that cannot work; Unimplemented, naming it, if `cluster` lacks an operation.
+  /// Errors: InvalidArgument for options that cannot work; Unimplemented, with the name of the operation, if `cluster`
+  /// lacks an operation.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<UpgradeEngine>> Create(const DriverIdentity& identity,
                                                                              std::shared_ptr<ClusterFacade> cluster,
                                                                              EngineOptions options);
@@ -101,24 +104,25 @@ class UpgradeEngine {
 
   /// Releases every node, for an operator that is being removed: see StateMachine::Release. Reconcile must not be
   /// called afterwards. Errors: the errors of reading the cluster; Unavailable if a node, or in requestor mode any
-  /// object, cannot be read. All other nodes are released first. Problems with single nodes are in the result; call
-  /// again until `plan.nodes` is empty.
+  /// object, cannot be read. All other nodes are released before the error is returned. Problems with single nodes are
+  /// in the result; call Release again until `plan.nodes` is empty.
   [[nodiscard]] absl::StatusOr<ReconcileResult> Release(const CallContext& context);
 
-  /// Returns the reason why a node does not move, from the last pass, with its place in the queue; nullopt if the node
-  /// moves, or is unknown. Callable from any thread; it does not wait for a running pass, whose results become visible
-  /// once it has planned.
+  /// Returns why the node did not move in the last pass, and the node's place in the queue. Returns nullopt if the node
+  /// moves or is unknown. Can be called from any thread. Does not wait for a running pass: the results of a pass become
+  /// visible once the pass has been planned.
   std::optional<Gate> Explain(const std::string& node) const;
   /// Returns the results of the last pass for all nodes; costs O(N log N). Threads: same as Explain.
   Plan Everything() const;
   /// Returns the results of the last finished pass for a page; costs O(N log N). Threads: same as Explain.
   FleetStatus Status() const;
 
-  /// `on_change` is called, on another thread, when the cache has changes for the next pass, or requests have been
-  /// answered; it must not call the engine. Null: no callback. Without a cache it is never called.
+  /// Sets the callback `on_change`, which is called on another thread when the cache has changes for the next pass, or
+  /// when requests have been answered. It must not call the engine. Null: no callback. Without a cache, it is never
+  /// called.
   void OnChange(std::function<void()> on_change);
 
-  /// The observer of the options; null if the options have no observer.
+  /// Returns the observer from the options; null if the options have no observer.
   const std::shared_ptr<Observer>& observer() const;
 
   /// Must be called before passes resume after a break, or after passes by another replica. Deadlines that expired in
@@ -128,7 +132,7 @@ class UpgradeEngine {
   /// Waits for the work that passes have started: requests of nodes, lists of pods, Events.
   void Quiesce();
 
-  /// EngineOptions::clock, never null.
+  /// Returns EngineOptions::clock, or the system clock; never null.
   const std::shared_ptr<Clock>& clock() const;
 
  private:

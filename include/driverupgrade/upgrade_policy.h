@@ -40,19 +40,19 @@ struct WaitForCompletionPolicy {
 
 /// Treatment of pods that are still on the node when the time for their eviction has ended.
 enum class OnTimeout : std::uint8_t {
-  kFail,    ///< They stay; the upgrade of the node fails, or pod deletion falls back to a drain.
-  kDelete,  ///< They are deleted despite disruption budgets, with their grace period and their UID as a precondition.
-  /// They are deleted with grace period zero, including terminating pods. Kubernetes forgets such a pod although its
-  /// processes may still run. They may use the driver, and write to volumes that another node has mounted in the
-  /// meantime.
+  kFail,    ///< The pods stay; the node's upgrade fails, or pod deletion falls back to a drain.
+  kDelete,  ///< The pods are deleted despite disruption budgets, with their grace period and their UID as a precondition.
+  /// The pods are deleted with grace period zero, including terminating pods. Kubernetes forgets such a pod although
+  /// its processes may still run. These processes may use the driver, and may write to volumes that another node has
+  /// mounted in the meantime.
   kForceDelete,
 };
 
 /// Treatment of a node that could not be evacuated, and whose old driver is untouched.
 enum class OnFailure : std::uint8_t {
-  kFail,  ///< It stays cordoned and is marked as failed. Same as in the Go library.
-  /// It returns to service with its old driver, marked as failed: it is uncordoned if the cordon belongs to the engine,
-  /// and holds no slot.
+  kFail,  ///< The node stays cordoned and is marked as failed. Same as in the Go library.
+  /// The node returns to service with its old driver, marked as failed: it is uncordoned if the cordon belongs to the
+  /// engine, and holds no slot.
   kGiveBack,
 };
 
@@ -65,8 +65,8 @@ struct PodDeletionPolicy {
   /// True: also evicts pods with emptyDir volumes, whose data is lost. False: one such pod ends the phase in the same
   /// way.
   bool delete_empty_dir = false;
-  /// Selects further pods that use the driver, in addition to the pods that the operator's PodFilter names; empty, the
-  /// default: none. For pods that use the driver without requesting a resource.
+  /// Selects further pods that use the driver, in addition to the pods that the operator's PodFilter selects; empty,
+  /// the default: none. Intended for pods that use the driver without requesting a resource.
   LabelSelector pod_selector = {};
   /// Time since the node entered pod-deletion-required, after which it enters drain-required if there is a drain
   /// policy, otherwise upgrade-failed. Positive. Should exceed the grace periods of the pods, and the time that a
@@ -91,8 +91,8 @@ struct DrainPolicy {
   /// Selects the pods to drain; by default, all. Excluded pods keep running while the driver is replaced, so exclude
   /// only pods that do not use the driver.
   LabelSelector pod_selector = {};
-  /// Time since the node entered drain-required, after which it enters upgrade-failed. The time of PodDeletionPolicy
-  /// does not count. Positive. Without a limit, a disruption budget may hold a slot indefinitely.
+  /// Time since the node entered drain-required, after which it enters upgrade-failed. Time spent in pod deletion does
+  /// not count. Positive. Without a limit, a disruption budget can hold a slot indefinitely.
   absl::Duration timeout = absl::Seconds(300);
   /// Same as in PodDeletionPolicy.
   OnTimeout on_timeout = OnTimeout::kFail;
@@ -101,7 +101,7 @@ struct DrainPolicy {
   friend bool operator==(const DrainPolicy&, const DrainPolicy&) = default;
 };
 
-/// The number of states through which a node may move in one pass.
+/// How many states a node can pass through in one pass.
 enum class Pacing : std::uint8_t {
   kChained,     ///< The node moves through all states that need no wait, in one write.
   kEveryState,  ///< One state per write, same as in the Go library.
@@ -109,9 +109,9 @@ enum class Pacing : std::uint8_t {
 
 /// Treatment of nodes that an administrator had cordoned before the upgrade.
 enum class CordonedNodes : std::uint8_t {
-  kProceed,       ///< They start immediately, and do not count against maxParallel. Same as in the Go library.
-  kWithinBudget,  ///< They take a maxParallel slot like any other node.
-  kIgnore,        ///< They wait until they are uncordoned.
+  kProceed,       ///< Such nodes start immediately, and do not count against maxParallel. Same as in the Go library.
+  kWithinBudget,  ///< Such nodes take a maxParallel slot like any other node.
+  kIgnore,        ///< Such nodes wait until they are uncordoned.
 };
 
 struct DeadlinePolicy {
@@ -126,8 +126,8 @@ struct DeadlinePolicy {
   friend bool operator==(const DeadlinePolicy&, const DeadlinePolicy&) = default;
 };
 
-/// failurePolicy: limits the number of failed nodes. Without it, a failed node holds its slot, so that failures
-/// gradually bring the rollout to a stop.
+/// failurePolicy: limits the number of failed nodes. Without a failure policy, a failed node holds its slot, so that
+/// failures gradually bring the rollout to a stop.
 struct FailurePolicy {
   /// Number of failed nodes at which no further node starts; nodes in progress finish. Failed nodes hold no slot. At
   /// least 1, the default; percentages refer to the managed nodes and round down, but to at least 1. Failed nodes stay
@@ -135,7 +135,8 @@ struct FailurePolicy {
   /// shows that a driver is bad.
   CountOrPercent max_failures = Count{1};
   /// Budgets for single classes of failures, in addition to `max_failures`: the first budget that is used up stops the
-  /// rollout. Each is at least 1; none by default. A node that failed before the policy had such budgets has no class.
+  /// rollout. Each budget is at least 1; there are no budgets by default. A node that failed before the policy had such
+  /// budgets has no class.
   FailureBudgets by_class = {};
   friend bool operator==(const FailurePolicy&, const FailurePolicy&) = default;
 };
@@ -154,33 +155,34 @@ struct RetryPolicy {
 
 /// Treatment of driver pods that are not bound to a node.
 enum class OnUnscheduledPods : std::uint8_t {
-  kCountUnavailable,  ///< Each counts as one unavailable node.
+  kCountUnavailable,  ///< Each such pod counts as one unavailable node.
   kIgnore,
 };
 
-/// The scope of isolation while the driver of a node is replaced.
+/// The scope of isolation while a node's driver is replaced.
 enum class IsolationScope : std::uint8_t {
   kNode,     ///< The node is cordoned.
   kDevices,  ///< Only the driver's devices are tainted. A node on which this is not possible waits.
-  kAuto,     ///< The devices if possible, otherwise the node.
+  kAuto,     ///< Only the devices are tainted if possible; otherwise the node is cordoned.
 };
 
-/// isolation: pods that do not use the driver stay on the node while the driver is replaced, and new pods may start.
-/// Needs Kubernetes 1.37 and devices that are published by a DRA driver.
+/// isolation: with device isolation, pods that do not use the driver stay on the node while the driver is replaced, and
+/// new pods can start. Needs Kubernetes 1.37 and devices that are published by a DRA driver.
 struct IsolationPolicy {
   IsolationScope scope = IsolationScope::kNode;
-  /// Pause between the taint, once the controller manager has seen it, and the first eviction. Claims that the
-  /// scheduler was about to allocate show up in this time. At least 0. The scheduler does not report when it has seen a
-  /// taint, and a busy scheduler needs seconds.
+  /// Pause between the time when the controller manager has seen the taint and the first eviction. Claims that the
+  /// scheduler was about to allocate become visible during this pause. At least 0. The scheduler does not report when
+  /// it has seen a taint, and a busy scheduler needs seconds.
   absl::Duration settle = absl::Seconds(10);
-  /// DRA drivers whose devices depend on this driver. Each has one pool on a node, which is named after the node.
+  /// DRA drivers whose devices depend on this driver. Each DRA driver has one pool per node, which is named after the
+  /// node.
   std::vector<std::string> device_drivers = {"gpu.nvidia.com", "compute-domain.nvidia.com"};
-  /// Extended resources of device plugins of this driver; a name may end with `*`. A node that offers one is cordoned,
-  /// because device taints do not affect device plugins.
+  /// Extended resources of this driver's device plugins; a name may end with `*`. A node that offers such a resource is
+  /// cordoned, because device taints do not affect device plugins.
   std::vector<std::string> plugin_resources = {"nvidia.com/gpu*", "nvidia.com/mig-*"};
   /// Schedulers that respect device taints. If a pod of another scheduler uses a device, its node is cordoned.
   std::vector<std::string> scheduler_names = {"default-scheduler"};
-  /// True if the validation pods claim devices with a toleration of the taint. Otherwise a node is cordoned for its
+  /// True if the validation pods claim devices with a toleration for the taint. If false, a node is cordoned for its
   /// validation.
   bool validator_tolerates = false;
   friend bool operator==(const IsolationPolicy&, const IsolationPolicy&) = default;
@@ -210,27 +212,27 @@ struct UpgradePolicy {
   /// nullopt, the default, means PodDeletionPolicy's defaults if the operator has a PodFilter.
   std::optional<PodDeletionPolicy> pod_deletion = std::nullopt;
   /// nullopt, the default: no drain, and failed pod deletion fails the node. With pod deletion, a node is drained only
-  /// if pod deletion has failed; without it, always.
+  /// if pod deletion has failed; without pod deletion, every node is drained.
   std::optional<DrainPolicy> drain = std::nullopt;
-  /// Use kEveryState for dashboards that must see every state; it costs more requests.
+  /// Use kEveryState for dashboards that must see every state; it requires more requests.
   Pacing pacing = Pacing::kChained;
   /// An administrator's cordon always stays. Use kIgnore if administrators work on cordoned nodes.
   CordonedNodes cordoned_nodes = CordonedNodes::kProceed;
-  /// Whether an unbound driver pod makes the node that its affinity names unavailable. Such a node only counts against
-  /// `max_unavailable`. Use kIgnore if such pods are common and use up the limit.
+  /// Whether a driver pod that is not bound makes the node that its affinity names unavailable. Such a node counts only
+  /// against `max_unavailable`. Use kIgnore if such pods are common and use up the limit.
   OnUnscheduledPods on_unscheduled_pods = OnUnscheduledPods::kCountUnavailable;
-  /// Time limits of the driver and its validation.
+  /// Time limits for the driver pod and its validation to become ready.
   DeadlinePolicy deadlines = {};
   /// nullopt, the default: each failed node holds its slot, so that `max_parallel` failures stop the rollout.
   std::optional<FailurePolicy> failure_policy = std::nullopt;
   RetryPolicy retry = {};
   /// By default, the node is isolated.
   IsolationPolicy isolation = {};
-  /// For the operator, which configures the init container of the driver pod to request safe load. The engine ignores
-  /// this field and acts only on DriverIdentity::SafeLoadAnnotation.
+  /// Read by the operator, which configures the init container of the driver pod to request safe load. The engine
+  /// ignores this field and acts only on DriverIdentity::SafeLoadAnnotation.
   bool safe_load = false;
-  /// Steps and times in which nodes start, in addition to the limits; nullopt: none. With a rollout, an engine needs a
-  /// ledger (EngineOptions::ledger).
+  /// Stages, order and times in which nodes start, in addition to the limits; nullopt: no rollout. With a rollout, an
+  /// engine needs a ledger (EngineOptions::ledger).
   std::optional<RolloutPolicy> rollout = std::nullopt;
   friend bool operator==(const UpgradePolicy&, const UpgradePolicy&) = default;
 };
@@ -249,7 +251,7 @@ struct NodeRules {
   Pacing pacing = Pacing::kChained;
   CordonedNodes cordoned_nodes = CordonedNodes::kProceed;
   OnUnscheduledPods on_unscheduled_pods = OnUnscheduledPods::kCountUnavailable;
-  /// With the default of `pod_restart` filled in.
+  /// UpgradePolicy::deadlines with the default of `pod_restart` filled in.
   DeadlinePolicy deadlines = {};
   /// True without a failurePolicy.
   bool failed_hold_slots = true;
@@ -274,7 +276,7 @@ struct AdmissionLimits {
   bool paused = false;
   std::optional<int> max_parallel = 1;
   std::optional<CountOrPercent> max_unavailable = std::nullopt;
-  /// nullopt: without a failurePolicy.
+  /// nullopt: the policy has no failurePolicy.
   std::optional<CountOrPercent> max_failures = std::nullopt;
   FailureBudgets failures_by_class = {};
   std::optional<RolloutPolicy> rollout = std::nullopt;

@@ -18,7 +18,7 @@
 
 namespace driverupgrade {
 
-/// Sorted in the order in which an upgrade passes through them; kDone and kFailed end it.
+/// The states in the order in which an upgrade passes through them; kDone and kFailed end the upgrade.
 enum class UpgradeState : std::uint8_t {
   kUnknown,                  ///< No label, or an empty one: not processed yet.
   kUpgradeRequired,          ///< The node waits for a slot.
@@ -35,17 +35,17 @@ enum class UpgradeState : std::uint8_t {
   kFailed,
 };
 
-/// The time limit of the policy for a state.
+/// The policy's time limit for a state.
 enum class StageLimit : std::uint8_t {
   kNone,         ///< This state has no time limit.
   kJobs,         ///< `waitForCompletion.timeoutSeconds`
   kPodDeletion,  ///< `podDeletion.timeoutSeconds`
   kDrain,        ///< `drain.timeoutSeconds`
-  kPodRestart,   ///< `deadlines.podRestartSeconds`, or the evacuation's if new pods must leave first
+  kPodRestart,   ///< `deadlines.podRestartSeconds`, or the evacuation's limit if new pods must leave first
   kValidation,   ///< `deadlines.validationSeconds`
 };
 
-/// Properties of a state for the rest of the library: budgets, timers, label, pages. A new state needs a row in
+/// Properties of a state that other parts of the library use: budgets, timers, label, pages. A new state needs a row in
 /// kUpgradeStates.
 struct UpgradeStateTraits {
   UpgradeState state = UpgradeState::kUnknown;

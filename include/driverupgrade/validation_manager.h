@@ -26,12 +26,12 @@ namespace driverupgrade {
 enum class EarlyValidation : std::uint8_t {
   kAsk,      ///< The node waits until the pod is ready again, and its gate asks an administrator to restart the pod.
   kRestart,  ///< The engine deletes the pod if it has a controller, which replaces it; otherwise the same as kAsk.
-  kCount,    ///< The pod counts. Same as in the Go library.
+  kCount,    ///< The pod counts as ready. Same as in the Go library.
 };
 
-/// `Ask`, `Restart`, `Count`.
+/// Returns `Ask`, `Restart` or `Count`.
 std::string_view ToString(EarlyValidation early);
-/// nullopt for any other text.
+/// Returns nullopt for any other text.
 std::optional<EarlyValidation> ParseEarlyValidation(std::string_view text);
 
 struct Validation {
@@ -49,8 +49,8 @@ class ValidationManager {
   explicit ValidationManager(LabelSelector selector, EarlyValidation early = EarlyValidation::kAsk)
       : selector_(std::move(selector)), early_(early) {}
   /// `pods`: all pods of one node, of any namespace; they must outlive the result. `driver_ready_since`: time at which
-  /// the newest of the node's driver pods became ready; if it is unknown (nullopt), no pod is early. A pod is not early
-  /// either if the time at which it became ready is unknown.
+  /// the newest of the node's driver pods became ready; if it is unknown (nullopt), no pod is early. If the time at
+  /// which a pod became ready is unknown, the pod is not early, either.
   Validation Evaluate(const std::vector<Pod>& pods,
                       std::optional<absl::Time> driver_ready_since = std::nullopt) const;
 

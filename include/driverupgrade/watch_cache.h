@@ -1,4 +1,5 @@
-/// Keeps the objects that driver upgrades read in memory, updated by watches: a pass then sends no reads to the API server.
+/// Keeps the objects that driver upgrades read in memory, and updates them by watches. A pass therefore sends no reads
+/// to the API server.
 ///
 /// Defines WatchCache, WatchCacheOptions, DriverScope and WatchRestart.
 ///
@@ -6,14 +7,14 @@
 ///     (*cache)->Start();
 ///     EngineOptions options{.snapshot = ..., .cache = *cache};
 ///
-/// It watches nodes, NodeMaintenances, the driver's DaemonSets, and their revisions and pods. One more watch covers all
-/// pods of the cluster; the cache keeps only pods on nodes for which a subscriber requested them. If a scope names DRA
-/// drivers, it watches the cluster's DeviceTaintRules, ResourceClaims and ResourceSlices, and keeps those of these
-/// drivers; claims are also stored in a packed form. A broken watch resumes where it stopped. If it cannot resume, the
-/// cache lists the objects again and compares them with the stored objects. Objects are immutable and shared. Pods
-/// other than driver pods are an exception: because there are so many, they are stored in a packed form and unpacked on
-/// each request. An object that cannot be read is marked (OnUnreadable::kMark) until a watch or a list delivers a
-/// readable version. While one pod of a node cannot be read, the node's pods count as unknown.
+/// The cache watches nodes, NodeMaintenances, the driver's DaemonSets, and their revisions and pods. One more watch
+/// covers all pods of the cluster; the cache keeps only pods on nodes for which a subscriber requested them. If a scope
+/// names DRA drivers, it watches the cluster's DeviceTaintRules, ResourceClaims and ResourceSlices, and keeps the
+/// objects of these drivers; claims are stored in a packed form. A broken watch resumes where it stopped. If the watch
+/// cannot resume, the cache lists the objects again and compares them with the stored objects. Objects are immutable
+/// and shared. Pods other than driver pods are an exception: because there are so many, they are stored in a packed
+/// form and unpacked on each request. An object that cannot be read is marked (OnUnreadable::kMark) until a watch or a
+/// list delivers a readable version. While one pod of a node cannot be read, the node's pods count as unknown.
 ///
 /// Thread-safe. Shares ownership of `cluster`, and has a thread for each watch between Start and Stop.
 #ifndef DRIVERUPGRADE_WATCH_CACHE_H_
@@ -51,7 +52,7 @@ struct DriverScope {
   std::optional<std::string> maintenance_ns = std::nullopt;
   /// DRA drivers whose devices are watched. If it is empty in all scopes, no DRA object is watched.
   std::vector<std::string> devices = {};
-  /// Distinguishes engines of one driver. The cache contains all nodes regardless of it.
+  /// Distinguishes engines of one driver. The cache contains all nodes, whether or not they match.
   LabelSelector node_selector = {};
   friend bool operator==(const DriverScope&, const DriverScope&) = default;
 };
@@ -61,7 +62,7 @@ struct WatchCacheOptions {
   std::vector<DriverScope> drivers = {};
   /// The server ends a watch after one to two times this duration.
   absl::Duration watch_timeout = absl::Minutes(5);
-  /// Pause after a watch has failed; doubles up to `retry_max` while it keeps failing, with a jitter of 10 %.
+  /// Pause after a watch has failed; doubles up to `retry_max` while the watch keeps failing, with a jitter of 10 %.
   absl::Duration retry_first = absl::Milliseconds(800);
   absl::Duration retry_max = absl::Seconds(30);
   /// Null: SystemClock().
@@ -77,13 +78,13 @@ enum class WatchRestart : std::uint8_t {
 };
 inline constexpr std::array kAllWatchRestarts = {WatchRestart::kEnded, WatchRestart::kExpired, WatchRestart::kFailed,
                                                  WatchRestart::kAbsent};
-/// `ended`, `expired`, `failed`, `absent`.
+/// Returns `ended`, `expired`, `failed` or `absent`.
 std::string_view ToString(WatchRestart reason);
 
 class WatchCache final {
  public:
-  /// Errors: InvalidArgument without a scope, or with a scope that has no namespace or labels; Unimplemented, naming
-  /// it, if `cluster` lacks an operation.
+  /// Errors: InvalidArgument without a scope, or with a scope that has no namespace or labels; Unimplemented, with the
+  /// name of the operation, if `cluster` lacks an operation.
   [[nodiscard]] static absl::StatusOr<std::shared_ptr<WatchCache>> Create(std::shared_ptr<ClusterReader> cluster,
                                                                           WatchCacheOptions options);
   ~WatchCache();
@@ -108,9 +109,9 @@ class WatchCache final {
   /// Returns the index of a scope in the options; nullopt if the options do not contain the scope.
   std::optional<std::size_t> Find(const DriverScope& driver) const;
 
-  /// `on_change` is called on a watch's thread when `Take(driver)` would return changes, and when the cache has become
-  /// Synced; it must not block or call the cache. Null: no callback. Subscribe returns once no call of an earlier
-  /// callback is running.
+  /// Sets the callback `on_change`. It is called on a watch's thread when `Take(driver)` would return changes, and when
+  /// the cache has become Synced. It must not block or call the cache. Null: no callback. Subscribe returns once no
+  /// earlier callback is running.
   void Subscribe(std::size_t driver, std::function<void()> on_change);
   /// Returns the changes since the last call; the first call reports everything.
   CacheChanges Take(std::size_t driver);
@@ -119,7 +120,7 @@ class WatchCache final {
 
   /// Returns nullptr if the node does not exist.
   std::shared_ptr<const Node> FindNode(const std::string& name) const;
-  /// Returns the pods of the driver on the node; if `node` is empty, the pods without a node.
+  /// Returns the driver pods on the node; if `node` is empty, the pods without a node.
   std::vector<Pod> DriverPods(std::size_t driver, const std::string& node) const;
   std::vector<DaemonSet> DaemonSets(std::size_t driver) const;
   std::vector<ControllerRevision> Revisions(std::size_t driver) const;
@@ -145,18 +146,18 @@ class WatchCache final {
   /// them.
   void SetInterest(std::size_t driver, std::set<std::string> nodes);
   /// Reads the pods of a node of interest with one consistent list, which is therefore newer than the cordon. Errors:
-  /// the errors of the list; DataLoss, with its name, if one of the pods cannot be read; Aborted if the watch on pods
-  /// was restarted in the meantime.
+  /// the errors of the list; DataLoss, with the pod's name, if one of the pods cannot be read; Aborted if the watch on
+  /// pods was restarted in the meantime.
   [[nodiscard]] absl::Status ReadPods(const CallContext& context, const std::string& node);
-  /// Same for many nodes, with one list of all pods of the cluster; returns the status of each node.
+  /// Same as ReadPods for many nodes, with one list of all pods in the cluster; returns the status of each node.
   [[nodiscard]] std::map<std::string, absl::Status> ReadAllPods(const CallContext& context,
                                                                 const std::set<std::string>& nodes);
   /// Stores a node as returned by our own write, before the watch reports it. Ignored if the cache already has a newer
   /// version.
   void NodeWritten(Node node);
 
-  /// Returns the revisions in the namespace of the driver, read with one consistent list, for callers that cannot wait
-  /// for the watch. An unreadable revision is marked. Errors: the errors of the list.
+  /// Returns the revisions in the driver's namespace, read with one consistent list, for callers that cannot wait for
+  /// the watch. An unreadable revision is marked. Errors: the errors of the list.
   [[nodiscard]] absl::StatusOr<std::vector<ControllerRevision>> ListRevisions(const CallContext& context,
                                                                               std::size_t driver);
 

@@ -30,15 +30,15 @@
 extern "C" {
 #endif
 
-/* Bytes of the caller, read only during the call. `data` may be null if `size` is 0. */
+/* Bytes that the caller owns. The library reads them only during the call. `data` may be null if `size` is 0. */
 typedef struct {
   const char *data;
   size_t size;
 } du_str;
 
 /*
- * A result: `size` bytes, followed by a null byte that `size` does not count. It must be empty ({0}) when it is passed
- * in. After every call, successful or not, `data` is null or belongs to the caller, which frees it with du_free.
+ * A result: `size` bytes, followed by a null byte that `size` does not count. The caller must pass an empty du_buf
+ * ({0}). After every call, successful or not, `data` is null or belongs to the caller, which frees it with du_free.
  */
 typedef struct {
   char *data;
@@ -46,10 +46,10 @@ typedef struct {
 } du_buf;
 
 /*
- * 0: the result is in `out`. Any other value is a canonical status code, with the numbers of gRPC and abseil, and `out`
+ * 0: the result is in `out`. Any other value is a canonical status code, numbered as in gRPC and abseil. `out` then
  * contains an error message:
  *   3  an invalid document or argument;
- *   8  out of memory, for the result or for its message (then `out` stays empty);
+ *   8  out of memory for the result or for the error message (`out` then stays empty);
  *   9  not possible now: see the function for the condition;
  *   13 a bug in this library;
  *   14 some required data has not been read yet.
@@ -71,18 +71,18 @@ void *du_alloc(size_t size);
 void du_free(void *memory);
 
 /*
- * Returns every key of a driver. In: {"domain":"nvidia.com","driver":"gpu"}. Out: an object with the labels and
- * annotations by purpose:
+ * Returns all label and annotation keys of a driver. In: {"domain":"nvidia.com","driver":"gpu"}. Out: an object that
+ * maps each purpose to its key:
  * {"stateLabel":"nvidia.com/gpu-driver-upgrade-state", ...}.
  * Errors: 3 if Kubernetes does not allow the domain or the driver, or if the longest key would be too long.
  */
 du_code du_keys(du_str identity, du_buf *out);
 
 /*
- * Returns an upgrade policy with a value for every field. In: the policy as a custom resource contains it, in JSON or
- * YAML. Or, with tables of the time zones that it names, {"policy":...,"timeZones":[...]}: the zones in the format of
- * du_engine_put_time_zone, and the policy in JSON. Without tables, the machine's own time zones apply. Out: one JSON
- * object. Errors: 3 with the path of every invalid field.
+ * Returns an upgrade policy with a value for every field. In: the policy as in a custom resource, in JSON or YAML. Or
+ * {"policy":...,"timeZones":[...]}: the policy in JSON, and a table for each time zone that the policy names, in the
+ * format of du_engine_put_time_zone. Without tables, the machine's own time zones apply. Out: one JSON object. Errors:
+ * 3 with the path of every invalid field.
  */
 du_code du_policy_normalize(du_str policy, du_buf *out);
 
@@ -104,18 +104,19 @@ du_code du_plan(du_str request, du_str cluster, du_buf *out);
  * Simulates rollouts of the driver, in virtual time, on the nodes that have the driver. The result shows how long the
  * rollouts take, which workloads they interrupt, and what blocks them. `request` is the request of du_plan, with
  * "policies" ([{"name":...,"policy":...}, ...]) instead of "policy" to compare several policies, and with "seeds" and
- * "durations" if the default values do not fit. `cluster` is the dump of du_plan. With poddisruptionbudgets and jobs in
- * the dump, the simulation respects limits of evictions. With events and configmaps, it knows the durations of the
- * steps of an upgrade. Out: the JSON of `upgradectl simulate -o json`. The duration of a call grows with the number of
- * passes: seconds for thousands of nodes. Errors: 3, with a message that starts with `request` or `cluster`.
+ * "durations" if the default values do not fit. `cluster` is a dump as for du_plan. If the dump contains
+ * poddisruptionbudgets and jobs, the simulation respects eviction limits. If the dump contains events and configmaps,
+ * the simulation uses the step durations that they record. Out: the JSON of `upgradectl simulate -o json`. A call takes
+ * longer the more passes it simulates: seconds for thousands of nodes. Errors: 3, with a message that starts with
+ * `request` or `cluster`.
  */
 du_code du_simulate(du_str request, du_str cluster, du_buf *out);
 
 /*
- * Finds obstacles to the next rollout without simulating it. `request` is the request of du_plan, and `cluster` is its
- * dump. Add poddisruptionbudgets, events, validatingwebhookconfigurations and mutatingwebhookconfigurations to the dump
- * to find obstacles of these kinds. Out: the JSON of `upgradectl preflight -o json`, an empty array if there are no
- * obstacles. Errors: 3, with a message that starts with `request` or `cluster`.
+ * Finds obstacles to the next rollout without simulating it. `request` and `cluster` have the format of du_plan. Add
+ * poddisruptionbudgets, events, validatingwebhookconfigurations and mutatingwebhookconfigurations to the dump to find
+ * obstacles of these kinds. Out: the JSON of `upgradectl preflight -o json`; an empty array if there are no obstacles.
+ * Errors: 3, with a message that starts with `request` or `cluster`.
  */
 du_code du_preflight(du_str request, du_str cluster, du_buf *out);
 
@@ -127,9 +128,9 @@ typedef struct du_engine du_engine;
 enum {
   DU_NODES = 0,
   DU_DRIVER_PODS = 1,          /* pods in the driver's namespace that the driver's labels select */
-  DU_DAEMON_SETS = 2,          /* likewise */
+  DU_DAEMON_SETS = 2,          /* DaemonSets in the driver's namespace that the driver's labels select */
   DU_CONTROLLER_REVISIONS = 3, /* in the driver's namespace */
-  DU_NODE_MAINTENANCES = 4,    /* in the requestor's namespace; do not put them without a requestor or if unreadable */
+  DU_NODE_MAINTENANCES = 4,    /* in the requestor's namespace; put them only with a requestor and if readable */
   DU_DEVICE_TAINT_RULES = 5, /* these three: cluster-wide, resource.k8s.io/v1, if the option `devices` names drivers; */
   DU_RESOURCE_CLAIMS = 6,    /* the Status with code 404 that an older server returns is accepted instead of a list */
   DU_RESOURCE_SLICES = 7,
@@ -155,8 +156,8 @@ void du_engine_free(du_engine *engine);
 /*
  * Replaces all objects of a kind. `list`: the body of the API server's list, with all pages merged into one. Members
  * that docs/c-api.md does not name may be left out. Known objects that are missing from the list were deleted.
- * du_engine_apply plans nothing until the kinds 0 to 3 have been put once. Out: {}. Errors: 3 if `list` is not a list
- * of that kind; the engine is then unchanged.
+ * du_engine_apply plans nothing until each of the kinds 0 to 3 has been put once. Out: {}. Errors: 3 if `list` is not a
+ * list of that kind; the engine is then unchanged.
  */
 du_code du_engine_put(du_engine *engine, int32_t kind, du_str list, du_buf *out);
 
@@ -169,30 +170,30 @@ du_code du_engine_watch_line(du_engine *engine, int32_t kind, du_str line, du_bu
  * Passes all pods on a node that du_engine_apply has requested, from a list that was started after the request. Also
  * pass every later change, from a watch on the node's pods, until the pods are no longer needed. `uses_driver` names
  * the pods that use the driver: {"uids":[...],"errors":[{"uid":"...","error":"..."}]}. Without podDeletion in the
- * engine's options, it is ignored and may be empty. Out: {"taken":true}; false: the list is older than the node's
- * cordon, or the node was deleted, and a newer list is required if the pods are still needed. Errors: 3 if `list` is
- * not a list of pods, or has no metadata.resourceVersion.
+ * engine's options, `uses_driver` is ignored and may be empty. Out: {"taken":true}; false: the list is older than the
+ * node's cordon, or the node was deleted, and a newer list is required if the pods are still needed. Errors: 3 if
+ * `list` is not a list of pods, or has no metadata.resourceVersion.
  */
 du_code du_engine_put_pods(du_engine *engine, du_str node, du_str list, du_str uses_driver, du_buf *out);
 
-/* Returns the nodes that have a driver pod or one of our labels, by state, and the questions for the host. Out: nodes,
- * questions. */
+/* Returns the nodes that have a driver pod or one of the engine's labels, by state, and the questions for the host.
+ * Out: the members "nodes" and "questions". */
 du_code du_engine_read(du_engine *engine, int64_t now_ms, du_buf *out);
 
 /*
- * Passes the answers to questions: {"answers":[{"id":"...","answer":true},{"id":"...","error":"..."}]}. An answer is
- * about the two revisions and the version of the pod that its question names, even if the host has newer data. An
- * answer to an outdated question is dropped. After an error the question is repeated later, and the node waits. If the
- * error comes with "revisionUnknown":true, the node does not wait: it is upgraded in full. Out: {}.
+ * Passes the answers to questions: {"answers":[{"id":"...","answer":true},{"id":"...","error":"..."}]}. An answer
+ * applies to the two revisions and the pod version that its question names, even if the host has newer data. An answer
+ * to an outdated question is dropped. After an error the question is repeated later, and the node waits. If the error
+ * comes with "revisionUnknown":true, the node does not wait: it is upgraded in full. Out: {}.
  */
 du_code du_engine_tell(du_engine *engine, du_str answers, du_buf *out);
 
 /*
  * Passes a time zone that a policy's rollout names:
  * {"name":"Europe/Berlin","offsets":[{"from":1774746000,"seconds":7200}, ...]}. `from`: seconds since 1970 at which the
- * offset from UTC starts to apply, ascending; the first offset also applies before its `from`, and the last one without
- * an end. Put the zone before the first policy that names it, and again before its last offset ends. UTC is always
- * known. Out: {}. Errors: 3 for an invalid table.
+ * offset from UTC starts to apply, ascending; the first offset also applies before its `from`, and the last offset
+ * applies indefinitely. Put the zone before the first policy that names it, and again before its last offset ends. UTC
+ * is always known. Out: {}. Errors: 3 for an invalid table.
  */
 du_code du_engine_put_time_zone(du_engine *engine, du_str zone, du_buf *out);
 
@@ -202,12 +203,12 @@ du_code du_engine_put_time_zone(du_engine *engine, du_str zone, du_buf *out);
  * {"owner":"gold","names":[...]}: a part with an owner, whose rollout has its own record in the ledger. `owner`: a DNS
  * subdomain, such as the name of the custom resource with the policy. A node without a driver pod stays in its part. A
  * node in progress that no part names any longer still counts in its former part, and waits. Out: "work", the nodes
- * whose requests du_engine_next returns now ("" stands for the ledger); "wantedPods", the nodes that wait until their
- * pods have been put; gates, counts, findings, the policy's "warnings" (du_policy_warnings) and "wakeAt". Call it again
- * when an object was put, when all requests of a node or of the ledger have been answered, and at wakeAt. `now_ms`:
- * milliseconds since 1970. Errors: 3 for an invalid policy or owner, or for a time zone that was not put. Error 9 for a
- * rollout without a ledger; with a ledger, for a second part without an owner. Error 14 until the kinds 0 to 3 have
- * been put once.
+ * whose requests du_engine_next returns now ("" stands for the ledger). "wantedPods", the nodes that wait until their
+ * pods have been put. Also gates, counts, findings, the policy's "warnings" (du_policy_warnings) and "wakeAt". Call
+ * du_engine_apply again when an object was put, when all requests of a node or of the ledger have been answered, and at
+ * wakeAt. `now_ms`: milliseconds since 1970. Errors: 3 for an invalid policy or owner, or for a time zone that was not
+ * put. Error 9 for a rollout without a ledger; with a ledger, for a second part without an owner. Error 14 until the
+ * kinds 0 to 3 have been put once.
  */
 du_code du_engine_apply(du_engine *engine, du_str nodes, du_str policy, int64_t now_ms, du_buf *out);
 
@@ -218,7 +219,7 @@ du_code du_engine_release(du_engine *engine, du_str nodes, int64_t now_ms, du_bu
 /*
  * Returns the next request for the node; the result stays the same until the response has been passed to
  * du_engine_answer: {"verb":...,"target":...,"contentType":...,"body":...}; {} when no request is left. If "accept" is
- * present, the metadata of the objects is enough, and this value of the Accept header requests only the metadata.
+ * present, send its value as the Accept header: the server then returns only the objects' metadata, which is enough.
  * `target` is the path with the query. Send the requests of one node in sequence. Requests of different nodes can be in
  * progress at the same time.
  */
@@ -226,14 +227,15 @@ du_code du_engine_next(du_engine *engine, du_str node, int64_t now_ms, du_buf *o
 
 /*
  * Accepts the server's response to the request of du_engine_next. `http_status`: the HTTP status, DU_NO_ANSWER or
- * DU_NOT_SENT; any other number is treated as DU_NO_ANSWER. `retry_after_s`: value of the header Retry-After, 0 if the
- * response has no such header. `body`: any bytes. Out: {"more":true} if du_engine_next has another request. Errors: 9
- * if no request was outstanding.
+ * DU_NOT_SENT; any other number is treated as DU_NO_ANSWER. `retry_after_s`: the value of the Retry-After header; 0 if
+ * the response has no such header. `body`: any bytes. Out: {"more":true} if du_engine_next has another request. Errors:
+ * 9 if no request was outstanding.
  */
 du_code du_engine_answer(du_engine *engine, du_str node, int32_t http_status, int32_t retry_after_s, du_str body, int64_t now_ms,
                          du_buf *out);
 
-/* Returns the changes since the last call: outcomes of nodes whose requests were all answered, and Events to record. */
+/* Returns the changes since the last call: the outcomes of nodes whose requests have all been answered, and the Events
+ * to record. */
 du_code du_engine_settle(du_engine *engine, int64_t now_ms, du_buf *out);
 
 /* Returns the reason why a node waits, from the last pass: {"node":...,"gate":{...}}; "gate" is null if the node
@@ -245,10 +247,10 @@ du_code du_engine_explain(du_engine *engine, du_str node, du_buf *out);
 du_code du_engine_everything(du_engine *engine, du_buf *out);
 
 /*
- * Returns the document of the rollout for pages and scripts, as the operator's GET /rollout does. Schema:
- * docs/rollout.schema.json. `facts` contains what only the host knows:
+ * Returns the rollout document for pages and scripts, as GET /rollout of an operator does. Schema:
+ * docs/rollout.schema.json. `facts` contains information that only the host has:
  * {"leader":true,"replica":"gpu-operator-7d9c","lastError":"..."}; each member may be absent, and "leader" is then
- * true. The history of a node starts with the engine. Out: the document. Errors: 3 for invalid facts.
+ * true. A node's history starts when the engine is created. Out: the document. Errors: 3 for invalid facts.
  */
 du_code du_engine_rollout(du_engine *engine, du_str facts, int64_t now_ms, du_buf *out);
 

@@ -8,11 +8,11 @@
 ///     if (!transport.ok()) return Fail(transport.status());
 ///
 /// *Effects on the whole process.* cpprestsdk has one thread pool per process. The first transport starts it with ONE
-/// thread: with more, canceling a request over TLS is a data race in that library and crashes. One thread is enough
-/// (it only transfers bytes; sinks and decoders run on the callers' threads) and faster than the default of 40 threads.
-/// If the process has already started the pool, MakeCpprestTransport returns an error, unless CpprestPool::kForeign
-/// states that the pool has one thread. OpenSSL is initialized first, so that its exit handler runs after the pool's
-/// threads have ended.
+/// thread: with more threads, canceling a request over TLS is a data race in that library and crashes. One thread is
+/// enough (it only transfers bytes; sinks and decoders run on the callers' threads) and faster than the default of 40
+/// threads. If the process has already started the pool, MakeCpprestTransport returns an error, unless
+/// CpprestPool::kForeign states that the pool has one thread. OpenSSL is initialized first, so that its exit handler
+/// runs after the pool's threads have ended.
 ///
 /// *Ownership.* Destroy the transport with no call in flight, and before main returns. The destructor waits, for at
 /// most 2 s, until the pool has released abandoned calls. Never call it from a continuation on cpprestsdk's own pool:
@@ -20,10 +20,10 @@
 ///
 /// *Limits of cpprestsdk.* IPv6 literals as servers do not work; proxies must be http://. The library buffers one HTTP
 /// chunk and the block of headers before our limits apply. The limits therefore apply to the data that is kept. A
-/// server with the cluster's own certificate can make the library buffer more. For each new TLS connection the library
-/// reads the system's certificate bundle, if OpenSSL's default or $SSL_CERT_FILE names one. We discard the bundle, but
-/// reading it takes 25 to 40 ms. A program that does not need the bundle sets $SSL_CERT_FILE to /dev/null before it
-/// starts threads; connections are then as cheap as with libcurl.
+/// server with the cluster's own certificate can therefore make the library buffer more data than the limits allow. For
+/// each new TLS connection the library reads the system's certificate bundle, if OpenSSL's default or $SSL_CERT_FILE
+/// names one. We discard the bundle, but reading it takes 25 to 40 ms. A program that does not need the bundle sets
+/// $SSL_CERT_FILE to /dev/null before it starts threads; connections are then as cheap as with libcurl.
 #ifndef DRIVERUPGRADE_KUBERNETES_CPPREST_TRANSPORT_H_
 #define DRIVERUPGRADE_KUBERNETES_CPPREST_TRANSPORT_H_
 
@@ -37,8 +37,8 @@ namespace driverupgrade {
 
 /// The party that has started cpprestsdk's pool (see the top of this file).
 enum class CpprestPool {
-  kOurs,     ///< The first transport starts it.
-  kForeign,  ///< The process itself may have started it, with one thread.
+  kOurs,     ///< The first transport starts the pool.
+  kForeign,  ///< The process itself may have started the pool, with one thread.
 };
 
 /// Creates a transport for the server and the identity of `config`. Opens no connection, but reads `token_file`.
@@ -49,7 +49,7 @@ enum class CpprestPool {
 ///    that is not on the loopback interface; an option out of range;
 ///  - Unauthenticated: `token_file` is the only credential, and it cannot be read;
 ///  - FailedPrecondition: https without a CA (see trust_system_roots), or the pool is not ours (see CpprestPool);
-///  - Unimplemented: an IPv6 literal as server, a proxy other than http://, a proxy with user information.
+///  - Unimplemented: an IPv6 literal as the server, a proxy other than http://, a proxy with user information.
 [[nodiscard]] absl::StatusOr<std::shared_ptr<HttpTransport>> MakeCpprestTransport(
     const KubeConfig& config, const TransportOptions& options, CpprestPool pool = CpprestPool::kOurs);
 

@@ -7,7 +7,7 @@
 ///     absl::StatusOr<std::shared_ptr<HttpTransport>> transport = MakeCurlTransport(*config, {});
 ///     if (!transport.ok()) return Fail(transport.status());
 ///
-/// *Differences from cpprest_transport.h.* It has no thread of its own, and no process-wide effect except
+/// *Differences from cpprest_transport.h.* This backend has no thread of its own, and no process-wide effect except
 /// curl_global_init: each call does its work on the calling thread. A write is sent once. If the server closes an idle
 /// connection while a request other than GET is in transit, the call fails instead of sending the request again. A name
 /// lookup ends at the call's deadline, or when a stop is requested. IPv6 literals work. A new TLS connection reads no

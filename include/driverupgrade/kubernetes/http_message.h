@@ -8,7 +8,7 @@
 ///     const HttpRequest request{.path = "/api/v1/nodes", .query = {{"limit", "500"}}};
 ///     absl::StatusOr<std::string> target = EncodeRequestTarget(request);  // "/api/v1/nodes?limit=500"
 ///
-/// http_transport.h sends them. Plain value types; the functions are thread-safe.
+/// The transports in http_transport.h send the requests. Plain value types; the functions are thread-safe.
 #ifndef DRIVERUPGRADE_KUBERNETES_HTTP_MESSAGE_H_
 #define DRIVERUPGRADE_KUBERNETES_HTTP_MESSAGE_H_
 
@@ -42,7 +42,8 @@ struct HttpRequest {
   std::string content_type = "application/json";
   /// Sent unchanged; empty for no body.
   std::string body = {};
-  /// Names and values of additional headers. The transport's own, such as Authorization, must not be among them.
+  /// Names and values of additional headers. The transport's own headers, such as Authorization, must not be among
+  /// them.
   std::vector<std::pair<std::string, std::string>> headers = {};
 };
 
@@ -59,14 +60,15 @@ struct HttpResponse {
   std::map<std::string, std::string, HeaderNameLess> headers = {};
   std::string body = {};
 
-  /// The value of a header, or nullopt; `name` in any case. Valid as long as this object is unchanged.
+  /// Returns the value of a header, or nullopt. The case of `name` is ignored. The value is valid as long as this
+  /// object is unchanged.
   std::optional<std::string_view> Header(std::string_view name) const;
 };
 
 /// Returns true if `status` is a transport error that proves that the server has not acted on the request. Examples:
 /// the name was not resolved, the connection was refused, the TLS handshake failed, or the deadline had passed or a
-/// stop was requested before the request was started. Such a write may be repeated without reading first. Returns false
-/// for all other errors, and for OK.
+/// stop was requested before the request was started. Such a write may be repeated without reading the object first.
+/// Returns false for all other errors, and for OK.
 bool RequestWasNotSent(const absl::Status& status);
 
 /// For backends: marks `status` so that RequestWasNotSent is true. The mark is a payload of the status, which copies

@@ -19,7 +19,7 @@
 /// (MakeRetryingTransport does) or follow redirects, and interprets only one status code: after a 401 it sends the
 /// request again if a new token is available. If a server echoes a credential, the library's backends replace it with
 /// `[redacted]` (SECURITY.md). A transport is meant to be shared: any number of threads may call its methods at the
-/// same time. It must outlive these calls. See also kube_config.h.
+/// same time. The transport must outlive these calls. See also kube_config.h.
 #ifndef DRIVERUPGRADE_KUBERNETES_HTTP_TRANSPORT_H_
 #define DRIVERUPGRADE_KUBERNETES_HTTP_TRANSPORT_H_
 
@@ -58,7 +58,7 @@ class LineSink {
 
 /// Sends requests to one server. Abstract, blocking, thread-safe.
 ///
-/// Errors of both operations. Each text names the attempted operation, its target and the reason, and contains no
+/// Errors of both operations. Each error text names the attempted operation, its target and the reason, and contains no
 /// credential, query or body.
 ///  - DeadlineExceeded: no complete response by `context.deadline`, or within one of the transport's own limits.
 ///  - Cancelled: a stop was requested. The call returns soon after, even if the server is silent.
@@ -83,10 +83,10 @@ class HttpTransport {
 
   /// Sends `request` and passes each line of a 2xx response to `sink` as it arrives.
   ///
-  /// After a 2xx response, returns its head with an empty body, once the server has ended the stream cleanly or the
-  /// sink has returned false (the sink knows which). Otherwise returns the whole response with its error body, without
-  /// ever calling `sink`. Errors: see above; lines passed to the sink before an error are complete and valid, and a
-  /// last line without a terminator is dropped. `context.deadline` bounds the whole stream.
+  /// After a 2xx response, returns its head with an empty body once the server has ended the stream cleanly or the sink
+  /// has returned false. The sink knows which of the two happened. Otherwise returns the whole response with its error
+  /// body, without ever calling `sink`. Errors: see above; lines passed to the sink before an error are complete and
+  /// valid, and a last line without a terminator is dropped. `context.deadline` bounds the whole stream.
   [[nodiscard]] virtual absl::StatusOr<HttpResponse> Stream(const CallContext& context, const HttpRequest& request,
                                                             LineSink& sink) = 0;
 };
@@ -97,7 +97,8 @@ struct TransportOptions {
   /// own limit is 60 s.
   absl::Duration request_timeout = absl::Seconds(60);
   /// A stream that stays silent for this time is considered dead (Unavailable). Should be longer than the longest
-  /// silence of a healthy watch: the minute between bookmarks. A shorter value costs a new watch each time.
+  /// silence of a healthy watch: the minute between bookmarks. With a shorter value, each such silence restarts a
+  /// healthy watch.
   absl::Duration stream_idle_timeout = absl::Minutes(3);
   /// Maximum size of one response body of Send, in bytes. In Stream, the same limit applies to the body of a response
   /// with a status other than 2xx.
@@ -106,8 +107,8 @@ struct TransportOptions {
   std::size_t line_size_max = std::size_t{4} << 20;
   /// Maximum size of the names and values of one response's headers, in bytes. The API server sends less than one KiB.
   std::size_t header_size_max = std::size_t{64} << 10;
-  /// Time for which a token from KubeConfig::token_file is used before the file is read again. After a 401 it is read
-  /// immediately. If the file cannot be used, the last good token is kept.
+  /// Time for which a token from KubeConfig::token_file is used before the file is read again. After a 401, the file is
+  /// read immediately. If the file cannot be used, the last good token is kept.
   absl::Duration token_refresh = absl::Seconds(50);
   /// Maximum run time of a credential plugin (KubeConfig::exec). Calls wait for it, even beyond their deadlines.
   absl::Duration exec_timeout = absl::Seconds(30);
@@ -125,17 +126,17 @@ struct TransportOptions {
 //     auto cluster = MakeRestCluster(transport);
 //
 // In this order, a retry uses the rate limit like any other request. The decorated transport must not be null. The
-// decorators share its ownership, and are thread-safe if it is. A waiting call ends at its deadline, or when a stop is
-// requested.
+// decorators share ownership of the decorated transport, and are thread-safe if that transport is. A waiting call ends
+// at its deadline, or when a stop is requested.
 
 struct RetryOptions {
-  /// Maximum number of refusals of one call after which it is retried; same as client-go.
+  /// Maximum number of retries of one call after refusals; same as in client-go.
   int refusal_count_max = 10;
-  /// Maximum number of lost connections of one call after which it is retried.
+  /// Maximum number of retries of one call after lost connections.
   int loss_count_max = 3;
   /// Pause after a lost connection.
   absl::Duration loss_pause = absl::Seconds(1);
-  /// Longest Retry-After of a server that is honored.
+  /// Longest Retry-After that is honored.
   absl::Duration retry_after_max = absl::Seconds(300);
   /// Null: SystemClock().
   std::shared_ptr<Clock> clock = nullptr;
@@ -171,11 +172,11 @@ std::shared_ptr<HttpTransport> MakeRateLimitedTransport(std::shared_ptr<HttpTran
 ///     auto cluster = MakeRestCluster(MakeMeteredTransport(*MakeCpprestTransport(config, {}), meter));
 ///
 /// Each request is counted once, by verb, resource and code, all from closed sets. Resources are the ones that
-/// RestCluster uses, and `other`. Codes are HTTP statuses that Kubernetes uses, `1xx` to `5xx` for others of their
-/// class, `invalid`, and the names of absl::StatusCode if there was no response. A watch counts as soon as it is open,
-/// and has no duration. Requests and responses pass through unchanged.
+/// RestCluster uses, and `other`. Codes are HTTP statuses that Kubernetes uses, `1xx` to `5xx` for other statuses,
+/// `invalid`, and the names of absl::StatusCode if there was no response. A watch counts as soon as it is open, and has
+/// no duration. Requests and responses pass through unchanged.
 ///
-/// Shares the ownership of both, which must not be null. `clock`: null for SystemClock().
+/// Shares ownership of `next` and `meter`, which must not be null. `clock`: null for SystemClock().
 std::shared_ptr<HttpTransport> MakeMeteredTransport(std::shared_ptr<HttpTransport> next,
                                                     std::shared_ptr<RequestMeter> meter,
                                                     std::shared_ptr<Clock> clock = nullptr);

@@ -13,7 +13,7 @@
 ///     // "kubeconfig /etc/operator/kubeconfig: users[1].user.client-key-data: not base64"
 ///
 /// Nothing here reads the environment, searches for files, opens a connection or runs a program: the caller decides
-/// where a configuration comes from. Certificates are read, but not interpreted: the transport does that when it is
+/// where a configuration comes from. Certificates are read, but not interpreted: a transport interprets them when it is
 /// created. Values; functions are thread-safe. See also cpprest_transport.h.
 #ifndef DRIVERUPGRADE_KUBERNETES_KUBE_CONFIG_H_
 #define DRIVERUPGRADE_KUBERNETES_KUBE_CONFIG_H_
@@ -64,7 +64,7 @@ struct ExecPlugin {
 /// One server and one identity. Created by Parse, LoadFile or InCluster, or field by field.
 struct KubeConfig {
   struct ParseOptions {
-    /// Directory against which relative paths in the document are resolved; the current one if empty.
+    /// Directory against which relative paths in the document are resolved; the current directory if empty.
     std::string base_dir = {};
     /// The context to use instead of `current-context`.
     std::string context = {};
@@ -94,14 +94,14 @@ struct KubeConfig {
   /// The name that the server's certificate must contain, and that is sent as SNI, if it differs from the host of
   /// `server`.
   std::string tls_server_name = {};
-  /// True only if ParseOptions::allow_insecure was set too.
+  /// True only if ParseOptions::allow_insecure was also set.
   bool insecure_skip_tls_verify = false;
   /// Bearer token. Used if `token_file` is empty or could not be read yet.
   Secret token = {};
   /// Absolute path, or relative to the current directory. The transport reads the file again periodically.
   std::string token_file = {};
-  /// The program that the transport runs for a token when it needs one: before the first request, when the token has
-  /// expired, and after a 401. Set only if there is no static credential.
+  /// The program that the transport runs when it needs a token: before the first request, when the token has expired,
+  /// and after a 401. Set only if there is no static credential.
   std::optional<ExecPlugin> exec = {};
   /// Both are PEM, or both are empty.
   std::string client_certificate_pem = {};
@@ -133,10 +133,10 @@ struct KubeConfig {
   [[nodiscard]] static absl::StatusOr<KubeConfig> LoadFile(const std::string& path, ParseOptions options);
   [[nodiscard]] static absl::StatusOr<KubeConfig> LoadFile(const std::string& path);
 
-  /// The service account of the pod that this process runs in. Unlike client-go, it rejects a missing or empty `ca.crt`
-  /// instead of trusting the system's authorities. Errors: FailedPrecondition if host or port is empty (not in a
-  /// cluster); InvalidArgument for a malformed host, port or file; NotFound and PermissionDenied for the files `token`
-  /// and `ca.crt`.
+  /// Reads the service account of the pod in which this process runs. Unlike client-go, this function rejects a missing
+  /// or empty `ca.crt` instead of trusting the system's authorities. Errors: FailedPrecondition if host or port is
+  /// empty (not in a cluster); InvalidArgument for a malformed host, port or file; NotFound and PermissionDenied for
+  /// the files `token` and `ca.crt`.
   [[nodiscard]] static absl::StatusOr<KubeConfig> InCluster(const InClusterParams& params);
 };
 

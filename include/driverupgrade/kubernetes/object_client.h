@@ -1,5 +1,6 @@
 /// Reads and writes objects that ClusterFacade (cluster_facade.h) does not support: an operator's own custom resources,
-/// other ConfigMaps, image streams, logs. They are passed as JSON text, for the operator's own JSON library.
+/// other ConfigMaps, image streams, logs. Objects are passed as JSON text, so that an operator can use its own JSON
+/// library.
 ///
 /// Defines ObjectKind, ObjectName, ObjectClient, and AccessReview, which checks permissions.
 ///
@@ -10,7 +11,7 @@
 ///     absl::Status shown = objects.MergePatch(context, kPolicies, {.name = "cluster-policy"},
 ///                                             R"({"status":{"state":"ready"}})", "status").status();
 ///
-/// Example: tests/unit/wire/object_client_test.cc. Codes and texts of errors match RestCluster (rest_cluster.h): `get
+/// Example: tests/unit/wire/object_client_test.cc. Error codes and texts match RestCluster (rest_cluster.h): `get
 /// nvidia.com/v1 clusterpolicies cluster-policy: 404 Not Found: ...`. The error is also NotFound if the server does not
 /// serve the kind.
 #ifndef DRIVERUPGRADE_KUBERNETES_OBJECT_CLIENT_H_
@@ -54,13 +55,14 @@ struct ListObjectsParams {
 };
 
 /// Each call sends one request, or for a list one request per page. There are no retries and no cache. Thread-safe if
-/// the transport is; shares its ownership.
+/// the transport is; shares ownership of the transport.
 ///
 /// Names, namespaces, kinds and subresources are checked before anything is sent: InvalidArgument if one of them cannot
-/// be a segment of a path.
+/// be a path segment.
 class ObjectClient {
  public:
-  /// `transport` must not be null. `field_manager`: the owner of the fields of a patch or a new object.
+  /// `transport` must not be null. `field_manager`: the name under which the server records the changes in
+  /// `managedFields`.
   explicit ObjectClient(std::shared_ptr<HttpTransport> transport, std::string field_manager = "driverupgrade");
 
   [[nodiscard]] absl::StatusOr<ApiObject> Get(const CallContext& context, const ObjectKind& kind,
@@ -74,8 +76,8 @@ class ObjectClient {
   [[nodiscard]] absl::Status Watch(const CallContext& context, const ObjectKind& kind, const WatchParams& params,
                                    WatchSink<ApiObject>& sink) const;
 
-  /// Same for one object: the list contains at most this object, and only its changes follow. The namespace comes from
-  /// `name`; `params` must have no namespace and no labels.
+  /// Same as Watch for one object: the list contains at most this object, and only its changes follow. The namespace
+  /// comes from `name`; `params` must have no namespace and no labels.
   [[nodiscard]] absl::Status WatchOne(const CallContext& context, const ObjectKind& kind, const ObjectName& name,
                                       const WatchParams& params, WatchSink<ApiObject>& sink) const;
 
@@ -83,8 +85,9 @@ class ObjectClient {
   [[nodiscard]] absl::StatusOr<ApiObject> Create(const CallContext& context, const ObjectKind& kind,
                                                  const ObjectName& name, std::string json) const;
 
-  /// A JSON merge patch (RFC 7386): objects are merged, null removes. Put `metadata.resourceVersion` into `json` to
-  /// detect concurrent writes of other clients: the result is then Aborted. `subresource`: "status", or empty.
+  /// A JSON merge patch (RFC 7386): objects are merged, and null removes a member. Put `metadata.resourceVersion` into
+  /// `json` to detect concurrent writes of other clients: the result is then Aborted. `subresource`: "status", or
+  /// empty.
   [[nodiscard]] absl::StatusOr<ApiObject> MergePatch(const CallContext& context, const ObjectKind& kind,
                                                      const ObjectName& name, std::string json,
                                                      std::string_view subresource = {}) const;
@@ -114,15 +117,15 @@ class ObjectClient {
 /// Thread-safe if the transport and the clock are; shares the ownership of both. Example:
 /// tests/unit/wire/access_review_test.cc.
 ///
-/// The identity of the transport's credentials needs the permission `create` on `tokenreviews` (authentication.k8s.io)
-/// and on `subjectaccessreviews` (authorization.k8s.io).
+/// The transport's credentials need the permission `create` on `tokenreviews` (authentication.k8s.io) and on
+/// `subjectaccessreviews` (authorization.k8s.io).
 class AccessReview {
  public:
   /// Time for which the result for a token is remembered. During this time, withdrawn permissions and revoked tokens
   /// still work.
   static constexpr absl::Duration kRemembered = absl::Minutes(1);
   /// Maximum number of tokens without a remembered result that are reviewed within a second, so that a client that
-  /// invents tokens cannot use up the request rate of the operator.
+  /// invents tokens cannot use up the operator's request rate.
   static constexpr int kReviewsPerSecond = 20;
 
   /// `path`: the non-resource URL, as in RBAC: `/rollout`. `transport` must not be null.

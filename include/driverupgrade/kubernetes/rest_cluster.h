@@ -20,17 +20,17 @@
 namespace driverupgrade {
 
 struct RestClusterOptions {
-  /// Objects per page of a list, same as client-go. 0 requests all objects at once.
+  /// Objects per page of a list; the default is the same as in client-go. 0 requests all objects at once.
   int page_size = 500;
   /// Source of the Events: `source.component` and `reportingComponent`.
   std::string event_component = "driverupgrade";
-  /// Owner of the fields of a patch, in `managedFields`: at most 128 printable characters.
+  /// Field manager of patches, as recorded in `managedFields`: at most 128 printable characters.
   std::string field_manager = "driverupgrade";
 };
 
 /// Supports every Operation. Each call is one request, a list is one request per page, and a watch is a list followed
 /// by one request that stays open. There are no retries (see http_transport.h), no cache, and no policy. `transport`
-/// must not be null. Thread-safe if `transport` is; shares its ownership.
+/// must not be null. Thread-safe if `transport` is; shares ownership of `transport`.
 ///
 /// Needs the API groups v1, apps/v1, policy/v1 and, for leases, coordination.k8s.io/v1 (Kubernetes 1.22 or newer).
 /// Objects of DRA are read and written only in resource.k8s.io/v1. Kubernetes serves claims and slices from 1.34 on,
@@ -56,7 +56,7 @@ struct RestClusterOptions {
 ///   transport. In both cases, start again with a list. The transport must allow a stream to be silent for longer than
 ///   the timeout. WatchParams::ns may be empty for every kind.
 /// - UpdateLease: one PUT of the fields of Lease. All other data of the object (labels, annotations, owners) is
-///   removed, so update only your own objects. The server's response for a deleted object is Aborted, not NotFound.
+///   removed, so update only your own objects. If the object was deleted, the result is Aborted, not NotFound.
 /// - PatchConfigMap: one merge patch of the named keys; the rest of the object is left alone.
 /// - PatchNode: the 422 that a changed UID may cause is also Aborted.
 /// - CreateDeviceTaintRule: InvalidArgument without a driver or a pool, because the rule would also taint other
@@ -69,7 +69,7 @@ std::shared_ptr<ClusterFacade> MakeRestCluster(std::shared_ptr<HttpTransport> tr
 
 /// Returns the time that the server asked the client to wait before another attempt, taken from an error of
 /// RestCluster: the larger of the `Retry-After` header and the body's `retryAfterSeconds`, at most 300 s. Zero if the
-/// server did not specify a time. Copies of the status keep it; a new status made from its text does not.
+/// server did not specify a time. Copies of the status keep the time; a new status made from its text does not.
 absl::Duration RetryAfter(const absl::Status& status);
 
 }  // namespace driverupgrade

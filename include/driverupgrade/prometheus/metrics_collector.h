@@ -6,8 +6,8 @@
 ///                                {.aliases = GpuOperatorAliases("nvidia.com/gpu")});
 ///     server.Get("/metrics", [&] { return collector.Text(); });
 ///
-/// docs/monitoring.md describes all metrics. One collector serves all drivers of a process, because a page may contain a
-/// name only once.
+/// docs/monitoring.md describes all metrics. One collector serves all drivers of a process, because a page may contain
+/// a metric name only once.
 ///
 /// Thread-safe if the sources are.
 #ifndef DRIVERUPGRADE_PROMETHEUS_METRICS_COLLECTOR_H_
@@ -50,8 +50,8 @@ struct MetricAlias {
   std::string driver = {};
 };
 /// The metrics of NVIDIA's GPU Operator: `gpu_operator_nodes_upgrades_*`, `gpu_operator_reconciliation_*`, and the
-/// switch `autoUpgrade` under both its names: the one in NVIDIA's documentation and the one in its program. Unlike in
-/// the GPU Operator, failed nodes do not count as in progress.
+/// switch `autoUpgrade` under both its names: the name in NVIDIA's documentation and the name that the GPU Operator's
+/// code uses. Unlike in the GPU Operator, failed nodes do not count as in progress.
 std::vector<MetricAlias> GpuOperatorAliases(const std::string& driver);
 
 struct MetricsOptions {
@@ -84,7 +84,7 @@ class MetricsCollector {
 
   /// Returns all metrics; queries every source once.
   std::vector<MetricFamily> Collect() const;
-  /// Same, as the page that a scrape returns.
+  /// Returns all metrics as the text that a scrape returns.
   std::string Text() const;
   /// The media type of Text().
   static constexpr char kContentType[] = "text/plain; version=0.0.4; charset=utf-8";

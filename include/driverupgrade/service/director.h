@@ -41,9 +41,9 @@ namespace driverupgrade {
 
 /// The scope and the policy of one engine.
 struct EngineSpec {
-  /// Owner of these nodes, if several engines share a driver's nodes: a DNS subdomain, for example the name of the
-  /// custom resource with the policy. It appears in log lines, and names the engine's entry of the ledger. Empty: there
-  /// is only one engine.
+  /// Owner of this engine's nodes, if several engines share a driver's nodes: a DNS subdomain, for example the name of
+  /// the custom resource with the policy. It appears in log lines, and names the engine's entry of the ledger. Empty:
+  /// there is only one engine.
   std::string name = {};
   /// Labels of the driver's DaemonSets and their pods.
   LabelSelector driver_labels = {};
@@ -83,8 +83,9 @@ class Director {
   /// their state are kept. Any other change creates all engines again.
   virtual std::optional<std::vector<EngineSpec>> Wanted() = 0;
 
-  /// Called when engines have been created again, with the errors of the engines that could not be created, by name;
-  /// the other engines run. An error ends the service; a director that reports the errors elsewhere returns OK.
+  /// Called when engines have been created again, with the errors of the engines that could not be created, by name.
+  /// The other engines run. If this method returns an error, the service exits; return OK if the errors are reported
+  /// elsewhere.
   virtual absl::Status OnRefused(const std::map<std::string, absl::Status>& refused) {
     return refused.empty() ? absl::OkStatus() : refused.begin()->second;
   }
@@ -99,25 +100,25 @@ class Director {
   virtual std::vector<Finding> Findings() { return {}; }
 
   /// Prepares everything that an engine needs before it is allowed to act. Called while this replica leads, every few
-  /// seconds until it succeeds. Errors: any; the service logs each of them once.
+  /// seconds until it succeeds. Any error may be returned; the service logs each error once.
   virtual absl::Status Prepare(const CallContext&) { return absl::OkStatus(); }
 
-  /// Receives the progress of the engines that have made a pass, by name. Called before Work.
+  /// Receives the progress of each engine that has made a pass, by engine name. Called before Work.
   virtual void OnProgress(const std::map<std::string, EngineProgress>& /*engines*/) {}
 
   /// Does other work of the leading replica. It must finish within the context's deadline, after which another replica
   /// may lead. `cache`: the cache of the running engines, null without engines; `scope`: the index in the cache of the
-  /// first of ServiceOptions::more_scopes. Returns the time of the next call; if the bell rings, the call comes
+  /// first of ServiceOptions::more_scopes. Returns the time of the next call; if the bell rings, the service calls
   /// earlier.
   virtual absl::Time Work(const CallContext&, WatchCache* /*cache*/, std::size_t /*scope*/) {
     return absl::InfiniteFuture();
   }
 
-  /// For the readiness probe: OK, or the problem that blocks the director. Thread-safe.
+  /// Returns OK, or the problem that blocks the director, for the readiness probe. Thread-safe.
   virtual absl::Status Ready() const { return absl::OkStatus(); }
 };
 
-/// Wakes the service's loop: a director rings it when its policies change.
+/// Wakes the service's loop: a director rings the bell when its policies change.
 ///
 ///     const auto bell = std::make_shared<Doorbell>();
 ///     watch.OnChange([bell] { bell->Ring(); });
@@ -127,7 +128,7 @@ class Director {
 /// loop and the threads that ring share ownership of the bell, so neither has to outlive the other.
 class Doorbell {
  public:
-  /// Wakes the waiting thread, or the next one that waits.
+  /// Wakes the waiting thread, or the next thread that waits.
   void Ring();
 
   /// Waits in real time until the time `until` on `clock`, a ring or a stop request. Returns early after a minute.

@@ -1,5 +1,5 @@
-/// An operator's main loop: elects a leader, runs the engines that its director requests, and serves health probes and
-/// metrics.
+/// The main loop of an operator: elects a leader, runs the engines that its director requests, and serves health probes
+/// and metrics.
 ///
 /// Defines UpgradeService, ServiceOptions, ReaderCheck, ReportedOptions, OptionsAnnotation and RolloutEnd.
 ///
@@ -46,7 +46,8 @@
 
 namespace driverupgrade {
 
-/// Data that the service adds to its report for `upgradectl` because it cannot derive the data from its other options.
+/// Data that the service adds to its report for `upgradectl` because the service cannot derive the data from its other
+/// options.
 ///
 /// A leader writes two annotations to its Lease: the policies in effect (DriverIdentity::PolicyAnnotation), and the options
 /// of its engines (OptionsAnnotation). `upgradectl` then needs no options on its command line. The second
@@ -57,7 +58,7 @@ namespace driverupgrade {
 ///      "ledger": {"namespace": "fpga-operator", "name": "fpga-driver-upgrade"},
 ///      "validation": {"selector": "app=fpga-check", "early": "Restart"},
 ///      "requestor": {"id": "fpga.example.com", "namespace": "default", "namePrefix": "example"},
-///      "resources": ["example.com/fpga"],        // this and the next two: ServiceOptions::reported
+///      "resources": ["example.com/fpga"],        // this member and the next two: ServiceOptions::reported
 ///      "gpuPods": true,
 ///      "defaults": "plain",
 ///      "policyResource": "example.com/v1/fpgas/fpga:spec.upgradePolicy",  // EngineSpec
@@ -79,9 +80,9 @@ struct ReportedOptions {
 /// Key of the annotation with the reported options: `<domain>/<driver>-driver-upgrade.options`.
 inline std::string OptionsAnnotation(const DriverIdentity& identity) { return identity.KeyPrefix() + ".options"; }
 
-/// Returns OK if the owner of the bearer token may read the page of the rollout. The token is empty if the reader did
-/// not send one. Called by several threads at the same time, for each request. Errors: Unauthenticated (the reader gets
-/// 401), PermissionDenied (403), ResourceExhausted (429), all others (503).
+/// Returns OK if the owner of the bearer token may read the rollout page. The token is empty if the reader sent none.
+/// Called by several threads at the same time, for each request. Errors: Unauthenticated (the reader gets 401),
+/// PermissionDenied (403), ResourceExhausted (429), all others (503).
 using ReaderCheck = std::function<absl::Status(const std::string& token)>;
 
 struct ServiceOptions {
@@ -101,15 +102,15 @@ struct ServiceOptions {
   /// Additions to the report for `upgradectl`, which needs `election`.
   ReportedOptions reported = {};
   /// `host:port` of /healthz and /readyz, and of /metrics: `:8081` for all interfaces, `[::1]:8081`; port 0 selects any
-  /// free port, which the log names. Both may be the same. Empty: not served.
+  /// free port, which the log names. Both addresses may be the same. Empty: not served.
   std::string health_address = {};
   std::string metrics_address = {};
-  /// `host:port` of the page of the rollout, `/`, and of its document, `/rollout` (docs/monitoring.md): `127.0.0.1:8082`,
+  /// `host:port` of the rollout page, `/`, and the rollout document, `/rollout` (docs/monitoring.md): `127.0.0.1:8082`,
   /// which `kubectl port-forward` reaches. The host must be a loopback address, because readers are not asked for
   /// credentials. Empty: not served.
   std::string rollout_address = {};
-  /// `host:port` of the same page for remote readers: `:8443`. It is served with TLS, with a self-signed certificate of
-  /// the service, to readers that `rollout_readers` accepts. The leader reports the port in its Lease, where
+  /// `host:port` of the same page for remote readers: `:8443`. It is served over TLS, with the service's self-signed
+  /// certificate, to readers that `rollout_readers` accepts. The leader reports the port in its Lease, where
   /// `upgradectl` finds it. Empty: not served.
   std::string rollout_secure_address = {};
   /// Required with `rollout_secure_address`; usually AccessReview::Check for `/rollout`.
@@ -129,7 +130,7 @@ struct ServiceOptions {
 struct RolloutEnd {
   /// Number of running engines; 0: no policy applies.
   int engines = 0;
-  /// Number of engines that are wanted, but could not be created.
+  /// Number of engines that the director requested, but that could not be created.
   int refused = 0;
   /// Number of running engines whose autoUpgrade is on.
   int upgrading = 0;
@@ -157,22 +158,22 @@ class UpgradeService {
   /// deadline, and the errors of Step.
   [[nodiscard]] absl::Status Run(const CallContext& context);
 
-  /// Does the work that is due: an attempt to lead, the director's work, passes of the engines. Returns the time of the
-  /// next call, unless Wait returns earlier. Errors: the errors of engines that cannot work at all, as returned by
+  /// Does the work that is due: an attempt to lead, the director's work, passes of the engines. Returns when to call
+  /// Step again, unless Wait returns earlier. Errors: the errors of engines that cannot work at all, as returned by
   /// Director::OnRefused; the service is then unusable. Problems in the cluster are not errors: they are logged,
   /// counted, reported by Ready, and retried.
   [[nodiscard]] absl::StatusOr<absl::Time> Step(const CallContext& context);
-  /// Waits in real time until `until`, as Step returned it, until there is something to do earlier, or until a stop is
+  /// Waits in real time until `until`, the result of Step. Returns earlier if there is work to do or a stop is
   /// requested.
   void Wait(absl::Time until, const std::stop_token& stop);
   /// Shuts down cleanly: waits for requests and Events in progress, stops the cache, and releases the Lease, so that
   /// the next leader can start immediately. Step must not be called afterwards.
   void Stop();
 
-  /// OK while the loop runs: for a liveness probe.
+  /// Returns OK while the loop runs: for a liveness probe.
   absl::Status Healthy() const;
-  /// OK once the policies and the cluster have been read, and a pass has succeeded since or another replica leads: for
-  /// a readiness probe.
+  /// Returns OK, for a readiness probe, once the policies and the cluster have been read, and a pass has succeeded
+  /// since then or another replica leads.
   absl::Status Ready() const;
   /// Returns the text of /metrics, of type MetricsCollector::kContentType, for programs with their own web server.
   std::string Metrics() const;

@@ -1,4 +1,4 @@
-/// Builds nodes, pods and whole fleets, each in one line.
+/// Builds nodes, pods and whole fleets, each in one statement.
 ///
 /// Defines NodeBuilder, PodBuilder, and AddFleet, which builds the cluster of the demo.
 ///
@@ -47,7 +47,7 @@ class PodBuilder {
   /// Sets the controlling owner. An empty `uid` is filled in by FakeCluster::AddPod.
   PodBuilder& OwnedByReplicaSet(std::string name, std::string uid = {});
   PodBuilder& OwnedByStatefulSet(std::string name, std::string uid = {});
-  /// Also sets the label controller-revision-hash.
+  /// Sets the controlling owner and the label controller-revision-hash.
   PodBuilder& OwnedByDaemonSet(std::string name, std::string hash, std::string uid = {});
   PodBuilder& OwnedByJob(std::string name, std::string uid = {});
   PodBuilder& OwnedBy(OwnerReference owner);
@@ -88,8 +88,8 @@ struct FleetOptions {
   std::string daemon_set = "driver";
   std::string hash = "rev-1";
   PodBehavior driver_behavior = {.start_delay = absl::Seconds(20)};
-  /// A Deployment's ReplicaSet of one pod per node, `app=<workload>`, with a disruption budget that has the same name.
-  /// Empty: none.
+  /// Namespace and name of a Deployment's ReplicaSet with one pod per node, label `app=<workload>`, and of its
+  /// disruption budget. An empty name: no workload.
   std::string workload_ns = "team-a";
   std::string workload = "web";
   /// maxUnavailable of the budget.

@@ -10,9 +10,9 @@
 ///     return report.Verdict({"a budget refuses an eviction, and two refuse it permanently"}).ok();
 ///
 /// A case is *kept* if the facade did what the name of the case states, and *broken* if it did not. A case is *skipped*
-/// if the facade lacks an operation, or the world lacks a hook; the result names the operation or the hook. A write of
-/// the facade is read back in every way that the facade supports. A facade without gets is checked through its lists. A
-/// facade with gets and lists must return the same data from both.
+/// if the facade lacks an operation, or the world lacks a hook; the result names the operation or the hook. Each write
+/// through the facade is read back in every way that the facade supports. A facade without gets is checked through its
+/// lists. A facade with gets and lists must return the same data from both.
 ///
 /// Needs no test framework. FakeCluster and a real API server pass the same cases. The cases of node maintenances,
 /// device taint rules, resource claims and resource slices need a server with these kinds. For a server without them,
@@ -44,22 +44,22 @@ class ContractWorld {
  public:
   virtual ~ContractWorld();
   virtual ClusterFacade& facade() = 0;
-  /// Returns the context of the next call, with enough time for the slowest response.
+  /// Returns the context for the next call, with enough time for the slowest response.
   virtual CallContext context() = 0;
-  /// Returns a valid prefix for names of nodes, a different one for each call.
+  /// Returns a valid prefix for node names, a different prefix for each call.
   virtual std::string prefix() = 0;
-  /// Returns an existing namespace without pods and budgets, a different one for each call.
+  /// Returns an existing namespace without pods and budgets, a different namespace for each call.
   virtual absl::StatusOr<std::string> MakeNamespace() = 0;
 
   /// Creates a node with the name, labels, annotations and `unschedulable` of `node`, and returns it as stored.
   virtual absl::StatusOr<Node> MakeNode(const Node& node) = 0;
-  /// Changes any other field of the node, so that its resource version changes.
+  /// Changes a field that is not named above, so that the node's resource version changes.
   virtual absl::Status TouchNode(const std::string& name) = 0;
   /// Creates a pod without an owner, with the name, namespace, labels and node of `pod`, and returns it as stored once
   /// it is Running and ready.
   virtual absl::StatusOr<Pod> MakePod(const Pod& pod) = 0;
-  /// Creates a budget that never allows a disruption of the pods with these labels. It uses minAvailable, because
-  /// maxUnavailable does not work for pods without an owner.
+  /// Creates a budget that never allows a disruption of the pods with these labels. The budget must use minAvailable,
+  /// because maxUnavailable does not work for pods without an owner.
   virtual absl::Status MakeBudget(const std::string& ns, const std::string& name, const StringMap& labels) = 0;
   /// Deletes a node immediately. The default is Unimplemented.
   virtual absl::Status RemoveNode(const std::string& name);

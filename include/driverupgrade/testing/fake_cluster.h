@@ -21,13 +21,13 @@
 ///   removal of duplicate DaemonSet pods, and eviction of pods from lost nodes. Taints are stored and validated.
 ///   RollingUpdate always has maxUnavailable 1 and maxSurge 0.
 /// - Not modeled of the maintenance operator: its webhook, its garbage collector, maxUnavailable, its ranking of
-///   requests (here the oldest comes first), and OpenShift. Also, the real operator leaves out zeros and falses when it
-///   writes an object, and the server then fills in its defaults.
-/// - Not modeled of DRA: tolerations, single devices of a pool, and the effect NoExecute, which here taints like
-///   NoSchedule and deletes nothing.
+///   requests (here the oldest request comes first), and OpenShift. In addition, the real operator leaves out zeros and
+///   falses when it writes an object, and the server then fills in its defaults.
+/// - Not modeled of DRA: tolerations, single devices of a pool, and the effect NoExecute, which acts like NoSchedule
+///   here and deletes nothing.
 /// - Thread-safe. The facade's calls take no virtual time. Watches block their threads until new events happen on the
-///   virtual clock; their sinks are called without a lock, and may use the cluster. End them before the cluster is
-///   destroyed.
+///   virtual clock; their sinks are called without a lock, and may use the cluster. End all watches before the cluster
+///   is destroyed.
 #ifndef DRIVERUPGRADE_TESTING_FAKE_CLUSTER_H_
 #define DRIVERUPGRADE_TESTING_FAKE_CLUSTER_H_
 
@@ -58,17 +58,17 @@ class FakeCluster final : public ClusterFacade {
   /// An existing node with the same name is removed first, together with its pods.
   Node AddNode(Node node);
   /// An existing pod with the same name is removed first. A pod controlled by a ReplicaSet or StatefulSet registers
-  /// that workload and adds one to its replicas; the UID of the owner is filled in. Replacements claim the same devices
-  /// as the first pod, whose claims are added before it. A Pending pod is bound and started; other pods are stored
-  /// unchanged.
+  /// that workload and adds one to its replicas; the owner's UID is filled in. Replacements claim the same devices as
+  /// the first pod; add the first pod's claims before the pod. A Pending pod is bound and started; other pods are
+  /// stored unchanged.
   Pod AddPod(Pod pod, PodBehavior behavior = {});
   DaemonSet AddDaemonSet(DaemonSetSpec spec);
   void AddWorkload(WorkloadSpec spec);
   /// Replaces an existing budget with the same name.
   void AddDisruptionBudget(DisruptionBudgetSpec spec);
-  /// Adds an object of another client, in any state. An existing object with the same name is removed first. From the
-  /// state Cordon on, and while it is being deleted, the object has the operator's finalizer. In states after Cordon,
-  /// the operator assumes that it has cordoned the node itself if the object has `cordon`.
+  /// Adds another client's object, in any state. An existing object with the same name is removed first. From the state
+  /// Cordon on, and while it is being deleted, the object has the operator's finalizer. In states after Cordon, the
+  /// operator assumes that it has cordoned the node itself if the object has `cordon`.
   NodeMaintenance AddNodeMaintenance(NodeMaintenance maintenance);
   /// Adds an unallocated claim, for pods that name it in Pod::resource_claims. The scheduler allocates the claim for
   /// the first of these pods. When the last of them is removed, the claim is deallocated, or deleted if a pod owns it.
@@ -81,7 +81,7 @@ class FakeCluster final : public ClusterFacade {
 
   bool Cordon(const std::string& node_name);
   bool Uncordon(const std::string& node_name);
-  /// Changes labels, annotations and other fields. Changes of the name and the UID are dropped.
+  /// Changes labels, annotations and other fields. Changes to the name and the UID are dropped.
   bool EditNode(const std::string& node_name, const std::function<void(Node&)>& edit);
   bool RemoveNode(const std::string& node_name);
   /// Sets whether new pods of DaemonSets fit on the node. With a message, new pods stay unbound, and
@@ -91,11 +91,11 @@ class FakeCluster final : public ClusterFacade {
   bool EditPod(const std::string& ns, const std::string& name, const std::function<void(Pod&)>& edit);
   /// Same as `kubectl delete --force --grace-period=0`.
   bool RemovePod(const std::string& ns, const std::string& name);
-  /// Changes the pod template of a DaemonSet, to a new or an earlier template. `template_json`: same as in
-  /// DaemonSetSpec; empty also stands for the earlier template of this hash.
+  /// Changes a DaemonSet's pod template to a new or an earlier template. `template_json`: same as in DaemonSetSpec;
+  /// empty also selects the earlier template with this hash.
   bool SetTemplate(const std::string& ns, const std::string& name, const std::string& hash,
                    const std::string& template_json = {});
-  /// Changes labels and annotations of a DaemonSet; all other changes are dropped.
+  /// Changes a DaemonSet's labels and annotations; all other changes are dropped.
   bool EditDaemonSet(const std::string& ns, const std::string& name, const std::function<void(DaemonSet&)>& edit);
   /// Deletes a DaemonSet with its ControllerRevisions. Its pods are deleted as well or, if `orphan` is true, lose their
   /// owner.
@@ -103,13 +103,13 @@ class FakeCluster final : public ClusterFacade {
   bool RemoveDisruptionBudget(const std::string& ns, const std::string& name);
   /// From now on, nothing can be created in the namespace, not even evictions. Existing pods stay.
   void TerminateNamespace(const std::string& ns);
-  /// Changes the object. Changes of the namespace, the name and the UID are dropped.
+  /// Changes the object. Changes to the namespace, the name and the UID are dropped.
   bool EditNodeMaintenance(const std::string& ns, const std::string& name,
                            const std::function<void(NodeMaintenance&)>& edit);
   /// Removes the object despite its finalizer, so that the operator does not release the node.
   bool RemoveNodeMaintenance(const std::string& ns, const std::string& name);
-  /// Starts the maintenance operator, which also processes existing NodeMaintenances. Before this call, they are not
-  /// processed.
+  /// Starts the maintenance operator, which also processes existing NodeMaintenances. Before this call, no
+  /// NodeMaintenance is processed.
   void RunMaintenanceOperator(MaintenanceOperatorOptions options = {});
   void StopMaintenanceOperator();
   /// Removes published devices, like the kubelet when a plugin has been missing for 30 s.
@@ -144,7 +144,7 @@ class FakeCluster final : public ClusterFacade {
   /// Moves the clock to `time`, event by event.
   void RunUntil(absl::Time time);
   void Advance(absl::Duration duration);
-  /// Runs the actions that are due. Every other call does so, too.
+  /// Runs the actions that are due, as every other call does.
   void Settle();
 
   // Faults. Faults for one operation take effect in the order in which they were set. For kEvictPod, ResourceExhausted
@@ -156,7 +156,7 @@ class FakeCluster final : public ClusterFacade {
   void FailNextAfterApplying(Operation operation, absl::Status status, int times = 1);
   /// Makes the next evictions return `answer` without being applied.
   void AnswerNextEviction(EvictionAnswer answer, int times = 1);
-  /// Sets the hooks, each of which may be empty.
+  /// Sets the hooks that run before and after each call; each may be empty.
   void SetFaultHooks(FaultHook before, FaultHook after);
   /// Sets whether an operation is supported; an unsupported operation returns Unimplemented.
   void SetSupported(Operation operation, bool supported);
@@ -173,8 +173,8 @@ class FakeCluster final : public ClusterFacade {
   /// changes.
   void BreakWatches(const absl::Status& status);
   /// BackUp saves the current state, and RestoreBackup restores it. Afterwards, resource versions are used a second
-  /// time, but UIDs are not. RestoreBackup breaks all running watches, and its changes are not observed. It returns
-  /// false if there is no backup.
+  /// time, but UIDs are not. RestoreBackup breaks all running watches, and does not report its changes to the change
+  /// observer. It returns false if there is no backup.
   void BackUp();
   bool RestoreBackup();
   /// Until ResumeWatches is called, no watch reports changes or bookmarks, as if the API server lagged behind. Lists
@@ -184,8 +184,8 @@ class FakeCluster final : public ClusterFacade {
   /// Runs the actions that are due. Returns once at least `watches` watches run, and every running watch has reported
   /// everything it can and its sink has returned. Must not be called by a sink.
   void AwaitWatchesIdle(int watches = 0);
-  /// Runs the Watch... of that kind without waiting, for tests without threads. It reports all changes up to now, then
-  /// a bookmark, and ends with OK. While watches are paused, it reports only the list.
+  /// Runs the Watch... method for objects of type T without waiting, for tests without threads. The watch reports all
+  /// changes up to now, then a bookmark, and ends with OK. While watches are paused, it reports only the list.
   template <class T>
   [[nodiscard]] absl::Status Poll(const CallContext& context, const WatchParams& params, WatchSink<T>& sink);
 
@@ -219,7 +219,7 @@ class FakeCluster final : public ClusterFacade {
   /// Drops the stored Events, as the server does after an hour.
   void ExpireEvents();
   std::vector<Call> journal() const;
-  /// Returns the number of calls of that operation, including failed calls.
+  /// Returns the number of calls of `operation`, including failed calls.
   std::int64_t CallCount(Operation operation) const;
   /// Returns the highest resourceVersion assigned so far.
   std::int64_t revision() const;

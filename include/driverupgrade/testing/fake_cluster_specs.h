@@ -121,14 +121,14 @@ struct ResourceClaimSpec {
   std::string ns = {};
   std::string name = {};
   DeviceRequest request = {};
-  /// UID of the pod that owns the claim; empty: no pod owns it, and pods share it.
+  /// UID of the pod that owns the claim; empty: no pod owns the claim, and pods share it.
   std::string pod_uid = {};
 };
 
 /// Pods that are replaced when they are deleted: a ReplicaSet, as created by a Deployment, or a StatefulSet.
 struct WorkloadSpec {
   /// A ReplicaSet creates a replacement with another name as soon as the deletion of a pod starts. A StatefulSet
-  /// creates it when the pod no longer exists, with the same name and another UID.
+  /// creates the replacement when the pod no longer exists, with the same name and another UID.
   enum class Kind : std::uint8_t { kReplicaSet, kStatefulSet };
   Kind kind = Kind::kReplicaSet;
   std::string ns = {};
@@ -146,13 +146,13 @@ struct WorkloadSpec {
   bool started = true;
 };
 
-/// Set either min_available or max_unavailable. The latter refers to the replicas of the workloads whose pods the
-/// budget selects. It allows no disruption if the budget selects only pods without owners, or any pods of other
-/// controllers.
+/// Set either min_available or max_unavailable. max_unavailable refers to the replicas of the workloads whose pods the
+/// budget selects. It allows no disruption if the budget selects only pods without owners, or any pod of another
+/// controller.
 struct DisruptionBudgetSpec {
   std::string ns = {};
   std::string name = {};
-  /// The default selects every pod of the namespace.
+  /// The default selects every pod in the namespace.
   LabelSelector selector = {};
   std::optional<int> min_available = {};
   std::optional<int> max_unavailable = {};
@@ -166,9 +166,10 @@ struct DisruptionBudgetSpec {
 /// NVIDIA's maintenance operator, which carries out NodeMaintenances: it cordons, waits, drains, reports Ready, and
 /// releases the node when the object is deleted.
 struct MaintenanceOperatorOptions {
-  /// Time from a change of an object to the operator's next step, which advances the object by one state.
+  /// Time from a change to an object until the operator's next step, which advances the object by one state.
   absl::Duration step_delay = absl::Seconds(1);
-  /// Time between two checks of pods that are waited for or drained, and between two attempts to evict them.
+  /// Time between two checks of the pods that the operator waits for or drains, and between two attempts to evict a
+  /// pod.
   absl::Duration poll_interval = absl::Seconds(10);
   /// maxParallelOperations: number of nodes that may have an object past Pending; nullopt: any number.
   std::optional<int> parallel = {};
@@ -190,8 +191,8 @@ struct DeviceOptions {
 };
 
 struct FakeClusterOptions {
-  /// Time from SetTemplate until the controller has observed it and created the ControllerRevision. Pods created during
-  /// this time have the old template.
+  /// Time from SetTemplate until the controller has observed the new template and created its ControllerRevision. Pods
+  /// created during this time have the old template.
   absl::Duration template_delay = absl::ZeroDuration();
   /// Time until a controller replaces a pod.
   absl::Duration controller_delay = absl::ZeroDuration();
@@ -203,8 +204,8 @@ struct FakeClusterOptions {
   absl::Duration crash_backoff_initial = absl::Seconds(10);
   absl::Duration crash_backoff_max = absl::Seconds(300);
   DeviceOptions devices = {};
-  /// The version of the empty cluster; at least 1000. A value just below a power of ten soon leads to versions with one
-  /// more digit.
+  /// The resource version of the empty cluster; at least 1000. A value just below a power of ten soon leads to versions
+  /// with one more digit.
   std::int64_t first_revision = 1000;
   /// True if journal() is recorded. Counters are always recorded.
   bool keep_journal = true;
@@ -237,7 +238,7 @@ struct Call {
 };
 
 /// Runs before or after the model, without a lock: it may use the cluster. A returned status replaces the model's
-/// result; if it comes from the hook before the model, the call is not applied.
+/// result; if the hook that runs before the model returned it, the call is not applied.
 using FaultHook = std::function<std::optional<absl::Status>(const Call&)>;
 
 enum class Actor : std::uint8_t { kClient, kAdministrator, kCluster };
@@ -250,7 +251,7 @@ struct Versions {
   const T* after = nullptr;
 };
 
-/// One commit: exactly one of the pairs is set. The pointers are valid only during the call.
+/// One commit: exactly one of the pairs of versions is set. The pointers are valid only during the call.
 struct Change {
   std::int64_t revision = 0;
   absl::Time time = absl::UnixEpoch();
@@ -266,8 +267,8 @@ struct Change {
   Versions<Lease> lease = {};
   Versions<ConfigMap> config_map = {};
 };
-/// Runs after each commit, on the thread that caused it, with the cluster locked. It must not use the cluster, but sees
-/// every change, in order.
+/// Runs after each commit, on the thread that caused the commit, with the cluster locked. The observer must not use the
+/// cluster. It receives every change, in order.
 using ChangeObserver = std::function<void(const Change&)>;
 
 }  // namespace driverupgrade::testing

@@ -1,8 +1,8 @@
-/// Simulates jobs on a FakeCluster whose pods run only together.
+/// Simulates jobs whose pods run only together, on a FakeCluster.
 ///
 /// Defines GangController. It behaves like the controllers of training jobs. If one pod of a gang is lost, the
-/// controller deletes the others. It creates all of them again once enough nodes are free. Like the scheduler, it
-/// avoids nodes with a PreferNoSchedule taint if there are enough other nodes.
+/// controller deletes the gang's other pods. It creates all pods again once enough nodes are free. Like the scheduler,
+/// it avoids nodes with a PreferNoSchedule taint if there are enough other nodes.
 ///
 ///     GangController jobs(cluster, /*seed=*/1);
 ///     jobs.Add("train", {PodBuilder("team", "train-0").OnNode("n1").Build(), PodBuilder("team", "train-1").OnNode("n2").Build()});
@@ -36,9 +36,9 @@ class GangController {
   GangController(std::shared_ptr<FakeCluster> cluster, std::uint32_t seed);
 
   /// Adds the pods to the cluster. Their nodes must exist. Their controllers are replaced by a Job, so that no other
-  /// controller creates the pods again. `behavior` also applies to their replacements. `claims` are the claims of these
-  /// pods, by the names in Pod::resource_claims; the controller adds them to the cluster. A claim with a `pod_uid` is
-  /// added again for each replacement, as if it were created from a template.
+  /// controller creates the pods again. `behavior` also applies to replacement pods. `claims` are the claims that
+  /// Pod::resource_claims of these pods names; the controller adds the claims to the cluster. A claim with a `pod_uid`
+  /// is added again for each replacement, as if it were created from a template.
   void Add(const std::string& gang, std::vector<Pod> pods, const PodBehavior& behavior = {},
            const std::vector<ResourceClaimSpec>& claims = {});
   /// Interrupts gangs that have lost a pod, and starts gangs for which there are enough nodes. These nodes must be
@@ -68,7 +68,7 @@ class GangController {
   };
 
   bool IsWhole(const Gang& gang) const;
-  // Adds the claims of the pod that belong to it. A pod with claims gets a UID if it lacks one.
+  // Adds those of the gang's claims that belong to `pod`. A pod with claims gets a UID if it lacks one.
   void AddClaims(const Gang& gang, Pod& pod);
   // Assigns a node from `free` to each entry of `nodes`. Returns false if there are not enough devices.
   bool Choose(const Gang& gang, std::vector<std::string> free, std::map<std::string, std::string>& nodes) const;

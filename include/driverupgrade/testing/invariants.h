@@ -1,4 +1,4 @@
-/// Checks, after every commit of a FakeCluster, the invariants of an upgrade, which must hold under any failure.
+/// Checks the invariants of an upgrade, which must hold under any failure, after every commit of a FakeCluster.
 ///
 /// Defines InvariantChecker, InvariantOptions, InvariantsOf, Writer and Violation.
 ///
@@ -8,14 +8,14 @@
 ///     ...                                          // faults, passes, time
 ///     REQUIRE(checker.Report() == "");
 ///
-/// A Violation names its invariant, and docs/testing-your-operator.md explains each invariant. The checker checks every
-/// commit, at a cost that does not depend on the number of nodes:
+/// A Violation names its invariant, and docs/testing-your-operator.md explains each invariant. The checker checks these
+/// invariants at every commit, at a cost that does not depend on the number of nodes:
 /// - `I1`: budgets and grants;
 /// - `I2`: driver restarts under workloads;
 /// - `I3`: owners of cordons;
 /// - `I4`: ways of removing pods;
 /// - `I5`: preconditions;
-/// - `I6`: changes of foreign objects;
+/// - `I6`: changes to foreign objects;
 /// - `I7`: legal transitions;
 /// - `I8`: skip and pause;
 /// - `I9`: takeovers of Leases;
@@ -24,12 +24,13 @@
 /// - `I14`, `I20` to `I22`: rollouts;
 /// - `I19`: the number of nodes controlled by engines, even if other clients change the labels.
 ///
-/// On request it also checks writes without a Lease (`I9`), log lines (`I11`) and writes of an idle engine (`I12`).
-/// Checks of liveness on request: the delay caused by one bad node (`L4`), gates (`L5`) and totals (`L6`).
+/// On request, it also checks writes without a Lease (`I9`), log lines (`I11`) and writes of an idle engine (`I12`). It
+/// also checks three liveness properties on request: the delay caused by one bad node (`L4`), gates (`L5`) and totals
+/// (`L6`).
 ///
-/// Not thread-safe: use it for engines with `calls_in_flight = 1`, on the thread that runs them. It observes the
-/// cluster's changes (FakeCluster::SetChangeObserver) during its lifetime, and must be destroyed before the cluster.
-/// Example: tests/simulation/operator_example_test.cc.
+/// Not thread-safe: use it for engines with `calls_in_flight = 1`, on the thread that runs them. The checker observes
+/// the cluster's changes (FakeCluster::SetChangeObserver) during its lifetime, and must be destroyed before the
+/// cluster. Example: tests/simulation/operator_example_test.cc.
 #ifndef DRIVERUPGRADE_TESTING_INVARIANTS_H_
 #define DRIVERUPGRADE_TESTING_INVARIANTS_H_
 
@@ -71,21 +72,21 @@ struct InvariantOptions {
   std::string requestor_id = {};
   /// Same as in SnapshotOptions; an error counts as false. Null: the checker trusts the mark on the node.
   RestartOnlyPredicate restart_only = nullptr;
-  /// Same as AdmissionLedgerOptions::grants_max; 0: there is no ledger. With a ledger, a node that uses up budget may
-  /// start only after the checker has seen its grant being stored: create the checker before the first grant.
+  /// Same as AdmissionLedgerOptions::grants_max; 0: there is no ledger. With a ledger, a node that consumes budget may
+  /// start only after the checker has seen that its grant was stored: create the checker before the first grant.
   int grants_max = 0;
   /// True if budgets are guaranteed: with a ledger, or with a single leader that does not crash.
   bool check_budget = true;
   /// True if the time between two requests for one pod is checked. Set it to false if clocks jump.
   bool check_pacing = true;
-  /// Maximum difference between a clock of an engine and the cluster's clock.
+  /// Maximum difference between an engine's clock and the cluster's clock.
   absl::Duration clock_skew_max = absl::ZeroDuration();
   /// Maximum number of patches, deletions and evictions in one attempt to upgrade a node; three times as many while
   /// faults happen. Refused evictions and requests for NodeMaintenances do not count. Each pod that leaves the node,
-  /// and each change of the node by another client, raises the limit by one. 0: not checked.
+  /// and each change to the node by another client, raises the limit by one. 0: not checked.
   int writes_per_upgrade_max = 12;
   /// True if an engine of another driver works on the same nodes. Writes of unguarded clients are then attributed to
-  /// it, and a cordon of one driver counts as a cordon of both.
+  /// that engine, and one driver's cordon counts as a cordon of both drivers.
   bool shares_nodes = false;
   /// Same as StateMachineOptions::validation_selector: the pods to which the gate Validation refers.
   LabelSelector validation = {};
@@ -95,9 +96,9 @@ struct InvariantOptions {
 /// fields.
 InvariantOptions InvariantsOf(const DriverIdentity& identity, const EngineOptions& options, UpgradePolicy policy);
 
-/// The first violation of an invariant.
+/// A violation of an invariant.
 struct Violation {
-  /// `I3`.
+  /// Name of the invariant, such as `I3`.
   std::string invariant = {};
   /// A sentence that names the objects involved.
   std::string text = {};
@@ -105,8 +106,8 @@ struct Violation {
   std::int64_t revision = 0;
 };
 
-/// A sender of writes, with the responses that it has received. The checker judges its requests by the knowledge that
-/// it has from these responses.
+/// A sender of writes, with the responses that it has received. The checker judges a writer's requests by the knowledge
+/// that the writer has from these responses.
 struct Writer {
   std::string name = {};
   std::shared_ptr<const UpgradePolicy> policy = {};
@@ -114,7 +115,7 @@ struct Writer {
   /// version up to which the watch has reported changes. A follower's lists belong to the ledger, which uses them only
   /// to find out whether a node exists.
   std::int64_t nodes_read = 0;
-  /// Versions of nodes that its patches have returned since then, by node name.
+  /// Versions of nodes that the writer's patches have returned since `nodes_read`, by node name.
   std::map<std::string, std::int64_t> nodes_answered = {};
   /// Same as `nodes_read`, for the pods of a node, and for the pods of the whole cluster.
   std::map<std::string, std::int64_t> pods_read = {};
@@ -123,7 +124,8 @@ struct Writer {
   std::int64_t maintenances_read = 0;
   /// True if the requests that arrive now were sent long ago.
   bool late = false;
-  /// Maximum lead of its clock over the cluster's since its pass started; nullopt: InvariantOptions::clock_skew_max.
+  /// Maximum lead of the writer's clock over the cluster's clock since the writer's pass started; nullopt:
+  /// InvariantOptions::clock_skew_max.
   std::optional<absl::Duration> clock_ahead = std::nullopt;
   /// True if the writer releases every node (UpgradeEngine::Release), regardless of the policy.
   bool releases = false;
@@ -137,35 +139,36 @@ class InvariantChecker {
   InvariantChecker(const InvariantChecker&) = delete;
   InvariantChecker& operator=(const InvariantChecker&) = delete;
 
-  /// Returns the cluster that the engine must use. It contains a pointer to the checker.
+  /// Returns the facade that the engine must use. The facade contains a pointer to the checker.
   class GuardedCluster;
   class Impl;
   std::shared_ptr<GuardedCluster> Guard(std::string name);
-  /// Returns an observer for the engine's options. It reports the states through which each node passes.
+  /// Returns an observer for the engine's options. The observer tells the checker the states through which each node
+  /// passes.
   std::shared_ptr<Observer> MakeObserver();
   /// Sets the policy by which requests sent from now on are judged.
   void SetPolicy(const UpgradePolicy& policy);
 
-  /// Attributes changes made as the administrator to another driver, from now on.
+  /// Sets whether changes made as the administrator are attributed to another driver from now on.
   void set_rival_acts(bool acts);
   /// Notes a fault: attempts in progress may now need three times as many writes.
   void NoteFault();
   /// Notes that the clocks of engines that lead at the same time are now a minute apart. An engine does not trust a
-  /// timer that is more than a minute ahead, so each engine restarts the timers of the other. An attempt in progress
-  /// may need twice as many writes.
+  /// timer that is more than a minute ahead, so each engine restarts the other's timers. An attempt in progress may
+  /// need twice as many writes.
   void NoteClocksApart();
   /// Sets whether faults happen all the time, or several replicas lead. If true, every attempt is treated as after
   /// NoteFault.
   void set_disturbed(bool disturbed);
-  /// Checks a write of `replica`. `since_renewal`: time between the last acknowledged renewal of its Lease and the
-  /// write, by the replica's own clock.
+  /// Checks a write of `replica`. `since_renewal`: time between the last acknowledged renewal of the replica's Lease
+  /// and the write, by the replica's own clock.
   void CheckLease(const std::string& replica, absl::Duration since_renewal, absl::Duration renew_deadline);
   /// Checks that `line` is one line without control characters, regardless of the texts on the nodes.
   void CheckLogLine(std::string_view line);
   /// Checks that no write was made in an idle period, given the numbers of writes at its start and at its end.
   void CheckRest(std::int64_t writes_before, std::int64_t writes_after);
-  /// Checks two durations of the upgrade of all nodes except one: `alone`, without that node and with one slot fewer,
-  /// and `beside_bad_node`, with that node while it is bad.
+  /// Checks the delay that one bad node causes in the upgrade of all other nodes. `alone`: duration of their upgrade
+  /// without the bad node and with one slot fewer. `beside_bad_node`: duration with the bad node.
   void CheckDelay(absl::Duration alone, absl::Duration beside_bad_node);
   static absl::Duration MayTakeBesideBadNode(absl::Duration alone);
   /// Checks gates and totals of a replica that has read the current state completely, in a pass in which no call
@@ -179,8 +182,8 @@ class InvariantChecker {
   /// Returns true if at least one node has a state label and is not done.
   bool AnyOpen() const;
 
-  /// Reports a change of the cluster, for callers with their own ChangeObserver, for example if a cluster has two
-  /// checkers.
+  /// Tells the checker about a change of the cluster, for callers with their own ChangeObserver, for example if a
+  /// cluster has two checkers.
   void See(const Change& change);
   /// Sets the observer that receives every change after it has been checked; null: no observer.
   void OnChange(ChangeObserver observer);
@@ -188,7 +191,7 @@ class InvariantChecker {
   void Fail(std::string invariant, std::string text);
 
   const std::optional<Violation>& violation() const;
-  /// Returns the violation as text, `I3: ...`; empty if no invariant was broken.
+  /// Returns the violation as text, `I3: ...`; empty if there is no violation.
   std::string Report() const;
   /// CordonIsOurs returns true if the node's current cordon belongs to an upgrade. CordonIsUncertain returns true if
   /// the client that set the cordon also changed our marks, so that its owner is uncertain.
@@ -198,27 +201,26 @@ class InvariantChecker {
   bool CordonIsMaintenanceOperators(const std::string& node) const;
   /// Returns the number of upgrades that have completed successfully.
   std::int64_t upgrades() const;
-  /// Returns how often a node went from the first state to the second. Each transition of a chained patch counts.
+  /// Returns how often nodes moved from the first state to the second. Each transition of a chained patch counts.
   const std::map<std::pair<UpgradeState, UpgradeState>, std::int64_t>& edges() const;
 
  private:
   std::unique_ptr<Impl> impl_;
 };
 
-/// Checks and forwards every call.
+/// A facade that checks every call and forwards it.
 class InvariantChecker::GuardedCluster final : public ForwardingFacade {
  public:
   GuardedCluster(std::shared_ptr<ClusterFacade> next, Impl& checker, std::string name);
-  /// The current knowledge of the sender, by which a request sent now can be judged later.
+  /// Returns the sender's current knowledge, by which a request sent now can be judged later.
   const Writer& writer() const { return writer_; }
   /// Notes that a patch was sent, even if it does not arrive: its sender may repeat it under the limits that apply now.
   void NoteSent(const PatchNodeParams& params);
   void NoteSent(const PatchNodeMaintenanceParams& params);
-  /// Notes that the response to the last patch of the node was lost: the sender's knowledge of the node has not
-  /// changed.
+  /// Notes that the response to the node's last patch was lost: the sender's knowledge of the node is still `before`.
   void NoteAnswerLost(const std::string& node, const Writer& before);
-  /// Notes the response that the sender received, which may differ from the response of the cluster; nullopt: a
-  /// response without a reason.
+  /// Notes the response that the sender received, which may differ from the cluster's response; nullopt: a response
+  /// without a reason.
   void NoteEvictionAnswer(const EvictPodParams& params, std::optional<Refusal> refusal);
   /// Notes that the sender's last list of nodes has this version.
   void NoteOldNodes(std::int64_t revision);
@@ -228,8 +230,8 @@ class InvariantChecker::GuardedCluster final : public ForwardingFacade {
   /// Notes that a pass starts with the current policy. Without this call, every request is judged by the policy in
   /// effect when it is sent.
   void BeginPass();
-  /// Notes how far the sender's clock is now ahead of the cluster's clock (negative: behind). Its decisions about
-  /// expired times are judged accordingly.
+  /// Notes how far the sender's clock is now ahead of the cluster's clock (negative: behind). The sender's decisions
+  /// about expired times are judged accordingly.
   void NoteClock(absl::Duration ahead);
   /// Notes that the sender releases every node from now on.
   void BeginRelease();

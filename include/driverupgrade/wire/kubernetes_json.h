@@ -20,9 +20,9 @@
 ///  - Unknown members are ignored, and unknown enumeration values are tolerated; missing and null mean the default.
 ///  - `kind` at the top is checked, so that an error body is not mistaken for an empty object.
 ///  - A member of the wrong type fails the whole document, with an error that contains its path. A wrong value is never
-///    treated as absent, and half a list would be worse. With OnUnreadable::kMark, only the object that contains the
-///    member is marked (see cluster_types.h). This does not apply to its name, its namespace, and the member that makes
-///    the document a list or an event.
+///    treated as absent, and a list is never shortened. With OnUnreadable::kMark, only the object that contains the
+///    member is marked (see cluster_types.h). A wrong name, a wrong namespace, and a wrong member that makes the
+///    document a list or an event still fail the whole document.
 ///  - If several members have the same key, the last one counts, as in Go.
 ///  - Malformed JSON, invalid UTF-8, a NUL byte and more than 64 levels of nesting are errors. No input recurses
 ///    deeper, aborts or throws.
@@ -47,7 +47,7 @@
 
 namespace driverupgrade {
 
-/// An object of any kind, as its JSON text: for kinds without a type in this library. A value. See
+/// An object of any kind, as its JSON text: for kinds without a type in this library. A value type. See
 /// kubernetes/object_client.h.
 struct ApiObject {
   /// Empty if the kind has no namespaces.
@@ -152,7 +152,7 @@ struct WatchEvent {
     kUnknown,  ///< A type unknown to this version, to be skipped. The rest of the event is not read.
   };
   Type type = Type::kUnknown;
-  /// The current object, or its last state if it was deleted. Only for kAdded, kModified and kDeleted.
+  /// The current object, or its last state if it was deleted. Set only for kAdded, kModified and kDeleted.
   T object = {};
   /// Version of the object or the bookmark, from which a watch continues after this event. Never empty for these types.
   std::string resource_version = {};
@@ -165,8 +165,8 @@ struct WatchEvent {
 ///
 /// `on_unreadable`: same as in ParseList.
 ///
-/// Errors: same as ParseObject, including the kind of the object; also InvalidArgument if the type is missing, or the
-/// version of an object or bookmark.
+/// Errors: same as ParseObject, including the kind of the object; also InvalidArgument if the type, or the version of
+/// an object or bookmark, is missing.
 template <typename T>
 [[nodiscard]] absl::StatusOr<WatchEvent<T>> ParseWatchEvent(std::string_view line,
                                                             OnUnreadable on_unreadable = OnUnreadable::kFail);
@@ -176,49 +176,50 @@ template <typename T>
 /// the node is made schedulable.
 std::string FormatNodePatch(const PatchNodeParams& params);
 
-/// The body of `POST .../pods/NAME/eviction`, policy/v1, with the UID as a precondition. The pod's own grace period
-/// applies.
+/// Returns the body of `POST .../pods/NAME/eviction`, policy/v1, with the UID as a precondition. The pod's own grace
+/// period applies.
 std::string FormatEviction(const EvictPodParams& params);
 
-/// The body of `DELETE .../pods/NAME`, with the UID as a precondition.
+/// Returns the body of `DELETE .../pods/NAME`, with the UID as a precondition.
 std::string FormatDeleteOptions(const DeletePodParams& params);
-/// Same for `DELETE .../nodemaintenances/NAME`.
+/// Returns the same body for `DELETE .../nodemaintenances/NAME`.
 std::string FormatDeleteOptions(const DeleteNodeMaintenanceParams& params);
-/// Same for `DELETE .../devicetaintrules/NAME`.
+/// Returns the same body for `DELETE .../devicetaintrules/NAME`.
 std::string FormatDeleteOptions(const DeleteDeviceTaintRuleParams& params);
 
-/// The body of `POST .../nodemaintenances`. Zeros and falses are written, because the server's defaults differ from
-/// them. Timeouts are in whole seconds, from 0 to the maximum of 32 bits.
+/// Returns the body of `POST .../nodemaintenances`. Zeros and falses are written, because the server's defaults are
+/// different. Timeouts are in whole seconds, from 0 to the maximum of 32 bits.
 std::string FormatNodeMaintenance(const CreateNodeMaintenanceParams& params);
 
-/// The merge patch of a NodeMaintenance, or of its status if it has conditions. It contains uid and resourceVersion,
-/// like FormatNodePatch; lists are replaced as a whole.
+/// Returns the merge patch of a NodeMaintenance, or of its status if `params` has conditions. It contains uid and
+/// resourceVersion, like FormatNodePatch; lists are replaced as a whole.
 std::string FormatNodeMaintenancePatch(const PatchNodeMaintenanceParams& params);
 
-/// The body of `POST .../devicetaintrules`, resource.k8s.io/v1. The Node that owns the rule can be deleted before it.
+/// Returns the body of `POST .../devicetaintrules`, resource.k8s.io/v1. The rule does not block the deletion of the
+/// Node that owns it.
 std::string FormatDeviceTaintRule(const CreateDeviceTaintRuleParams& params);
 
-/// The merge patch of a DeviceTaintRule: uid and resourceVersion as in FormatNodePatch, and the effect.
+/// Returns the merge patch of a DeviceTaintRule: uid and resourceVersion as in FormatNodePatch, and the effect.
 std::string FormatDeviceTaintRulePatch(const PatchDeviceTaintRuleParams& params);
 
-/// The merge patch of a ConfigMap: uid and resourceVersion as in FormatNodePatch, and the keys of `data` that change;
-/// removed keys are null.
+/// Returns the merge patch of a ConfigMap: uid and resourceVersion as in FormatNodePatch, and the keys of `data` that
+/// change; removed keys are null.
 std::string FormatConfigMapPatch(const PatchConfigMapParams& params);
 
 /// Returns the namespace of an Event: the pod's namespace, or `default` for an Event on a node.
 std::string EventNamespace(const RecordEventParams& params);
 
 /// Returns the name of an Event, of at most 253 characters. It consists of the object's name, `.`, 16 hex digits of the
-/// time in nanoseconds since the epoch, and 8 hex digits of a hash of the content. Names sort by time, two Events of
+/// time in nanoseconds since the epoch, and 8 hex digits of a hash of the content. Names sort by time, two Events with
 /// the same time have different names, and an Event that is sent twice keeps its name. All Events of a series have the
 /// name of the first one.
 std::string EventName(const RecordEventParams& params);
 
-/// A core/v1 Event, written by `component`, with count 1 unless it belongs to a series. The message is cut to 1024
-/// bytes. A time that is not finite is written as null.
+/// Returns a core/v1 Event, written by `component`, with count 1 unless it belongs to a series. The message is
+/// truncated to 1024 bytes. A time that is not finite is written as null.
 std::string FormatEvent(const RecordEventParams& params, std::string_view component);
 
-/// The merge patch that updates the existing Event of a series with the latest message, time and count.
+/// Returns the merge patch that updates the existing Event of a series with the latest message, time and count.
 std::string FormatEventPatch(const RecordEventParams& params);
 
 /// Returns the object as the API server would return it, reduced to the members that ParseObject reads. Reading the

@@ -10,7 +10,7 @@
 namespace driverupgrade {
 namespace {
 
-// Maximum length of a requestor's id in the maintenance operator.
+// Maximum length of a requestor's id that the maintenance operator accepts.
 constexpr std::size_t kRequestorIdMax = 63;
 
 // Shortens an id that is too long. Different ids stay different, and an id does not change after a restart.

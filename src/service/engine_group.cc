@@ -16,7 +16,7 @@ int LeftOut(const Plan& plan) {
   return static_cast<int>(std::count_if(plan.gates.begin(), plan.gates.end(), IsLeftOut));
 }
 
-// Returns a sink that adds the owner to each record and passes it on to `log`.
+// Returns a sink that adds the owner to each record and passes the record to `log`.
 LogSink For(const std::string& owner, const LogSink& log) {
   if (owner.empty()) return log;
   return [owner, log](LogRecord record) {
@@ -88,7 +88,7 @@ absl::Status EngineGroup::AddMember(std::size_t place, FiguresByName& figures) {
   figures[spec.name] = metrics;
   member.engine = *std::move(made);
   ControllerOptions controller{.election = options_.election};
-  // The loop that steps all engines waits for all of them.
+  // A change to any engine must wake the loop that steps all engines.
   if (options_.bell) controller.on_change = [bell = options_.bell] { bell->Ring(); };
   member.controller = std::make_unique<UpgradeController>(*member.engine, cache_, std::move(controller));
   members_.push_back(std::move(member));
@@ -119,7 +119,7 @@ bool EngineGroup::TellOfOthers(std::size_t i) {
 absl::Time EngineGroup::Step(const CallContext& context) {
   absl::Time next = absl::InfiniteFuture();
   for (std::size_t i = 0; i < members_.size(); ++i) {
-    // Only now is it known which slots the previous engines have taken or released.
+    // The earlier engines have just made their passes, so their use of slots is known only now.
     TellOfOthers(i);
     next = std::min(next, members_[i].controller->Step(context));
   }

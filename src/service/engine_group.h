@@ -1,4 +1,5 @@
-/// The engines of one driver, one for each owner of nodes. They share a cache and are stepped in sequence.
+/// The engines of one driver, one engine for each owner of nodes. The engines share a cache and are stepped in
+/// sequence.
 ///
 /// Defines GroupOptions and EngineGroup.
 ///
@@ -29,7 +30,8 @@
 
 namespace driverupgrade::internal {
 
-/// Returns true if the same engines run, regardless of their policies: the group then need not be created again.
+/// Returns true if `a` and `b` request the same engines, regardless of their policies: the group then need not be
+/// created again.
 bool SameEngines(const std::vector<EngineSpec>& a, const std::vector<EngineSpec>& b);
 
 struct GroupOptions {
@@ -52,7 +54,7 @@ struct GroupOptions {
   std::shared_ptr<Clock> clock = nullptr;
 };
 
-/// The metrics of each engine. They are kept as long as the process runs, so counters outlive the engine.
+/// The metrics of each engine, by name. Metrics are kept as long as the process runs, so counters outlive their engine.
 using FiguresByName = std::map<std::string, std::shared_ptr<MetricsObserver>>;
 
 class EngineGroup {
@@ -67,7 +69,7 @@ class EngineGroup {
   /// Starts to follow the cluster, on the cache's threads. Not called if a test runs the watches itself
   /// (WatchCache::Turn).
   void Start();
-  /// Sets the policies of the same engines, by index.
+  /// Sets the policies of the engines. `specs` must contain the same engines in the same order.
   void SetPolicies(const std::vector<EngineSpec>& specs);
   /// Does the work that is due for all engines. Returns when to call again, unless the bell rings.
   absl::Time Step(const CallContext& context);
@@ -79,26 +81,26 @@ class EngineGroup {
   /// Specs of all requested engines.
   const std::vector<EngineSpec>& specs() const { return specs_; }
   WatchCache& cache() const { return *cache_; }
-  /// Returns the sum over all engines.
+  /// Returns the sum of the engines' totals.
   Tally totals() const;
   /// Returns the status of each engine, by name.
   std::map<std::string, FleetStatus> Statuses() const;
   /// Returns the progress of the engines that have made a pass, by name.
   std::map<std::string, EngineProgress> Progress() const;
-  /// Returns true if the last pass of no engine failed.
+  /// Returns true if no engine's last pass failed.
   bool AllWell() const;
-  /// Returns nullopt while there is still work to do.
+  /// Returns the end of the rollout; nullopt while there is still work to do.
   std::optional<RolloutEnd> End() const;
   absl::Status Healthy() const;
   absl::Status Ready() const;
 
  private:
   struct Member {
-    std::size_t place = 0;  // index in specs_: engines that were refused have no member
+    std::size_t place = 0;  // index in specs_; refused engines have no member
     std::shared_ptr<SlotObserver> slots = nullptr;
     std::unique_ptr<UpgradeEngine> engine = nullptr;
     std::unique_ptr<UpgradeController> controller = nullptr;
-    // The shared limit that applied to its last pass.
+    // The shared limit that applied to the engine's last pass.
     std::optional<SharedSlots> shared = std::nullopt;
   };
 
@@ -107,7 +109,8 @@ class EngineGroup {
   const EngineSpec& SpecOf(const Member& member) const { return specs_[member.place]; }
   // Returns the limit over all engines from the perspective of member `i`.
   SharedSlots SharedSlotsFor(std::size_t i) const;
-  // Requests a pass of member `i` if the number of slots that the other members leave has changed since its last pass.
+  // Requests a pass of member `i` if the number of slots that the other members leave free has changed since the last
+  // pass of member `i`. Returns true if it did.
   bool TellOfOthers(std::size_t i);
 
   const GroupOptions options_;

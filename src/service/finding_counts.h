@@ -1,4 +1,4 @@
-// Stores the director's findings: counts them for metrics, and logs each kind once while it lasts.
+// Stores the director's findings: counts them for metrics, and logs each code once while it lasts.
 #ifndef DRIVERUPGRADE_SRC_SERVICE_FINDING_COUNTS_H_
 #define DRIVERUPGRADE_SRC_SERVICE_FINDING_COUNTS_H_
 
@@ -14,9 +14,9 @@ namespace driverupgrade::internal {
 // Note must be called by one thread; counts may be called by any thread.
 class FindingCounts {
  public:
-  // Replaces the findings. Logs the first finding of each code that is new.
+  // Replaces the findings. Logs the first finding of each new code.
   void Note(const std::vector<Finding>& findings, const LogSink& log);
-  // Returns the number of findings by code. A code that has disappeared has the number 0.
+  // Returns the number of findings by code. A code whose findings have all disappeared has the number 0.
   std::map<FindingCode, int> counts() const;
 
  private:

@@ -1,11 +1,11 @@
-/// Releases the nodes of deleted owners, whose policies were deleted and whose engines no longer run.
+/// Releases the nodes of owners whose policies were deleted and whose engines no longer run.
 ///
 /// Defines GivingBack.
 ///
 ///     GivingBack giving_back({.identity = gpu, .cluster = cluster, .engine = common, .log = log, .clock = clock});
 ///     absl::Time again = giving_back.Step(context, director.Gone());
 ///
-/// It reads with lists, so deleted owners need no watches. Not thread-safe, except for left().
+/// Each pass reads lists, so deleted owners need no watches. Not thread-safe, except for left().
 #ifndef DRIVERUPGRADE_SRC_SERVICE_GIVING_BACK_H_
 #define DRIVERUPGRADE_SRC_SERVICE_GIVING_BACK_H_
 
@@ -37,7 +37,7 @@ class GivingBack {
   struct Owner {
     EngineSpec spec;
     std::unique_ptr<UpgradeEngine> engine = nullptr;
-    std::set<std::string> nodes = {};  // all nodes that were released, or will be
+    std::set<std::string> nodes = {};  // all nodes that were released or must be released
     int left = 0;
     bool done = false;
     absl::Time again = absl::InfinitePast();

@@ -45,7 +45,7 @@ void Add(const UpgradeBudget& more, UpgradeBudget& sum) {
   AddLimit(more.failures_max, sum.failures_max);
 }
 
-// Selects the halted rollout or, if none is halted, the least advanced rollout.
+// Keeps a halted rollout or, if no rollout is halted, the least advanced rollout.
 void AddRollout(const std::optional<RolloutStatus>& more, std::optional<RolloutStatus>& sum) {
   if (!more) return;
   if (!sum || std::pair(!more->halted, more->open) < std::pair(!sum->halted, sum->open)) sum = more;

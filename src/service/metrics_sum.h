@@ -1,5 +1,5 @@
-/// Sums the metrics of several engines of one driver, because a metrics page may contain a name only once for each
-/// driver.
+/// Sums the metrics of several engines of one driver, because a metrics page may contain a metric name only once for
+/// each driver.
 ///
 /// Defines SumFigures.
 ///
@@ -15,9 +15,9 @@
 
 namespace driverupgrade::internal {
 
-/// Counts are summed; auto_upgrade and paused are set if they are set in one of `running`; the latest progress is used.
-/// The sum has a limit only if every engine has one. Engines that no longer run, `ended`, still contribute their
-/// counters, because counters must not decrease. `none`: the metrics if no engine runs.
+/// Counts are summed. auto_upgrade and paused are true if they are true in at least one of `running`. The time of the
+/// latest progress is used. The sum has a limit only if every engine has a limit. Engines that no longer run, `ended`,
+/// still contribute their counters, because counters must not decrease. `none`: the result if no engine runs.
 MetricsSnapshot SumFigures(const std::vector<MetricsSnapshot>& running, const std::vector<MetricsSnapshot>& ended,
                            MetricsSnapshot none);
 

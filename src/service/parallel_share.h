@@ -4,8 +4,8 @@
 ///
 ///     engine_options.shared_slots = [&] { return SharedSlotsOf(uses, i, 10); };
 ///
-/// Together, the engines never start a node beyond the limit if the pass of each engine takes account of the earlier
-/// passes of the other engines. Pure, except for the observer.
+/// Together, the engines never start a node beyond the limit if each engine's pass accounts for the other engines'
+/// earlier passes. Pure, except for the observer.
 #ifndef DRIVERUPGRADE_SRC_SERVICE_PARALLEL_SHARE_H_
 #define DRIVERUPGRADE_SRC_SERVICE_PARALLEL_SHARE_H_
 
@@ -27,10 +27,11 @@ using SlotUse = std::optional<int>;
 /// nothing, because the nodes that the other engine already has in progress could exceed the limit.
 SharedSlots SharedSlotsOf(const std::vector<SlotUse>& uses, std::size_t i, int limit);
 
-/// Returns the number of slots after `plan`: slots that are held, and slots of nodes that the plan starts.
+/// Returns the number of slots in use after `plan`: slots that nodes already hold, and slots of nodes that the plan
+/// starts.
 int SlotsAfter(const Plan& plan);
 
-/// Remembers SlotsAfter of the last finished plan, and whether the rollout is halted. Thread-safe.
+/// Remembers the result of SlotsAfter for the last finished plan, and whether the rollout is halted. Thread-safe.
 class SlotObserver final : public Observer {
  public:
   void OnPlan(const Plan& plan) override {

@@ -76,7 +76,7 @@ LabelSelector SharedLabels(const std::vector<EngineSpec>& specs) {
 }
 
 // Returns the requestor's options if they are the same for all engines. Otherwise each engine is a separate requestor,
-// with its own suffix of the id.
+// with its own id suffix.
 std::optional<RequestorOptions> SharedRequestor(const EngineOptions& common, const std::vector<EngineSpec>& specs) {
   const auto same_suffix = [&](const EngineSpec& spec) {
     return spec.requestor_suffix == specs.front().requestor_suffix;

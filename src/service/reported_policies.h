@@ -1,4 +1,5 @@
-// An operator's report of the policies that it follows: an annotation of its Lease (DriverIdentity::PolicyAnnotation).
+// An operator's report of the policies in effect: an annotation of the operator's Lease
+// (DriverIdentity::PolicyAnnotation).
 #ifndef DRIVERUPGRADE_SRC_SERVICE_REPORTED_POLICIES_H_
 #define DRIVERUPGRADE_SRC_SERVICE_REPORTED_POLICIES_H_
 

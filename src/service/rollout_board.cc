@@ -76,7 +76,7 @@ auto RolloutBoard::Tell() -> Document {
   made_at_ = now;
   std::string text = Format();
   if (document_.text != nullptr && *document_.text == text) return document_;
-  // The start time ensures that no document of another process has the same tag.
+  // The process's start time ensures that documents of different processes have different tags.
   document_.etag = fmt::format("\"{:x}-{:x}\"", absl::ToUnixNanos(began_), ++version_);
   document_.text = std::make_shared<const std::string>(std::move(text));
   return document_;

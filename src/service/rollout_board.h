@@ -1,4 +1,4 @@
-// Collects the data for the page of a rollout, with an observer of each engine. All readers get the same document.
+// Collects the data for the rollout page, with an observer for each engine. All readers get the same document.
 //
 //     RolloutBoard board(identity, clock, [this] { return StatusesOfEngines(); });
 //     engine.observer = MakeObserverGroup({metrics, board.ObserverOf("cluster-policy")});
@@ -27,7 +27,7 @@ namespace driverupgrade::internal {
 struct EnginesSeen {
   bool leads = false;
   std::string replica = {};
-  // The reason why the process makes no progress; empty if it does.
+  // The reason why the process makes no progress; empty if it makes progress.
   std::string trouble = {};
   // The status of each engine, by the name of its policy.
   std::map<std::string, FleetStatus> engines = {};

@@ -15,8 +15,8 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Pause between two checks of a stream, and the number of checks without changes after which it sends a keep-alive
-// message.
+// Pause between two checks for a new document, and the number of checks without changes after which a stream sends a
+// keep-alive message.
 constexpr std::chrono::milliseconds kLookAgainAfter{500};
 constexpr int kLooksBetweenSigns = 30;
 
@@ -106,7 +106,8 @@ PageMaker RolloutDocumentPage(RolloutBoard& board, Guard guard) {
   return [&board, guard = std::move(guard)](const PageRequest& request) -> Page {
     if (std::optional<Page> refusal = guard(request)) return WithCommonHeaders(*std::move(refusal));
     if (request.watch) {
-      // Checked before each event, because a reader may lose the permission while the stream is open.
+      // The guard checks the request before each event, because a reader may lose the permission while the stream is
+      // open.
       return WithCommonHeaders(
           {.content_type = "text/event-stream",
            .next = [&board, guard, request, stream = std::make_shared<Stream>()]() -> std::optional<std::string> {

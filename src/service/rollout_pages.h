@@ -1,4 +1,4 @@
-// Serves the page of a rollout, and the document that the page shows.
+// Serves the rollout page, and the document that the page shows.
 #ifndef DRIVERUPGRADE_SRC_SERVICE_ROLLOUT_PAGES_H_
 #define DRIVERUPGRADE_SRC_SERVICE_ROLLOUT_PAGES_H_
 
@@ -18,11 +18,11 @@ extern const char kRolloutPage[];
 
 // Checks a request before it is served. Returns 401, 403 or 503 with the reason; nullopt: the request is served.
 using Guard = std::function<std::optional<Page>(const PageRequest&)>;
-// Returns the guard for an address that only this machine can reach. It refuses requests whose host name is not a name
-// of this machine. Otherwise a website could read the page through its own host name (DNS rebinding).
+// Returns the guard for an address that only this machine can reach. The guard refuses requests whose host name is not
+// a name of this machine. Otherwise a website could read the page through its own host name (DNS rebinding).
 Guard OnlyThisMachine();
-// Returns the guard for an address that other machines can reach. It refuses requests whose token `check` does not
-// accept.
+// Returns the guard for an address that other machines can reach. The guard refuses requests whose token `check` does
+// not accept.
 Guard OnlyReaders(ReaderCheck check);
 
 // `GET /`: one HTML file that loads nothing from elsewhere.
@@ -33,12 +33,12 @@ PageMaker RolloutDocumentPage(RolloutBoard& board, Guard guard);
 
 // Adds both pages. Errors: InvalidArgument if the address is not a loopback address.
 absl::Status AddRolloutPages(const std::string& address, RolloutBoard& board, PagesByAddress& pages);
-// Same with TLS, for readers that `check` accepts. Errors: InvalidArgument without a check, or if other pages already
-// use the address.
+// Same as AddRolloutPages with TLS, for readers that `check` accepts. Errors: InvalidArgument without a check, or if
+// other pages already use the address.
 absl::Status AddSecureRolloutPages(const std::string& address, ReaderCheck check, RolloutBoard& board,
                                    PagesByAddress& pages);
 
-// Adds the pages at each address that is set in the options. Errors: same as for the two functions above.
+// Adds the pages at each address that is set in the options. Errors: the errors of the two functions above.
 absl::Status AddAllRolloutPages(const ServiceOptions& options, RolloutBoard& board, PagesByAddress& pages);
 
 }  // namespace driverupgrade::internal

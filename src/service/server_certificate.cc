@@ -20,7 +20,8 @@ std::unique_ptr<EVP_PKEY, FreeCertificate> MakeKey() {
   return std::unique_ptr<EVP_PKEY, FreeCertificate>(made ? key : nullptr);
 }
 
-// Sets a random serial number: all these certificates have the same issuer, so their serial numbers must differ.
+// Sets a random serial number: all certificates of this library have the same issuer, so their serial numbers must
+// differ.
 bool SetSerialNumber(X509* certificate) {
   std::uint64_t number = 0;
   return RAND_bytes(reinterpret_cast<unsigned char*>(&number), sizeof(number)) == 1 &&

@@ -1,5 +1,5 @@
-// Creates a self-signed certificate for a server. It allows encryption, but does not prove the server's identity.
-// Clients that need such proof connect through the API server.
+// Creates a self-signed certificate for a server. The certificate allows encryption, but does not prove the server's
+// identity. Clients that need such proof connect through the API server.
 #ifndef DRIVERUPGRADE_SRC_SERVICE_SERVER_CERTIFICATE_H_
 #define DRIVERUPGRADE_SRC_SERVICE_SERVER_CERTIFICATE_H_
 
@@ -18,13 +18,13 @@ struct FreeCertificate {
 };
 
 struct ServerCertificate {
-  // Neither is null.
+  // Neither pointer is null.
   std::unique_ptr<X509, FreeCertificate> certificate = nullptr;
   std::unique_ptr<EVP_PKEY, FreeCertificate> key = nullptr;
 };
 
 // Creates a certificate that is signed with its own key and valid for ten years. Errors: Internal if OpenSSL cannot
-// create it.
+// create the certificate.
 absl::StatusOr<ServerCertificate> MakeServerCertificate();
 
 }  // namespace driverupgrade::internal

@@ -62,13 +62,13 @@ class UpgradeService::Impl {
         giving_back_(GroupOptionsOf()),
         collector_({[this] { return Figures(); }}, MetricsOptionsOf()) {}
 
-  // Does the steps of creating a service that may fail.
+  // Performs the steps of creation that can fail.
   absl::Status Begin() {
     if (options_.election) {
       auto election = LeaderElection::Create(cluster_, *options_.election);
       if (!election.ok()) return election.status();
       election_ = *std::move(election);
-      // Drops the report of an earlier leader.
+      // Drops an earlier leader's report.
       election_->Announce(options_.identity.PolicyAnnotation(), std::nullopt);
       election_->Announce(OptionsAnnotation(options_.identity), std::nullopt);
     }
@@ -175,7 +175,7 @@ class UpgradeService::Impl {
     return false;
   }
 
-  // Bounds the calls of a leader.
+  // Returns a context that limits a leader's calls.
   CallContext Bounded(const CallContext& context) const {
     absl::Time deadline = std::min(context.deadline, clock_->Now() + kWorkTimeout);
     if (election_) deadline = std::min(deadline, election_->LeadsUntil().value_or(clock_->Now()));
@@ -218,7 +218,7 @@ class UpgradeService::Impl {
     return absl::OkStatus();
   }
 
-  // Announces the policies and options in effect, for readers of the Lease. Candidates do so as well: a new leader
+  // Announces the policies and options in effect, for readers of the Lease. Candidates announce them, too: a new leader
   // writes its report with the update that acquires the Lease.
   void Report(const std::vector<EngineSpec>& wanted) {
     if (!election_ || reported_ == wanted) return;
@@ -339,10 +339,10 @@ class UpgradeService::Impl {
   const std::shared_ptr<ClusterFacade> cluster_;
   Director& director_;
   std::shared_ptr<LeaderElection> election_ = nullptr;
-  const std::shared_ptr<RolloutBoard> board_;  // null: the page is not served
+  const std::shared_ptr<RolloutBoard> board_;  // null: the rollout page is not served
   GivingBack giving_back_;
   std::optional<std::vector<EngineSpec>> reported_ = std::nullopt;
-  internal::FindingCounts findings_;  // the director's
+  internal::FindingCounts findings_;  // findings of the director
   absl::Status lead_failure_ = absl::OkStatus();
   bool prepared_ = false;
   absl::Status prepare_failure_ = absl::OkStatus();

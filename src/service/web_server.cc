@@ -65,7 +65,7 @@ absl::StatusOr<std::unique_ptr<httplib::Server>> MakeServer(bool tls) {
 }  // namespace
 
 bool IsLoopbackHost(const std::string& host) {
-  // Accepts only addresses: 127.0.0.1.example.com is a name that anyone can register.
+  // Accepts only numeric addresses: 127.0.0.1.example.com is a name that anyone can register.
   const bool is_ipv4 = host.find_first_not_of("0123456789.") == std::string::npos;
   return host == "localhost" || host == "::1" || (is_ipv4 && host.starts_with("127."));
 }
@@ -92,7 +92,7 @@ class WebServer::Impl {
  public:
   Impl(std::unique_ptr<httplib::Server> server, std::map<std::string, PageMaker> pages) : server_(std::move(server)) {
     server_->new_task_queue = [] { return new httplib::ThreadPool(kThreads + WebServer::kStreamsMax); };
-    // Otherwise a client that keeps its connection open would occupy a thread.
+    // Without this limit, a client that keeps its connection open would occupy a thread.
     server_->set_keep_alive_max_count(1);
     // With SO_REUSEPORT, the library's default, two processes could listen on the same port without noticing.
     server_->set_socket_options([](socket_t socket) {
@@ -126,7 +126,7 @@ class WebServer::Impl {
       return false;
     }
     thread_ = std::thread([this] { server_->listen_after_bind(); });
-    // Waits until the server runs, because an earlier stop would be lost.
+    // Waits until the server runs, because a stop before that would be lost.
     while (!server_->is_running()) std::this_thread::yield();
     return true;
   }
@@ -155,7 +155,8 @@ class WebServer::Impl {
     if (page.next != nullptr) return Stream(std::move(page), response);
     if (!page.etag.empty()) {
       response.set_header("ETag", page.etag);
-      // Accepts a weak tag: httplib compresses the body, and a proxy may have weakened the tag for that reason.
+      // Accepts a weak tag: httplib compresses the body, and a proxy may have weakened the tag because of the
+      // compression.
       std::string known = request.get_header_value("If-None-Match");
       if (known.starts_with("W/")) known = known.substr(2);
       if (known == page.etag) {

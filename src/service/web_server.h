@@ -1,4 +1,4 @@
-// Serves GET requests for a few pages: health probes, metrics, and the page of a rollout.
+// Serves GET requests for a few pages: health probes, metrics, and the rollout page.
 #ifndef DRIVERUPGRADE_SRC_SERVICE_WEB_SERVER_H_
 #define DRIVERUPGRADE_SRC_SERVICE_WEB_SERVER_H_
 
@@ -38,8 +38,8 @@ struct Page {
   // Tag of the body, in quotes: a client that sends this tag gets 304. Empty: no tag.
   std::string etag = {};
   std::map<std::string, std::string> headers = {};
-  // Returns the next piece of a stream, which replaces `body`; called again until the client or the server ends it. A
-  // call may block for up to a second. An empty piece is not sent; nullopt ends the stream.
+  // Returns the next piece of a stream, which replaces `body`; called again until the client or the server ends the
+  // stream. A call may block for up to a second. An empty piece is not sent; nullopt ends the stream.
   std::function<std::optional<std::string>()> next = nullptr;
 };
 /// Called by several threads at the same time.
@@ -50,7 +50,7 @@ PageMaker ProbePage(std::function<absl::Status()> probe);
 
 /// Returns true if only this machine, or this pod, can reach the address, which has the format of WebServer::Start.
 bool IsLoopback(const std::string& address);
-/// Same for the name or address of a host.
+/// Same as IsLoopback, for a host name or address without a port.
 bool IsLoopbackHost(const std::string& host);
 /// Returns the port of an address in the format of WebServer::Start; 0 for any other text.
 int PortOf(const std::string& address);
@@ -66,13 +66,13 @@ struct Pages {
 /// Serves until it is destroyed.
 class WebServer {
  public:
-  /// Maximum number of simultaneous streams (Page::next), because each needs a thread. A further request gets 503, and
-  /// its reader polls instead.
+  /// Maximum number of simultaneous streams (Page::next), because each stream needs a thread. A further request gets
+  /// 503, and the reader polls instead.
   static constexpr int kStreamsMax = 8;
 
-  /// `address` is `host:port`, `[::1]:port` or `:port` for all interfaces; port 0 selects any free port. `pages`: by
-  /// path, such as `/healthz`. Errors: InvalidArgument for a text that is not an address; Unavailable if the server
-  /// cannot listen on it; Unimplemented if this build of cpp-httplib has no TLS.
+  /// `address` is `host:port`, `[::1]:port` or `:port` for all interfaces; port 0 selects any free port. `pages`: the
+  /// pages to serve. Errors: InvalidArgument for a text that is not an address; Unavailable if the server cannot listen
+  /// on the address; Unimplemented if this build of cpp-httplib has no TLS.
   static absl::StatusOr<std::unique_ptr<WebServer>> Start(const std::string& address, Pages pages);
   ~WebServer();
   int port() const;
@@ -85,7 +85,7 @@ class WebServer {
 
 // The pages of all servers, by address; each address has one server.
 using PagesByAddress = std::map<std::string, Pages>;
-/// Starts all servers and logs their ports. Errors: same as for WebServer::Start.
+/// Starts all servers and logs their ports. Errors: the errors of WebServer::Start.
 absl::StatusOr<std::vector<std::unique_ptr<WebServer>>> StartServers(PagesByAddress pages, const LogSink& log);
 
 }  // namespace driverupgrade::internal

@@ -115,7 +115,7 @@ bool SupportsOneOf(const ClusterFacade& facade, const Need& need) {
   return std::any_of(need.begin(), need.end(), [&](Operation operation) { return facade.Supports(operation); });
 }
 
-// Returns the names of the operations that the facade lacks; empty if it supports all needs.
+// Returns the names of the operations that the facade lacks; empty if the facade supports all needs.
 std::string WhatIsMissing(const ClusterFacade& facade, const std::vector<Need>& needs) {
   std::vector<std::string> missing;
   for (const Need& need : needs) {
@@ -140,7 +140,8 @@ ContractResult RunCase(const NeededCase& one, ContractWorld& world) {
     result.reason = fmt::format("the world has no {}", noting.missing());
   } else {
     result.outcome = kBroken;
-    // Failed expectations are Unknown errors. The code of any other error is useful: the facade or a hook returned it.
+    // Failed expectations are Unknown errors. The code of any other error is reported, because the facade or a hook
+    // returned that error.
     result.reason = absl::IsUnknown(status) ? std::string(driverupgrade::internal::Message(status)) : status.ToString();
   }
   return result;

@@ -1,4 +1,4 @@
-// Declarations that the files of the facade contract share.
+// Declarations that the files facade_contract*.cc share.
 #ifndef DRIVERUPGRADE_SRC_TESTING_FACADE_CONTRACT_CASES_H_
 #define DRIVERUPGRADE_SRC_TESTING_FACADE_CONTRACT_CASES_H_
 
@@ -23,7 +23,7 @@ namespace driverupgrade::testing::internal {
 /// Alternative operations, of which the facade must support at least one.
 using Need = std::vector<Operation>;
 
-/// A case, and the operations that it needs.
+/// A case of the contract, and the operations that the case needs.
 struct NeededCase {
   std::string_view name;
   std::vector<Need> needs;
@@ -76,7 +76,7 @@ struct ContractScene {
 };
 absl::StatusOr<ContractScene> MakeScene(ContractWorld& world);
 
-/// Returns the object as a list without selectors contains it; NotFound if it is not listed.
+/// Returns the object from a list without selectors; NotFound if the object is not listed.
 absl::StatusOr<Node> ListedNode(ContractWorld& world, const std::string& name);
 absl::StatusOr<Pod> ListedPod(ContractWorld& world, const PodRef& ref);
 
@@ -84,8 +84,8 @@ absl::StatusOr<Pod> ListedPod(ContractWorld& world, const PodRef& ref);
 absl::StatusOr<Node> ReadNode(ContractWorld& world, const std::string& name);
 absl::StatusOr<Pod> ReadPod(ContractWorld& world, const PodRef& ref);
 
-/// Patches the node at its current version. Retries a few times, because other clients of a real cluster write to it as
-/// well.
+/// Patches the node at its current version. Retries a few times, because other clients of a real cluster also write to
+/// the node.
 absl::StatusOr<Node> PatchNow(ContractWorld& world, PatchNodeParams patch);
 
 }  // namespace driverupgrade::testing::internal

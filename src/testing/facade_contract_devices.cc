@@ -34,7 +34,8 @@ absl::StatusOr<DeviceTaintRule> ReadRule(ContractWorld& world, const std::string
   return *found;
 }
 
-// Patches the rule at its current version. Retries, because a controller may write its conditions in the meantime.
+// Patches the rule at its current version. Retries, because a controller may write the rule's conditions in the
+// meantime.
 absl::StatusOr<DeviceTaintRule> PatchRuleNow(ContractWorld& world, const std::string& name, DeviceTaintEffect effect) {
   absl::StatusOr<DeviceTaintRule> patched = absl::AbortedError("not tried");
   for (int i = 0; i < 5 && absl::IsAborted(patched.status()); ++i) {
@@ -125,7 +126,7 @@ absl::Status RuleDeletionIsOfThatRuleOnly(ContractWorld& world) {
   return absl::OkStatus();
 }
 
-// Records the changes of one rule until it is deleted.
+// Records the changes to one rule until the rule is deleted.
 class RuleNotes final : public WatchSink<DeviceTaintRule> {
  public:
   explicit RuleNotes(std::string name) : name_(std::move(name)) {}

@@ -1,4 +1,4 @@
-// The contract of lists and gets. It matters because the engine treats an object that a list does not contain as
+// The contract of lists and gets. The engine relies on it, because it treats an object that is missing from a list as
 // deleted.
 
 #include <algorithm>

@@ -30,8 +30,8 @@ absl::StatusOr<NodeMaintenance> ReadMaintenance(ContractWorld& world, const Node
   return world.facade().GetNodeMaintenance(world.context(), {object.ns, object.name});
 }
 
-// Patches the object at its current version. Retries a few times, because a maintenance operator may write to it as
-// well.
+// Patches the object at its current version. Retries a few times, because a maintenance operator may also write to the
+// object.
 absl::StatusOr<NodeMaintenance> PatchMaintenanceNow(ContractWorld& world, PatchNodeMaintenanceParams patch) {
   absl::StatusOr<NodeMaintenance> patched = absl::AbortedError("not tried");
   for (int i = 0; i < 5 && absl::IsAborted(patched.status()); ++i) {

@@ -1,4 +1,4 @@
-// Sets up the scenes of the cases and reads their objects.
+// Sets up scenes for the cases, and reads the objects of a scene.
 
 #include <utility>
 
@@ -19,8 +19,9 @@ bool AreSame(const absl::StatusOr<T>& a, const absl::StatusOr<T>& b) {
   return a.ok() && b.ok() ? *a == *b : a.status().code() == b.status().code();
 }
 
-// Reads an object with `get` and `list`, of which one may be null. On a real cluster other clients write as well. A
-// list is therefore compared with a get only if a second get shows that the object has not changed in the meantime.
+// Reads an object with `get` and `list`, of which one may be null. On a real cluster, other clients also write to the
+// object. A list is therefore compared with a get only if a second get shows that the object has not changed in the
+// meantime.
 template <class T>
 absl::StatusOr<T> ReadEveryWay(const Reading<T>& get, const Reading<T>& list) {
   if (!get) return list();
@@ -37,7 +38,7 @@ absl::StatusOr<T> ReadEveryWay(const Reading<T>& get, const Reading<T>& list) {
   return absl::UnknownError("every get returns a different object");
 }
 
-// Returns the only one of `objects` for which `is` holds; NotFound if no object matches.
+// Returns the only object in `objects` for which `is` returns true; NotFound if there is no such object.
 template <class T, class Is>
 absl::StatusOr<T> TheOnly(const std::vector<T>& objects, const std::string& name, const Is& is) {
   const T* found = nullptr;

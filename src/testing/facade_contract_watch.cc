@@ -29,8 +29,8 @@ const std::string& NameOf(const T& object) {
   return object.name;
 }
 
-// Records changes as lines until one of the lines in `last` appears; the line `list` matches any list. Ignores a change
-// that does not alter the object's text, because such a change comes from another client.
+// Records changes as lines until one of the lines in `last` appears; the line `list` matches any list. Ignores changes
+// that do not alter the object's text, because such changes come from other clients.
 template <class T>
 class Notes final : public WatchSink<T> {
  public:
@@ -68,7 +68,7 @@ class Notes final : public WatchSink<T> {
     ended_ = true;
     noted_.notify_all();
   }
-  /// Blocks until a change was recorded or the watch has ended.
+  /// Blocks until a change has been recorded or the watch has ended.
   void AwaitFirst() {
     std::unique_lock lock(mutex_);
     noted_.wait(lock, [&] { return ended_ || !lines_.empty(); });
@@ -103,7 +103,7 @@ class Notes final : public WatchSink<T> {
   }
 
   const Lines last_;
-  /// Last text by object name. Used only by the watch's thread.
+  /// The last text of each object, by name. Used only by the watch's thread.
   std::map<std::string, std::string> texts_;
   mutable std::mutex mutex_;
   std::condition_variable noted_;
@@ -154,7 +154,7 @@ struct Nodes {
   const LabelSelector selector;
 };
 
-// A watch of nodes on its own thread.
+// A watch on nodes that runs on its own thread.
 class RunningWatch {
  public:
   RunningWatch(ContractWorld& world, WatchParams params, Notes<Node>& notes)

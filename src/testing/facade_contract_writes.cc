@@ -85,7 +85,7 @@ absl::Status PatchSetsTaintsAsAWhole(ContractWorld& world) {
     return PatchNow(world, {.name = made.name, .taints = std::move(taints)});
   };
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node tainted, patch_with({kept, same_key, ours}));
-  // A patch without taints leaves them alone.
+  // A patch without taints leaves the node's taints unchanged.
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node labelled, PatchNow(world, {.name = made.name, .labels = {{"new", "1"}}}));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node read, ReadNode(world, made.name));
   for (const Node& node : {tainted, labelled, read}) {
@@ -213,7 +213,7 @@ absl::Status RepeatedEventsAreTaken(ContractWorld& world) {
   params.time += absl::Seconds(60);
   params.message = "blocked by another budget";
   DRIVERUPGRADE_RETURN_IF_ERROR(world.facade().RecordEvent(world.context(), params));
-  // The first Event of this series was never written, or no longer exists.
+  // The earlier first_time refers to an Event that does not exist.
   params.series->first_time -= absl::Hours(2);
   DRIVERUPGRADE_RETURN_IF_ERROR(world.facade().RecordEvent(world.context(), params));
   params.pod = scene.pod.ref;

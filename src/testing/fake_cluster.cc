@@ -1,4 +1,4 @@
-// The setup of the cluster, actions of the administrator, time, and inspection. The facade's operations are in
+// Setup of the cluster, the administrator's actions, time, and inspection. The facade's operations are in
 // fake_cluster_calls.cc.
 
 #include "driverupgrade/testing/fake_cluster.h"
@@ -12,7 +12,7 @@
 namespace driverupgrade::testing {
 namespace {
 
-// Returns a text that identifies the Event on the server. It is the same for all Events of a series.
+// Returns a text that identifies the Event on the server. All Events of a series have the same text.
 std::string NameOfEvent(const RecordEventParams& event) {
   const std::string object = event.pod ? fmt::format("{}/{}", event.pod->ToString(), event.pod->uid)
                                        : fmt::format("{}/{}", event.node_name, event.node_uid);

@@ -1,4 +1,4 @@
-// The operations of the facade: each applies faults, calls the model, and writes the journal.
+// The facade's operations. Each operation applies faults, calls the model, and writes the journal.
 
 #include <fmt/format.h>
 

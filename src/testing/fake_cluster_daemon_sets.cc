@@ -1,4 +1,4 @@
-// The DaemonSet controller. Its strategy RollingUpdate is implemented in fake_cluster_rolling_update.cc.
+// The DaemonSet controller. The RollingUpdate strategy is implemented in fake_cluster_rolling_update.cc.
 
 #include <fmt/format.h>
 
@@ -100,7 +100,8 @@ void Model::ObserveTemplate(DaemonSetRecord& record) {
     if (it->second.owner_uid == record.daemon_set.uid) newest = std::max(newest, it->second.revision);
   }
   auto existing = revisions_.find({spec.ns, name});
-  // R6: if a template returns, the controller reuses its old revision object with the highest number.
+  // R6: if an earlier template returns, the controller reuses that template's revision object and gives it the highest
+  // number.
   if (existing == revisions_.end() || existing->second.owner_uid != record.daemon_set.uid ||
       existing->second.revision < newest) {
     StringMap labels = spec.match_labels;

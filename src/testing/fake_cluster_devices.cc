@@ -153,7 +153,7 @@ bool Devices::RemoveRule(Model& model, Actor actor, const std::string& name) {
   return true;
 }
 
-// In Kubernetes 1.37 the condition of a rule is False for every effect except NoExecute.
+// In Kubernetes 1.37, the condition of a DeviceTaintRule is False for every effect except NoExecute.
 void Devices::StepRule(Model& model, const Effect& effect) {
   const auto found = rules_.find(effect.key.second);
   if (found == rules_.end() || found->second.rule.uid != effect.uid) return;
@@ -169,7 +169,7 @@ void Devices::StepRule(Model& model, const Effect& effect) {
 }
 
 bool Devices::IsTainted(const Pool& pool, absl::Time now) const {
-  // Empty fields select everything.
+  // An empty driver or pool in a rule selects everything.
   for (const std::string& driver : {std::string(), pool.first}) {
     for (const std::string& name : {std::string(), pool.second}) {
       auto rule = rules_by_pool_.lower_bound({driver, name, ""});
@@ -247,7 +247,7 @@ bool Devices::CanAllocate(const std::vector<DeviceRequest>& requests, const std:
   });
 }
 
-// An allocated claim is not checked again, regardless of the taints of its devices.
+// A claim that is already allocated is not checked again, regardless of device taints.
 bool Devices::Fits(const Model& model, const Pod& pod, const std::string& node_name) const {
   std::vector<DeviceRequest> requests;
   for (const std::string& name : pod.resource_claims) {

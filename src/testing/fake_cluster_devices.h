@@ -1,6 +1,6 @@
-// Dynamic Resource Allocation in the model behind FakeCluster: the API server, the scheduler, the controllers of claims
-// and of device taints, and the plugins. This value is copied with its Model. Every call that changes an object
-// receives the Model as an argument.
+// Dynamic Resource Allocation in the model behind FakeCluster: the API server, the scheduler, the controllers for
+// claims and device taints, and the plugins. A Devices object is copied with its Model. Every call that changes an
+// object receives the Model as an argument.
 #ifndef DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_DEVICES_H_
 #define DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_DEVICES_H_
 
@@ -47,26 +47,26 @@ class Devices {
 
   // Scheduler.
 
-  // Returns true if each claim of the pod is allocated on the node or can be allocated there.
+  // Returns true if each of the pod's claims is allocated on the node or can be allocated there.
   bool Fits(const Model& model, const Pod& pod, const std::string& node_name) const;
-  // Returns true if all of these devices can be allocated on the node.
+  // Returns true if all requested devices can be allocated on the node.
   bool CanAllocate(const std::vector<DeviceRequest>& requests, const std::string& node_name, absl::Time now) const;
-  // Returns the nodes to check for the pod: a subset of `open` that contains every node that fits.
+  // Returns the nodes to check for the pod: a subset of `open` that contains every node on which the pod fits.
   const std::set<std::string>& Candidates(const Pod& pod, const std::set<std::string>& open) const;
-  // Returns the requests of the pod as a text; empty if a claim does not exist or is allocated.
+  // Returns the pod's device requests as text; empty if a claim does not exist or is allocated.
   std::string RequestsOf(const Pod& pod) const;
   // Allocates the claims that are not allocated yet, and reserves all claims for the pod.
   void Reserve(Model& model, const Pod& pod, const std::string& node_name);
 
   // Controllers.
 
-  // The claims of a pod, from which the claims of its replacements follow.
+  // A pod's claims, from which the claims of replacement pods are derived.
   struct PodClaims {
     std::vector<DeviceRequest> own = {};   // requests of the claims that the pod owns, as if created from templates
     std::vector<std::string> shared = {};  // names of other claims
   };
   PodClaims ClaimsOf(const Pod& pod) const;
-  // Reports that the pod is terminal or no longer exists.
+  // Must be called when a pod has finished or no longer exists.
   void PodIsOver(Model& model, const Pod& pod);
   // Removes the rules and slices that the node owns.
   void NodeIsGone(Model& model, const Node& node);
@@ -76,7 +76,7 @@ class Devices {
  private:
   struct RuleRecord {
     DeviceTaintRule rule = {};
-    absl::Time since = absl::InfiniteFuture();  // time at which the effect started to taint
+    absl::Time since = absl::InfiniteFuture();  // time at which the rule started to taint devices
   };
   struct ClaimRecord {
     ResourceClaim claim = {};
@@ -91,7 +91,7 @@ class Devices {
   bool IsTainted(const Pool& pool, absl::Time now) const;
   // Returns the number of devices in the pool that are not exclusively allocated to a claim.
   int Free(const Pool& pool) const;
-  // Adds the devices of the claim to the devices in use, or subtracts them.
+  // Adds the claim's devices to the devices in use, or subtracts them if `sign` is -1.
   void Count(const ClaimRecord& record, int sign);
   void UpdateFree(const Pool& pool);
 
@@ -100,7 +100,7 @@ class Devices {
   std::set<std::tuple<std::string, std::string, std::string>> rules_by_pool_;  // driver, pool and name of each rule
   std::map<Key, ClaimRecord> claims_;
   std::map<Pool, ResourceSlice> slices_;
-  std::map<Pool, std::int64_t> generations_;  // last generations, including those of withdrawn pools
+  std::map<Pool, std::int64_t> generations_;  // last generation of each pool, including withdrawn pools
   std::map<Pool, int> used_;                  // number of devices that are exclusively allocated to claims
   std::map<std::string, std::set<std::string>> free_;  // nodes with free devices, by driver
 };

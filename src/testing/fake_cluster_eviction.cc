@@ -30,7 +30,7 @@ absl::Status CheckTaints(const std::string& node, const std::vector<Taint>& tain
   return absl::OkStatus();
 }
 
-// Returns the answer for a pod that no longer exists. `pod` is its successor with the same name, or nullptr.
+// Returns the answer for a pod that no longer exists. `pod` is a newer pod with the same name, or nullptr.
 EvictionAnswer GoneAnswer(const PodRef& ref, const Pod* pod) {
   if (pod == nullptr) return {.gone = true, .message = fmt::format("pods \"{}\" not found", ref.name)};
   // E16: another pod now has this name.
@@ -41,7 +41,7 @@ EvictionAnswer GoneAnswer(const PodRef& ref, const Pod* pod) {
                                  ref.name, ref.uid, pod->ref.uid)};
 }
 
-// Returns the budget's refusal to evict one of its pods, or nullopt if it allows the eviction.
+// Returns the budget's refusal to evict one of its pods, or nullopt if the budget allows the eviction.
 std::optional<EvictionAnswer> RefusalBy(const DisruptionBudgetSpec& budget, const PodDisruptionBudget& status,
                                         bool pod_is_healthy) {
   // E8: an unhealthy pod may be evicted if the budget always allows it, or if enough other pods are healthy.
@@ -122,7 +122,7 @@ absl::StatusOr<EvictionAnswer> Model::EvictPod(Actor actor, const PodRef& ref) {
   const Key key(ref.ns, ref.name);
   const Pod* pod = FindPod(key);
   if (pod == nullptr || pod->ref.uid != ref.uid) return GoneAnswer(ref, pod);
-  // E5: these pods need no budget.
+  // E5: evictions of these pods need no budget.
   const bool is_exempt = !IsActive(*pod) || pod->phase == PodPhase::kPending;
   const std::vector<Key> budgets = is_exempt ? std::vector<Key>() : BudgetsOf(*pod);
   if (budgets.size() > 1) {
@@ -207,7 +207,7 @@ void Model::IndexBudget(const DisruptionBudgetSpec& spec, bool add) {
   for (const std::string& value : wanted->values) index(wanted->key, value);
 }
 
-// Uses an index, because a namespace can have as many budgets as workloads, and matching all of them would be slow.
+// Uses an index, because a namespace can have as many budgets as workloads, and matching all budgets would be slow.
 std::vector<Key> Model::BudgetsOf(const Pod& pod) const {
   std::vector<Key> selecting;
   const auto add = [&](const std::string& key, const std::string& value) {

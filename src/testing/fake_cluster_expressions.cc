@@ -1,5 +1,5 @@
 #if defined(__GNUC__) && !defined(__clang__)
-// GCC 12 reports a false positive in <regex> when it builds with sanitizers (GCC bug 105562).
+// GCC 12 reports a false positive in <regex> in builds with sanitizers (GCC bug 105562).
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
 

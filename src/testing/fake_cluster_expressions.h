@@ -7,7 +7,8 @@
 
 namespace driverupgrade::testing::internal {
 
-// Returns true if an expression matches a part of a name. An invalid expression does not match (M6).
+// Returns true if at least one expression matches a part of at least one name. An invalid expression matches nothing
+// (M6).
 bool MatchesAny(const std::vector<std::string>& expressions, const std::vector<std::string>& names);
 
 }  // namespace driverupgrade::testing::internal

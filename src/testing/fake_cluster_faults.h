@@ -15,9 +15,9 @@ namespace driverupgrade::testing::internal {
 
 struct Fault {
   absl::Status status = {};
-  /// Result that replaces the status for kEvictPod.
+  /// Result to return instead of the status, for kEvictPod.
   std::optional<EvictionAnswer> eviction = {};
-  /// True if the call is applied although it reports the fault.
+  /// True if the call is applied although it returns the fault's status.
   bool after_applying = false;
   int times = 1;
 };
@@ -26,7 +26,7 @@ struct Fault {
 class FaultQueue {
  public:
   void Add(Operation operation, Fault fault);
-  /// Returns the fault for the next call of the operation, and decrements its `times`.
+  /// Returns the fault for the next call of the operation, and decrements the fault's `times`.
   std::optional<Fault> Take(Operation operation);
   void SetSupported(Operation operation, bool supported);
   bool Supports(Operation operation) const { return unsupported_.count(operation) == 0; }
@@ -36,8 +36,8 @@ class FaultQueue {
   std::set<Operation> unsupported_;
 };
 
-/// Converts a status to the facade contract's result of an eviction: 404 and 429 are answers, anything else is an
-/// error.
+/// Converts a status to an eviction result as the facade contract requires: 404 and 429 are answers, any other status
+/// is an error.
 absl::StatusOr<EvictionAnswer> ToEvictionAnswer(const absl::Status& status);
 
 }  // namespace driverupgrade::testing::internal

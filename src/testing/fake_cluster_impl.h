@@ -23,7 +23,7 @@ struct FakeCluster::Impl {
     std::shared_ptr<const FaultHook> after = {};
   };
 
-  /// Holds the lock. Its destructor rings the bell if the model has changed.
+  /// Holds the lock. The destructor rings the bell if the model has changed.
   class Section {
    public:
     explicit Section(Impl& impl) : impl_(impl), lock_(impl.mutex), revision_(impl.model.revision()) {}
@@ -67,7 +67,7 @@ struct FakeCluster::Impl {
   struct Delivery;
   template <class T>
   absl::Status Watch(const CallContext& context, const WatchParams& params, bool follow, WatchSink<T>& sink);
-  /// Returns the status that ends the watch if it cannot start, else nullopt. Takes the lock.
+  /// Returns the status that ends the watch if the watch cannot start; otherwise nullopt. Takes the lock.
   template <class T>
   std::optional<absl::Status> BeginWatch(Feed<T>& feed, Call& call);
   /// Returns the watch's next delivery. Takes the lock.

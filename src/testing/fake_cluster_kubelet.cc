@@ -17,7 +17,7 @@ bool Model::SetPodBehavior(const Key& key, const PodBehavior& behavior) {
   PodRecord& record = found->second;
   const bool was_stuck = record.behavior.stop_delay == absl::InfiniteDuration();
   record.behavior = behavior;
-  // As if the finalizer of a pod that would have stayed indefinitely were removed.
+  // The pod would have stayed indefinitely. It now stops, as if its finalizer had been removed.
   if (was_stuck && record.pod->deletion_timestamp.has_value()) {
     QueueForPod(behavior.stop_delay, EffectKind::kPodStopped, *record.pod);
   }
@@ -58,7 +58,7 @@ void Model::RunKubelet(const Effect& effect) {
       container.ready = !crashes;
       if (effect.kind == EffectKind::kPodCrashed) ++container.restart_count;
     }
-    // Kubernetes stores whole seconds.
+    // Kubernetes stores times in whole seconds.
     pod.ready_since = crashes ? std::nullopt : std::optional(absl::FromUnixSeconds(absl::ToUnixSeconds(now_)));
   }
   const int restart_count = pod.container_statuses.empty() ? 0 : pod.container_statuses.front().restart_count;
@@ -71,7 +71,7 @@ void Model::RunKubelet(const Effect& effect) {
 }
 
 void Model::CollectPods(const std::string& node_name) {
-  // If a node with the same name has been created again, the pods belong to it.
+  // If a node with the same name has been created again, the pods belong to the new node.
   if (nodes_.count(node_name) > 0) return;
   held_effects_.erase(node_name);
   const std::set<Key> keys = pods_by_node_[node_name];

@@ -1,4 +1,4 @@
-// Leases and ConfigMaps. They are created, then changed by compare-and-set: Leases as a whole, ConfigMaps key by key.
+// Leases and ConfigMaps. Both are changed by compare-and-set: Leases as a whole, ConfigMaps key by key.
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 namespace driverupgrade::testing::internal {
 
-/// Describes a kind: the location of its objects in the model, and the name of its resource in the API.
+/// Describes a kind: its resource name in the API, and the model's objects of this kind.
 template <class T>
 struct Model::RecordKind {
   std::string_view resource;

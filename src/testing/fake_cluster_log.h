@@ -14,7 +14,7 @@ namespace driverupgrade::testing::internal {
 /// Lowest revision of an empty cluster.
 inline constexpr std::int64_t kFirstRevision = 1000;
 
-/// One commit. `before` is null if the commit created the object, and `after` if it deleted the object.
+/// One commit. `before` is null if the commit created the object; `after` is null if the commit deleted the object.
 template <class T>
 struct LogEntry {
   std::int64_t revision = 0;
@@ -40,10 +40,10 @@ class ObjectLog {
 
   /// Returns true if a watch can start after `revision`.
   bool CanBegin(std::int64_t revision) const { return revision >= compacted_; }
-  /// Returns true if no entry after `revision` has been dropped.
+  /// Returns true if a running watch can continue after `revision`: no later entry has been dropped.
   bool CanGoOn(std::int64_t revision) const { return revision >= dropped_; }
 
-  /// Returns the first entry after `revision`, or null. Valid until the next Append or Compact.
+  /// Returns the first entry after `revision`, or null. The pointer is valid until the next Append or Compact.
   const LogEntry<T>* After(std::int64_t revision) const {
     auto found = std::upper_bound(entries_.begin(), entries_.end(), revision,
                                   [](std::int64_t left, const LogEntry<T>& right) { return left < right.revision; });

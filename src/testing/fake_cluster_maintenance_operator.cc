@@ -14,10 +14,10 @@
 namespace driverupgrade::testing::internal {
 namespace {
 
-// The operator never evicts its own pod, regardless of the drain's selector.
+// Added to every drain's selector, because the operator never evicts its own pod.
 constexpr char kNotTheOperator[] = "app.kubernetes.io/component!=maintenance-operator-controller-manager";
 
-// The decision about a pod, according to the filters of kubectl in their order (drain-D10).
+// The decision about a pod, made by kubectl's filters in their order (drain-D10).
 enum class Verdict : std::uint8_t { kDelete, kSpare, kError };
 
 Verdict Judge(const Pod& pod, const MaintenanceDrain& drain) {
@@ -70,7 +70,7 @@ void Model::StepMaintenance(const Effect& effect) {
   auto found = maintenances_.find(effect.key);
   if (!maintenance_operator_.has_value() || found == maintenances_.end()) return;
   MaintenanceRecord& record = found->second;
-  // Ignores a wake-up whose step was already done.
+  // Ignores a wake-up if its step has already been done.
   if (record.object.uid != effect.uid || record.next_step != now_) return;
   record.next_step = absl::InfiniteFuture();
   const Node* node = FindNode(record.object.node_name);
@@ -146,7 +146,7 @@ void Model::StepWait(MaintenanceRecord& record) {
   WakeMaintenance(record, maintenance_operator_->poll_interval);
 }
 
-// M6: evicts the pods, and starts again after the timeout.
+// M6: evicts the pods, and starts the drain again after the timeout.
 void Model::StepDraining(MaintenanceRecord& record) {
   const std::optional<MaintenanceDrain>& drain = record.object.drain;
   if (!drain.has_value()) return SetReason(record, kReady);
@@ -175,7 +175,7 @@ void Model::StepDraining(MaintenanceRecord& record) {
   }
 }
 
-// Returns nullopt, and the drain does not start, if a pod must not be deleted or the selector is invalid.
+// Returns nullopt if a pod must not be deleted or the selector is invalid. The drain then does not start.
 std::optional<std::vector<PodRef>> Model::PodsToDrain(const NodeMaintenance& object) const {
   const std::string& own = object.drain->pod_selector;
   const absl::StatusOr<LabelSelector> selector =
@@ -216,8 +216,8 @@ void Model::DropFinalizer(MaintenanceRecord& record) {
       Actor::kCluster, record, [](NodeMaintenance&) {}, /*metadata_changed=*/true);
 }
 
-// §4.3, without the ranking of requests: a node with an object past Pending takes a slot, and may have only one of
-// them.
+// §4.3, without the ranking of requests: a node with an object past Pending takes a slot. A node can have only one such
+// object.
 bool Model::MaySchedule(const MaintenanceRecord& record) const {
   std::set<std::string> busy;
   for (const auto& [key, other] : maintenances_) {

@@ -1,5 +1,5 @@
 // The model behind FakeCluster: deterministic, not thread-safe, and without its own clock. Every effect that the
-// cluster itself causes is queued; RunNextEffect runs the earliest effect.
+// cluster itself causes is queued. RunNextEffect runs the earliest queued effect.
 //
 // The class is implemented in one file for each component:
 // - fake_cluster_store.cc: etcd, garbage collection;
@@ -43,7 +43,7 @@ class Model {
   void set_now(absl::Time now) { now_ = now; }
   absl::Time now() const { return now_; }
   absl::Time NextEffectTime() const;
-  /// Requires a queued effect.
+  /// Runs the earliest queued effect. There must be at least one.
   void RunNextEffect();
   void set_observer(ChangeObserver observer) { observer_ = std::move(observer); }
   std::int64_t revision() const { return revision_; }
@@ -52,7 +52,7 @@ class Model {
     return std::get<ObjectLog<T>>(logs_);
   }
   void CompactLog();
-  /// Restores `backup`, but does not use names again that were assigned after the backup.
+  /// Restores `backup`, but does not reuse names that were assigned after the backup.
   void SetBackTo(const Model& backup);
 
   Node AddNode(Node node);
@@ -115,8 +115,8 @@ class Model {
  private:
   friend class Devices;
 
-  // Store: only these functions change objects. Each creates a new revision, and notifies the observer and all affected
-  // components. Storing an equal object is not a change.
+  // Store: only these functions change objects. Each function creates a new revision, and notifies the observer and all
+  // affected components. Storing an equal object is not a change.
   void PutNode(Actor actor, Node node);
   void EraseNode(Actor actor, const std::string& name);
   void PutPod(Actor actor, Pod pod, const PodBehavior* behavior = nullptr);
@@ -124,7 +124,8 @@ class Model {
   void PutDaemonSet(Actor actor, DaemonSetRecord& record, DaemonSet daemon_set);
   void PutRevision(ControllerRevision revision);
   void EraseRevision(Actor actor, const Key& key);
-  /// `metadata_changed` forces a new version even if the object stays equal, for changes that only the record contains.
+  /// `metadata_changed` forces a new version even if the object stays equal, for changes that are visible only in the
+  /// record.
   void EditMaintenance(Actor actor, MaintenanceRecord& record, const std::function<void(NodeMaintenance&)>& edit,
                        bool metadata_changed = false);
   void EraseMaintenance(Actor actor, const Key& key);
@@ -133,11 +134,11 @@ class Model {
   std::string NewUid();
   /// Returns an unused name, `<prefix>-<five characters>`.
   std::string NewPodName(const std::string& ns, const std::string& prefix);
-  /// Returns the UID of an owner that exists only in the owner references of pods; one UID for each owner.
+  /// Returns the UID of an owner that exists only in pods' owner references. Each owner has one UID.
   std::string OwnerUid(const std::string& ns, const OwnerReference& owner);
   void IndexPod(const Pod& pod);
   void UnindexPod(const Pod& pod);
-  /// Records the change for which NextVersion was called.
+  /// Records a change whose version NextVersion has returned.
   template <class T>
   void Commit(Actor actor, Versions<T> Change::*kind, std::type_identity_t<std::shared_ptr<const T>> before,
               std::type_identity_t<std::shared_ptr<const T>> after);
@@ -180,7 +181,7 @@ class Model {
   void CreateWorkloadPod(Actor actor, const WorkloadRecord& record, const std::string& name, bool started);
   void SyncWorkload(const std::string& uid, Actor actor, bool started);
   void CountLoad(WorkloadRecord& record, const Pod& pod, int sign);
-  /// Records that the node accepts pods from now on, or no longer accepts pods.
+  /// Records whether the node accepts pods from now on.
   void OpenNode(const std::string& name, bool open);
   bool CanTakePods(const Node& node) const { return node.ready && !node.unschedulable; }
   std::string PickNode(const Pod& pod);
@@ -227,24 +228,24 @@ class Model {
   /// Nodes that can take pods.
   std::set<std::string> open_nodes_;
   Openings openings_;
-  /// Nodes without room for new pods of DaemonSets, with the message of the scheduler.
+  /// Nodes without room for new DaemonSet pods, with the scheduler's message.
   std::map<std::string, std::string> full_nodes_;
   bool any_node_selector_ = false;
   std::map<Key, PodRecord> pods_;
   std::map<Key, DaemonSetRecord> daemon_sets_;
   std::map<Key, ControllerRevision> revisions_;
   std::map<Key, BudgetRecord> budgets_;
-  /// Budgets by namespace, and by a label and its value that their pods must have. Both are empty for budgets without
-  /// such a label.
+  /// Budgets, keyed by namespace, and by the key and value of a label that their pods must have. Key and value are
+  /// empty for budgets without such a label.
   std::map<std::tuple<std::string, std::string, std::string>, std::set<Key>> budgets_by_label_;
-  /// Workloads by UID, which is the order of creation.
+  /// Workloads by UID. The order of UIDs is the order of creation.
   std::map<std::string, WorkloadRecord> workloads_;
   std::map<Key, MaintenanceRecord> maintenances_;
   Devices devices_;
   std::map<Key, std::shared_ptr<const Lease>> leases_;
   std::map<Key, std::shared_ptr<const ConfigMap>> config_maps_;
   std::int64_t maintenance_count_ = 0;
-  /// nullopt if the operator does not run.
+  /// nullopt if the maintenance operator does not run.
   std::optional<MaintenanceOperatorOptions> maintenance_operator_;
   std::set<std::string> terminating_namespaces_;
   /// UIDs by namespace, kind and name.
@@ -259,11 +260,11 @@ class Model {
 
   /// Effects in order of time and, for equal times, in the order in which they were queued.
   std::map<std::pair<absl::Time, std::int64_t>, Effect> effects_;
-  /// Effects of the kubelets of nodes that are not ready.
+  /// Kubelet effects that are deferred until the node is Ready again, by node name.
   std::map<std::string, std::vector<Effect>> held_effects_;
 };
 
-/// True if the kind can be watched, and so has a log.
+/// True if the kind can be watched, and therefore has a log.
 template <class T>
 inline constexpr bool kIsWatched = !std::is_same_v<T, Lease> && !std::is_same_v<T, ConfigMap>;
 
@@ -285,11 +286,11 @@ std::shared_ptr<const std::remove_cvref_t<T>> Share(T&& object) {
   return std::make_shared<const std::remove_cvref_t<T>>(std::forward<T>(object));
 }
 
-/// Returns true if a controller counts the pod as one of its pods that will stay.
+/// Returns true if the pod has not finished and is not being deleted: controllers count only such pods.
 inline bool IsActive(const Pod& pod) { return !IsFinished(pod) && !pod.deletion_timestamp.has_value(); }
 inline Key KeyOf(const Pod& pod) { return {pod.ref.ns, pod.ref.name}; }
 bool HasLabels(const StringMap& labels, const StringMap& wanted);
-/// Returns the status of the single container of a pod that the model creates.
+/// Returns the container statuses of a pod that the model creates: it has a single container.
 std::vector<ContainerStatus> OneContainer(const std::string& name, bool ready);
 
 }  // namespace driverupgrade::testing::internal

@@ -41,7 +41,7 @@ struct DaemonSetRecord {
   /// new template.
   std::string observed_hash = {};
   std::vector<CrashRule> crash_rules = {};
-  /// Pod templates by hash, as JSON; only templates that the test has specified.
+  /// Pod templates by hash, as JSON. Contains only templates that the test has specified.
   std::map<std::string, std::string> templates = {};
   /// For RollingUpdate: whether pods of an earlier template may exist, and whether a check by the controller is queued.
   bool rolling = false;
@@ -58,11 +58,12 @@ struct WorkloadRecord {
   std::set<std::string> identities = {};
   /// Number of the workload's pods that count towards the replicas.
   int active = 0;
-  /// Number of the workload's pods by node, and the nodes among them that can take more pods, ordered by this number.
+  /// Number of the workload's pods on each node that has any, and those of these nodes that accept more pods, ordered
+  /// by their number of pods.
   std::map<std::string, int> pods_on_node = {};
   std::set<std::pair<int, std::string>> nodes_by_load = {};
-  /// Start of the search for a free node: every open node with a smaller name that fits already has a pod of the
-  /// workload, except for nodes opened after `openings_seen`.
+  /// Name at which the search for a free node starts: every suitable open node with a smaller name already has a pod of
+  /// the workload. Nodes opened after `openings_seen` are the exception.
   std::string free_from = {};
   std::size_t openings_seen = 0;
 };
@@ -85,7 +86,7 @@ class Openings {
 
  private:
   std::size_t count_ = 0;
-  /// Openings with their numbers. Each name is smaller than all later names.
+  /// Openings with their numbers. Each name is smaller than all names after it.
   std::vector<std::pair<std::size_t, std::string>> smallest_;
 };
 
@@ -101,12 +102,12 @@ struct BudgetRecord {
 /// A NodeMaintenance, and the state that the operator stores in its metadata or in memory.
 struct MaintenanceRecord {
   NodeMaintenance object = {};
-  /// Order of creation.
+  /// Position in the order of creation.
   std::int64_t number = 0;
   std::int64_t generation = 1;
   bool has_finalizer = false;
-  /// Annotations: whether the node was unschedulable before the cordon, when the wait started, and that the object was
-  /// Ready.
+  /// Data of the operator's annotations: whether the node was unschedulable before the cordon, when the wait started,
+  /// and whether the object was Ready.
   std::optional<bool> initially_unschedulable = {};
   std::optional<absl::Time> wait_start = {};
   bool ready_stamped = false;
@@ -132,10 +133,10 @@ enum class EffectKind : std::uint8_t {
   kStepDeviceTaintRule,
 };
 
-/// A queued effect of the cluster. Its object may be deleted before the effect is due, so the UID is compared.
+/// A queued effect of the cluster. The object may be deleted before the effect is due, so its UID is compared.
 struct Effect {
   EffectKind kind = EffectKind::kSchedule;
-  /// Pod, DaemonSet, NodeMaintenance or DeviceTaintRule.
+  /// Namespace and name of a Pod, DaemonSet, NodeMaintenance or DeviceTaintRule.
   Key key = {};
   std::string uid = {};
   std::string node_name = {};

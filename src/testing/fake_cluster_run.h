@@ -16,7 +16,7 @@ namespace driverupgrade::testing {
 
 namespace internal {
 
-/// Functions that format `object` and `parameters` of a Call.
+/// The members `object` and `parameters` of a Call, as formatted by `describe`.
 using Description = std::pair<std::string, std::string>;
 
 inline std::string SelectorText(const LabelSelector& selector) {
@@ -86,7 +86,7 @@ absl::StatusOr<T> FakeCluster::Impl::Run(const CallContext& context, Operation o
                                          Apply apply) {
   return RunAround<T>(context, operation, describe, [&](Call& call) -> absl::StatusOr<T> {
     Section section(*this);
-    // The hook may have moved the clock.
+    // The hook may have moved the clock, so other effects may be due.
     Settle();
     const std::optional<internal::Fault> fault = faults.Take(operation);
     absl::StatusOr<T> result;

@@ -1,5 +1,5 @@
-// Watches. Each reads the log of its kind on its own thread, and waits for the bell when it has read everything. An end
-// that was requested or injected takes effect immediately; a timeout takes effect after all pending changes.
+// Watches. Each watch reads the log of its kind on its own thread, and waits for the bell when it has read everything.
+// A requested stop or an injected fault ends a watch immediately; a timeout ends it after all pending changes.
 
 #include <fmt/format.h>
 
@@ -84,15 +84,15 @@ constexpr Operation WatchOperation() {
   }
 }
 
-// Returns the object with `version`: a deletion has its own version, with which the last state of the object is
-// delivered (api-A6).
+// Returns the object with `version`: a deletion has its own version, which the delivered last state of the object must
+// have (api-A6).
 template <class T>
 T WithVersion(T object, const std::string& version) {
   if constexpr (requires { object.resource_version; }) object.resource_version = version;
   return object;
 }
 
-// api-A16: the error of a watch that starts at a version that was dropped.
+// api-A16: the error of a watch that starts at a dropped version.
 absl::Status TooOld(const std::string& version, const Model& model) {
   return absl::OutOfRangeError(fmt::format("too old resource version: {} ({})", version, model.revision()));
 }
@@ -117,7 +117,7 @@ struct FakeCluster::Impl::Feed {
   bool follow = true;
   absl::Status last = {};
   bool must_list = false;
-  /// Times of the virtual clock.
+  /// Times on the virtual clock.
   absl::Time end = absl::InfiniteFuture();
   absl::Time next_bookmark = absl::InfiniteFuture();
   std::int64_t bookmark_number = 0;
@@ -177,7 +177,7 @@ std::optional<absl::Status> FakeCluster::Impl::BeginWatch(Feed<T>& feed, Call& c
     return absl::InvalidArgumentError(fmt::format("invalid resource version: \"{}\"", version));
   }
   // A real server accepts a version that it has not reached yet, and stays silent (ADR 0007). A poll cannot be
-  // interrupted by a restore, so this error reports that the server's state was restored from a backup.
+  // interrupted by a restore, so this error tells the client that the server's state was restored from a backup.
   if (feed.revision > model.revision() && !feed.follow) {
     return absl::UnavailableError(
         fmt::format("too large resource version: {}, current: {}", version, model.revision()));

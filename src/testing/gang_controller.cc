@@ -21,8 +21,8 @@ std::size_t NumberBelow(std::uint32_t end, std::mt19937& random) {
   }
 }
 
-// Same algorithm as std::shuffle of libstdc++ for fewer than 65,536 elements. Other libraries use other algorithms, but
-// a seed must produce the same simulation everywhere.
+// Uses the algorithm of libstdc++'s std::shuffle for fewer than 65,536 elements. Other libraries use other algorithms,
+// but a seed must produce the same simulation everywhere.
 void Shuffle(std::vector<std::string>& names, std::mt19937& random) {
   std::size_t i = 1;
   if (names.size() % 2 == 0 && !names.empty()) std::swap(names[i++], names[NumberBelow(2, random)]);

@@ -1,5 +1,5 @@
 // Every transition of the state machine, as data. docs/state-machine.md, its diagrams, and the checks of the scenario
-// tests use this table. The transition functions of walk.h do not read it; tests compare them with it.
+// tests use this table. The transition functions of walk.h do not read this table; tests compare the functions with it.
 #ifndef DRIVERUPGRADE_SRC_TESTING_TRANSITION_TABLE_H_
 #define DRIVERUPGRADE_SRC_TESTING_TRANSITION_TABLE_H_
 
@@ -21,7 +21,7 @@ struct Transition {
   std::string_view effect = {};
 };
 
-// Ordered by the state left. A pair of states appears once for each reason.
+// Ordered by the state that the transition leaves. A pair of states appears once for each reason.
 inline constexpr std::array kTransitions = {
     Transition{UpgradeState::kUnknown, UpgradeState::kUpgradeRequired, "T1, dep-F7",
                "the driver pod is out of date, or waits to be loaded, or an upgrade is requested",

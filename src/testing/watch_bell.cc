@@ -38,7 +38,7 @@ void WatchBell::Watcher::Wait(std::uint64_t rings, const std::stop_token& stop) 
   ++bell_.idle_;
   bell_.idle_changed_.notify_all();
   bell_.rung_.wait(lock, stop, [&] { return bell_.rings_ != rings; });
-  // After a ring, `idle_` was already reset.
+  // If the bell was rung in the meantime, the ring has already reset `idle_`.
   if (bell_.rings_ == rings) --bell_.idle_;
 }
 

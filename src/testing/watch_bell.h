@@ -9,12 +9,12 @@
 
 namespace driverupgrade::testing::internal {
 
-/// Counts the rings, and the watches that have found nothing new since the last ring. Thread-safe. Calls no other code
-/// while it holds its lock, so Ring may be called with any other lock held.
+/// Counts the rings, and the watches that have found nothing new since the last ring. Thread-safe. A WatchBell calls no
+/// other code while it holds its lock, so Ring may be called with any other lock held.
 class WatchBell {
  public:
   void Ring();
-  /// Returns once at least `count` watches are running and all running watches wait. Each ring in the meantime prolongs
+  /// Returns once at least `count` watches are running and all running watches wait. A ring in the meantime prolongs
   /// the call.
   void AwaitIdle(int count);
 
@@ -31,7 +31,7 @@ class WatchBell {
     Watcher& operator=(const Watcher&) = delete;
 
     std::uint64_t rings() const;
-    /// Returns when the bell has been rung since rings() was `rings`, or a stop is requested.
+    /// Returns when the bell has been rung since rings() returned `rings`, or when a stop is requested.
     void Wait(std::uint64_t rings, const std::stop_token& stop);
 
    private:

@@ -14,7 +14,8 @@ using internal::NodeTruth;
 
 namespace {
 
-// Number of kept changes of the number of nodes with the driver. The data of a sender is seldom older than that.
+// Number of past counts of nodes with the driver that are kept. A sender's data is seldom older than the oldest of
+// these counts.
 constexpr std::size_t kDriverNodesKept = 256;
 
 }  // namespace
@@ -68,7 +69,7 @@ void InvariantChecker::Impl::NoteShares(const Node& after, Maker maker, std::int
       ours || after.unschedulable || !after.ready || !driverupgrade::internal::WhyLeaving(after).empty();
   if (unavailable && !truth.unavailable) {
     truth.unavailable_since = revision;
-    // A node that is already unavailable takes no additional room when it starts, so `unavailable_since` stays.
+    // A node that is already unavailable needs no additional room when it starts, so `unavailable_since` stays.
     truth.unavailable_by_engine = maker == Maker::kEngine;
   }
   truth.unavailable = unavailable;
@@ -81,8 +82,8 @@ void InvariantChecker::Impl::SetPolicy(const UpgradePolicy& the_policy) {
   slots_ = 0;
   for (auto& [name, truth] : nodes) {
     const std::optional<std::int64_t> since = internal::SlotSince(truth.history, *policy);
-    // No client requested a slot that exists only because of the new policy, so it counts only for clients that have
-    // read it.
+    // No client requested a slot that exists only because of the new policy, so the slot counts only for clients that
+    // have read that policy.
     if (since) {
       truth.slot_by_engine = truth.slot && truth.slot_by_engine && *since <= truth.slot_since;
       truth.slot_since = *since;
@@ -94,7 +95,8 @@ void InvariantChecker::Impl::SetPolicy(const UpgradePolicy& the_policy) {
 }
 
 // I1. Nodes started by other clients count if the writer knew of them before it first requested this start. A request
-// with an unclear result is repeated with its earlier slot. No earlier request can refer to this version of the node.
+// with an unknown outcome is repeated with its earlier slot. No request before the first attempt can refer to this
+// version of the node.
 void InvariantChecker::Impl::JudgeBudget(const Node& before, const Node& after) {
   // The maintenance operator has its own budget. If the NodeMaintenance is already ready, the node continues in the
   // same write.
@@ -142,16 +144,16 @@ std::string InvariantChecker::Impl::WhyOverBudget(const UpgradePolicy& the_polic
   return "";
 }
 
-// Returns the revision of the nodes on which the start was based.
+// Returns the revision of the node data on which the start was based.
 std::int64_t InvariantChecker::Impl::Known(const Node& started) const {
   if (const Attempt* first = FirstAttempt(started)) return first->nodes_read;
-  // A writer that does not report its requests may have sent this request as soon as this version existed.
+  // A writer that does not report its requests may have sent this request as soon as this version of the node existed.
   std::int64_t version = 0;
   if (!absl::SimpleAtoi(started.resource_version, &version) || writer == nullptr) return 0;
   return std::min(version, writer->nodes_read);
 }
 
-// Returns the number of slots that the writer had to know of, including the slot of the node that is started.
+// Returns the number of slots in use that the writer had to know of, including the slot of the started node.
 int InvariantChecker::Impl::SlotsKnown(const UpgradePolicy& the_policy, const Node& started) const {
   const bool in_force = the_policy == *policy;
   // Under the current policy, the result is at most `slots_`. The knowledge of clients matters only if `slots_` is too
@@ -177,8 +179,8 @@ int InvariantChecker::Impl::UnavailableKnown(const Node& started) const {
   int count = 0;
   for (const auto& [name, truth] : nodes) {
     if (!truth.unavailable || !truth.has_label) continue;
-    // The start of a node that is already unavailable takes no additional room, so nodes started at the same time may
-    // have been counted first.
+    // A node that is already unavailable needs no additional room, so nodes started at the same time may have been
+    // counted first.
     count += truth.unavailable_since <= known || (truth.unavailable_by_engine && started.ready);
   }
   return count;
@@ -216,8 +218,8 @@ std::optional<FailureClass> InvariantChecker::Impl::ClassPastFailures(const Upgr
   return std::nullopt;
 }
 
-// I8, and I20 for single failure classes. As in JudgeBudget, the policy of the first attempt may have allowed the
-// start.
+// I8, and I20 for single failure classes. As in JudgeBudget, the start may have been allowed by the policy of the first
+// attempt.
 void InvariantChecker::Impl::JudgeFailures(const Node& started) {
   const Attempt* first = FirstAttempt(started);
   if (IsPastFailures(PolicyOf(writer), started) && (first == nullptr || IsPastFailures(*first->policy, started))) {
@@ -229,7 +231,7 @@ void InvariantChecker::Impl::JudgeFailures(const Node& started) {
                           FailedKnown(started, failure), ToString(*failure)));
 }
 
-// A reader counts the nodes that it has read with their pods. It gets another number if it has not read the last
+// A reader counts the nodes that it has read, with their pods. It gets a different number if it has not read the last
 // changes.
 int InvariantChecker::Impl::NodesWithDriver(std::int64_t known) const {
   int count = 0;

@@ -1,4 +1,4 @@
-// InvariantChecker and its guarded clusters, which record how far each client has read.
+// InvariantChecker and its guarded clusters. A guarded cluster records how far its client has read.
 #include <algorithm>
 #include <charconv>
 #include <utility>
@@ -74,7 +74,7 @@ void InvariantChecker::Impl::NotePath(const NodePlan& plan) {
   if (plan.path.empty()) return;
   std::deque<Path>& paths = paths_[plan.uid];
   paths.push_back({.resource_version = plan.resource_version, .from = plan.from, .path = plan.path});
-  // Late patches are judged as well, so a few paths are kept. No client has more patches in flight.
+  // Late patches are judged as well, so the last eight paths are kept. No client has more than eight patches in flight.
   if (paths.size() > 8) paths.pop_front();
 }
 

@@ -1,5 +1,5 @@
-// The state of an InvariantChecker. checker.cc maintains it, commits.cc and budgets.cc judge changes of nodes, and
-// requests.cc judges requests.
+// The state of an InvariantChecker. checker.cc maintains the state, commits.cc and budgets.cc judge changes to nodes,
+// and requests.cc judges requests.
 #ifndef DRIVERUPGRADE_SRC_TESTING_INVARIANTS_CHECKER_IMPL_H_
 #define DRIVERUPGRADE_SRC_TESTING_INVARIANTS_CHECKER_IMPL_H_
 
@@ -22,15 +22,15 @@
 
 namespace driverupgrade::testing {
 
-// Returns the limit for this number of nodes. A percentage is rounded up, as in the Go library.
+// Returns maxUnavailable for this number of nodes. A percentage is rounded up, as in the Go library.
 int UnavailableLimit(const CountOrPercent& limit, int nodes);
 // Returns true for 100 % or more: all nodes may be unavailable, even if clients count different numbers of nodes.
 bool NeverLimits(const CountOrPercent& limit);
 // Returns the number of failed nodes at which no more nodes start. A percentage is rounded down, but to at least 1.
 int FailedLimit(const CountOrPercent& limit, int nodes);
 
-// Time for which a fault can have effects. With a slow clock, a broken watch restarts half a minute later, at the next
-// check by its replica.
+// Time for which a fault can have effects. With a slow clock, a broken watch restarts half a minute later, at the
+// replica's next check.
 inline constexpr absl::Duration kAftermath = absl::Minutes(1);
 
 class InvariantChecker::Impl {
@@ -43,10 +43,10 @@ class InvariantChecker::Impl {
 
   // Commits.
   void OnChange(const Change& change);
-  // Records a revision of the driver, which shows whether a restart changes the driver.
+  // Records a revision of the driver. The revisions show whether a restart changes the driver.
   void NoteRevision(const ControllerRevision& revision);
 
-  // Requests, checked before they are applied. `writer` is their sender.
+  // Requests, which are checked before they are applied. `writer` is the sender of the request.
   void CheckPatch(const PatchNodeParams& params);
   void CheckEviction(const EvictPodParams& params);
   void CheckDeletion(const DeletePodParams& params);
@@ -57,8 +57,8 @@ class InvariantChecker::Impl {
   void NoteEvictionAnswer(const std::string& sender, const std::string& pod_uid, std::optional<Refusal> refusal) {
     eviction_answers_[{sender, pod_uid}] = refusal;
   }
-  // Records an eviction or a deletion that was not refused. `pod`: its state before the request. `accepted`: true if
-  // the request is known to be accepted.
+  // Records an eviction or a deletion that was not refused. `pod`: the pod's state before the request. `accepted`: true
+  // if the request is known to be accepted.
   void NoteRemoval(const Pod& pod, bool accepted);
   void NoteRefusal(const Pod& pod);
   // Checks the plan of a replica that has read the current state of all objects.
@@ -66,9 +66,9 @@ class InvariantChecker::Impl {
   void CheckTotals(const Tally& totals);
   // Returns true if a node has a state label and is not done.
   bool AnyOpen() const { return open_ > 0; }
-  // Revision of the last change of any object that engines follow.
+  // Returns the revision of the last change to any object that engines follow.
   std::int64_t revision() const { return revision_; }
-  // Revision of the last change of a NodeMaintenance.
+  // Returns the revision of the last change to a NodeMaintenance.
   std::int64_t maintenance_revision() const { return maintenance_revision_; }
 
   void NoteSent(const Writer& sender, const PatchNodeParams& params);
@@ -128,7 +128,7 @@ class InvariantChecker::Impl {
                          const std::string& revision) const;
   bool KeepsMaintenance(const Node& node, absl::Time asked) const;
   std::string WhyNotStarted(const RolloutPolicy& rollout, const Node& node, absl::Time asked) const;
-  // Returns the shortest and the longest duration of a node by the records in effect since `time`.
+  // Return the shortest and the longest duration of a node's upgrade according to the records in effect since `time`.
   absl::Duration ShortestSince(const RolloutPolicy& rollout, absl::Time time) const;
   absl::Duration LongestSince(const RolloutPolicy& rollout, absl::Time time) const;
   bool IsLeftOut(const Node& node) const;
@@ -156,7 +156,7 @@ class InvariantChecker::Impl {
   std::string WhyOverBudget(const UpgradePolicy& the_policy, const Node& before, const Node& after) const;
   // Returns the writer's first request for this version of the node, or nullptr.
   const Attempt* FirstAttempt(const Node& started) const;
-  // Returns the highest number of nodes that a reader may have counted, if it has read at least up to `known`.
+  // Returns the highest number of nodes that a reader may have counted if the reader has read at least up to `known`.
   int NodesWithDriver(std::int64_t known) const;
   void CountDriverNode(const std::string& node, std::int64_t revision);
   std::int64_t Known(const Node& started) const;
@@ -209,14 +209,14 @@ class InvariantChecker::Impl {
   std::int64_t CordonRead(const std::string& node) const;
   bool MayGoByOldLabels(const Pod& pod) const;
   bool Asked(const Writer& who, const Pod& pod) const;
-  // Returns true if an eviction of the pod may have been refused: by disruption budgets if `by_budget`, else for
-  // another reason.
+  // Returns true if an eviction of the pod may have been refused: by disruption budgets if `by_budget` is true;
+  // otherwise for another reason.
   bool MayBeRefused(const Writer& who, const Pod& pod, bool by_budget) const;
   // UIDs of nodes that might be in progress, because a replica has sent a request or received a grant.
   using Uids = std::set<std::string>;
   Uids MayBeUnderWay(const Plan& plan) const;
   bool BudgetIsOut(const Writer& who, GateReason reason, const Uids& more) const;
-  // Returns `uids`, and the other nodes of the group that starts together with the node.
+  // Returns `uids`, plus the UIDs of the nodes in the node's group if groups start together.
   Uids WithItsGroup(const UpgradePolicy& the_policy, const Node& node, Uids uids) const;
   std::vector<Pod> DriverPodsOn(const Node& node) const;
   bool HasToGo(const Node& node, const Pod& driver_pod) const;
@@ -227,16 +227,17 @@ class InvariantChecker::Impl {
   bool IsForeignCordon(const Node& node) const;
   bool IsTrue(const Writer& who, const Node& node, const Gate& gate, const Uids& more) const;
 
-  // Nodes that belong to the driver, their number by revision, and the number of driver pods by node.
+  // Nodes that belong to the driver, how many there were at each revision, and the number of driver pods on each node.
   std::set<std::string> with_driver_;
   std::deque<std::pair<std::int64_t, int>> driver_nodes_;
   std::unordered_map<std::string, int> driver_pods_;
-  // Numbers of nodes: with a slot; labeled and unavailable; failed; labeled and not done.
+  // Numbers of nodes that hold a slot, that are labeled and unavailable, that have failed, and that are labeled and not
+  // done.
   int slots_ = 0;
   int unavailable_ = 0;
   int failed_ = 0;
   int open_ = 0;
-  // I19: number of nodes in the hands of engines.
+  // I19: number of nodes that engines are processing.
   int in_hands_ = 0;
   // Adds the node to these numbers, or removes it if `sign` is -1.
   void CountNode(const internal::NodeTruth& truth, int sign);
@@ -248,9 +249,9 @@ class InvariantChecker::Impl {
   std::map<std::string, std::int64_t> granted_ever_;
   // Last response to an eviction, by the sender's name and the UID of the pod.
   std::map<std::pair<std::string, std::string>, std::optional<Refusal>> eviction_answers_;
-  // Time of the last write of the Lease.
+  // Time of the last write to the Lease.
   absl::Time lease_written_ = absl::InfinitePast();
-  // ControllerRevisions of the driver by hash, including deleted ones.
+  // The driver's ControllerRevisions by hash, including deleted ControllerRevisions.
   std::map<std::string, ControllerRevision, std::less<>> revisions_;
   // Hash, number and owner of the newest revision, and number of templates so far.
   std::string newest_hash_;
@@ -261,9 +262,9 @@ class InvariantChecker::Impl {
   std::unordered_map<std::string, std::int64_t> bound_;
   // UIDs of pods whose labels have changed since they were bound.
   std::unordered_set<std::string> relabelled_;
-  // The most recent paths, by UID of the node.
+  // The most recent paths, by the node's UID.
   std::unordered_map<std::string, std::deque<Path>> paths_;
-  // First patch at the node's version, or first patch that starts the node, by sender and UID.
+  // First patch at the node's version, or first patch at this version that starts the node. By sender and UID.
   struct Attempt {
     std::string resource_version = {};
     bool starts = false;
@@ -273,21 +274,21 @@ class InvariantChecker::Impl {
     absl::Time time = absl::InfinitePast();
   };
   std::map<std::pair<std::string, std::string>, Attempt> attempts_;
-  // The most recent records of the rollout in the ledger, and the time at which each was stored.
+  // The most recent rollout records in the ledger, and the time at which each record was stored.
   std::deque<std::pair<absl::Time, driverupgrade::internal::RolloutRecord>> records_;
-  // Under a policy with `rollout`: each node, and the time at which it was last seen done, failed or left out.
+  // Under a policy with `rollout`: a node, and the time at which it was last seen done, failed or left out.
   struct RolloutMember {
     Node node = {};
     absl::Time ended = absl::InfinitePast();
-    // Start of its failure; InfiniteFuture if it has not failed.
+    // Time at which the node failed; InfiniteFuture if it has not failed.
     absl::Time failed = absl::InfiniteFuture();
     // Time at which the node was removed, and at which its labels last moved it to another stage or group.
     absl::Time gone = absl::InfiniteFuture();
     absl::Time moved = absl::InfinitePast();
   };
   std::map<std::string, RolloutMember> members_;
-  // Nodes that waited, at these versions, when the first node of a group that starts together was started. In order of
-  // time.
+  // The nodes of a group, with their versions, that still waited when the first node of the group was started. For
+  // groups that start together, in order of time.
   struct StartedGroup {
     struct Waiting {
       std::string name = {};
@@ -304,16 +305,16 @@ class InvariantChecker::Impl {
   struct Try {
     absl::Time began = absl::InfinitePast();
     absl::Time ended = absl::InfinitePast();
-    // Time by which an engine has stored it.
+    // Time by which an engine has stored the attempt's duration.
     absl::Time known_until = absl::InfinitePast();
   };
   std::map<std::string, absl::Time> tries_began_;
   std::vector<Try> tries_;
-  // Client that last stored the record.
+  // Client that last stored the rollout record.
   std::string stored_by_;
   // Approvals on DaemonSets, and the time until which each is valid.
   std::map<std::string, absl::Time> approvals_;
-  // NodeMaintenances that were patched, by sender and name. A patch of a node may rely on one.
+  // NodeMaintenances that were patched, by sender and name. A patch of a node may rely on such a NodeMaintenance.
   std::set<std::pair<std::string, std::string>> maintenance_attempts_;
   // UIDs of NodeMaintenances of all requestors, by node.
   std::map<std::string, std::set<std::string>> maintained_;

@@ -1,4 +1,4 @@
-// Judges commits: the changes that are allowed on a node (I3, I6-I8, I10, I13).
+// Judges commits: whether a change to a node is allowed (I3, I6-I8, I10, I13).
 #include <algorithm>
 #include <utility>
 
@@ -16,7 +16,7 @@ using internal::StateOf;
 
 namespace {
 
-// Tolerance for timers that were written by a replica with a slow clock.
+// Tolerance for timers that a replica with a slow clock has written.
 constexpr absl::Duration kTimerSkewMax = absl::Minutes(5);
 
 // Returns true if the node's cordon has the name of a driver.
@@ -70,7 +70,7 @@ void InvariantChecker::Impl::OnPod(const Change& change) {
     relabelled_.erase(change.pod.before->ref.uid);
   } else if (!after->node_name.empty()) {
     bound_.try_emplace(after->ref.uid, change.revision);
-    // A pod that its DaemonSet has lost, or whose labels have changed, counts as a new pod from then on.
+    // A pod that its DaemonSet has lost, or whose labels have changed, counts as a new pod from this revision on.
     const Pod* before = change.pod.before;
     const bool orphaned = before != nullptr && !before->owners.empty() && after->owners.empty();
     const bool relabelled = before != nullptr && before->labels != after->labels;
@@ -116,7 +116,7 @@ void InvariantChecker::Impl::OnOther(const Change& change) {
   if (hash != made->labels.end()) newest_hash_ = hash->second;
 }
 
-// After the grants are lost, clients that have not read a node do not know of its slot.
+// Once the grants are lost, a client that has not read a node does not know that the node has a slot.
 void InvariantChecker::Impl::OnLedgerLost() {
   for (auto& [name, truth] : nodes) {
     truth.slot_by_engine = truth.unavailable_by_engine = false;
@@ -177,7 +177,7 @@ void InvariantChecker::Impl::OnNode(const Change& change) {
     in_hands_ -= truth.in_hand;
     CountNode(truth, -1);
     truth = {.uid = after->uid, .created = change.time};
-    // NodeMaintenances for an earlier node with this name still exist.
+    // There are still NodeMaintenances for an earlier node with this name.
     if (claims_.contains(after->name)) truth.claimed_until = absl::InfiniteFuture();
     if (after->unschedulable) {
       truth.cordon = Maker::kAdministrator;
@@ -211,7 +211,7 @@ void InvariantChecker::Impl::OnNode(const Change& change) {
   NoteMember(*after);
 }
 
-// Records who owns the node's cordon now, as far as this can be known.
+// Records the current owner of the node's cordon, as far as it can be known.
 void InvariantChecker::Impl::NoteCordon(const Node* before, const Node& after, Maker maker, NodeTruth& truth) {
   if (before == nullptr) return;
   const bool by_upgrade = maker == Maker::kEngine || maker == Maker::kPeer;
@@ -235,8 +235,9 @@ void InvariantChecker::Impl::NoteCordon(const Node* before, const Node& after, M
     truth.cordon = by_upgrade ? Maker::kEngine : maker;
     // If a client cordons a node whose marks still show an upgrade, nothing shows who set the cordon.
     const bool says_so = internal::IsBusy(StateOf(*before, keys)) || !internal::LiveName(after, keys).empty();
-    // The maintenance operator also cordons nodes in progress, and its objects show that. But if no driver on the node
-    // requested the maintenance, a driver that is about to cordon the node treats such a cordon as its own (ADR 0004).
+    // The maintenance operator also cordons nodes in progress, but then a NodeMaintenance shows who set the cordon. But
+    // if no driver on the node requested the maintenance, a driver that is about to cordon the node treats such a
+    // cordon as its own (ADR 0004).
     const bool joins = options.requestor_id.empty() && StateOf(*before, keys) == UpgradeState::kCordonRequired &&
                        internal::WhoRelies(after, keys).empty();
     const bool claimed = internal::IsMarked(after, keys) || joins || (maker != Maker::kOperator && says_so);
@@ -245,8 +246,8 @@ void InvariantChecker::Impl::NoteCordon(const Node* before, const Node& after, M
     truth.cordon = Maker::kNobody;
   }
   const auto state = StateOf(after, keys);
-  // Release leaves the cordon to a driver that relies on it without a name on it. From then on, the cordon belongs to
-  // no upgrade of this library.
+  // Release leaves the cordon to a driver that relies on the cordon without being named on it. From then on, the cordon
+  // belongs to no upgrade of this library.
   const bool released_now = maker == Maker::kEngine && writer != nullptr && writer->releases;
   if (released_now && after.unschedulable && internal::OtherDriverAtWork(after, keys) && !IsShared(after)) {
     truth.cordon = Maker::kRival;
@@ -272,13 +273,14 @@ void InvariantChecker::Impl::Judge(const Node& before, const Node& after, NodeTr
   }
 }
 
-// I7: the labels before and after the patch are the ends of a path of transitions that a plan for this version
-// announced.
+// I7: the labels before and after the patch are the start and the end of a path of transitions that a plan for this
+// version announced.
 void InvariantChecker::Impl::JudgePath(const Node& before, const Node& after) {
   const auto from = StateOf(before, keys);
   const auto to = StateOf(after, keys);
   if (from == to) return;
-  // Release removes the label in any state. Otherwise the engine removes it only from nodes without a driver pod.
+  // Release removes the label in any state. Otherwise, the engine removes the label only from nodes without a driver
+  // pod.
   if (to == UpgradeState::kUnknown && writer != nullptr && (writer->releases || !driver_pods_.contains(after.name)))
     return;
   // The engine restores a label that another client removed. The state may then also depend on the driver pods.
@@ -288,8 +290,8 @@ void InvariantChecker::Impl::JudgePath(const Node& before, const Node& after) {
   };
   if (!to) return bad("the label is not a state");
   if (!from) return bad("the operator must not change a label that is not a state");
-  // An unchanged node may have been judged again under another policy, so one of several plans must explain the label.
-  // An engine that restores a removed label may pass several states in one patch.
+  // An unchanged node may have been judged again under another policy, so any of the recent plans may explain the
+  // label. An engine that restores a removed label may pass several states in one patch.
   const bool is_paced = has_label;
   const bool one_state = PolicyOf(writer).pacing == Pacing::kEveryState && *from != UpgradeState::kFailed && is_paced;
   const Path* announced = nullptr;
@@ -309,7 +311,7 @@ void InvariantChecker::Impl::JudgePath(const Node& before, const Node& after) {
   if (one_state && announced->path.size() > 1) bad("several states in one write, although the policy allows one");
 }
 
-// Judges the start of a node that was not in progress.
+// Judges a start of a node that was not in progress.
 void InvariantChecker::Impl::JudgeStart(const Node& before, const Node& after) {
   const UpgradePolicy& its_policy = PolicyOf(writer);
   const auto skip = before.labels.find(keys.skip);
@@ -323,12 +325,12 @@ void InvariantChecker::Impl::JudgeStart(const Node& before, const Node& after) {
   JudgeRollout(before);
 }
 
-// arch-A12: the version that is patched must be the version that was granted. If an earlier patch with an unclear
-// result may have started the node, the engine requests no other grant.
+// arch-A12: the version that is patched must be the version that was granted. If an earlier patch with an unknown
+// outcome may have started the node, the engine requests no other grant.
 void InvariantChecker::Impl::JudgeGrant(const Node& before) {
   if (options.grants_max == 0 || !options.requestor_id.empty()) return;
   if (granted_ever_.contains(before.uid + " " + before.resource_version)) return;
-  // Either the current policy applies, or the policy of the first attempt, which may have been carried out.
+  // The current policy or the policy of the first attempt applies, because the first attempt may have been carried out.
   const Attempt* first = FirstAttempt(before);
   const bool may_be_outside = PolicyOf(writer).cordoned_nodes == CordonedNodes::kProceed ||
                               (first != nullptr && first->policy->cordoned_nodes == CordonedNodes::kProceed);
@@ -377,7 +379,7 @@ void InvariantChecker::Impl::JudgeEnd(const Node& before, const Node& after, con
   const bool ours_by_marks =
       before.unschedulable && internal::WhyCordonStays(before, keys, Starts(before, after)).empty();
   // In requestor mode, we must not lift a cordon without our name (dep-F13), regardless of the client that set it. The
-  // cordon then belongs to a driver without a name on it, which will lift it (dep-F8).
+  // cordon then belongs to a driver that is not named on it; that driver will lift the cordon (dep-F8).
   const bool is_left = before.annotations.contains(keys.requestor_mode) && !internal::IsMarked(before, keys) &&
                        internal::UnnamedDriverMadeCordon(before, keys);
   const bool ours =

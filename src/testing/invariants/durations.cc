@@ -1,4 +1,4 @@
-// Compares the upgrade durations in the record of a rollout with the durations that the checker has observed (I22).
+// Compares the upgrade durations in a rollout's record with the durations that the checker has observed (I22).
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -18,7 +18,7 @@ namespace {
 
 // Time within which an engine stores its measurements.
 constexpr absl::Duration kStored = absl::Minutes(10);
-// Tolerance, because an engine measures the time between two responses.
+// Tolerance for response times, because an engine measures the time between two responses.
 constexpr absl::Duration kAnswersTake = absl::Seconds(5);
 
 bool IsAtWork(const std::optional<UpgradeState>& state) { return IsBusy(state) && state != UpgradeState::kFailed; }
@@ -55,9 +55,9 @@ void InvariantChecker::Impl::NoteFault() {
   for (Try& one : tries_) one.known_until = last_fault + kStored;
 }
 
-// Each new count in the sketch must belong to an attempt with this duration, or with a duration up to a fifth shorter.
-// Does not judge attempts with faults, because the engine then measures until it has recovered. Does not judge a new
-// leader either, because it may store measurements of an earlier term.
+// Each new count in the sketch must belong to an attempt with the duration of its step, or with a duration up to a
+// fifth shorter. Does not judge attempts with faults, because the engine then measures until it has recovered. Does not
+// judge the first record of a new leader, because it may contain measurements of an earlier term.
 void InvariantChecker::Impl::JudgeDurations(const DurationSketch& before, const DurationSketch& after) {
   const std::string sender = writer == nullptr ? "" : writer->name;
   const bool leads_anew = std::exchange(stored_by_, sender) != sender;

@@ -1,5 +1,5 @@
-// Checks the gates and totals that a replica reports: each node that is not done has exactly one gate, which is correct
-// (L5), and the totals are correct (L6).
+// Checks the gates and totals that a replica reports: each node that is not done must have exactly one gate, which must
+// be correct (L5). The totals must be correct, too (L6).
 #include <algorithm>
 #include <iterator>
 #include <set>
@@ -29,8 +29,8 @@ bool HasRules(const FakeCluster& cluster, const Node& node) {
   return std::any_of(rules.begin(), rules.end(), [&](const auto& rule) { return rule.node_name == node.name; });
 }
 
-// Returns true if a driver without a name on the cordon has set it or relies on it. Drivers with a name on the cordon
-// do not block: any of them lifts the cordon for all.
+// Returns true if a driver that is not named on the cordon has set the cordon or relies on it. Drivers that are named
+// on the cordon do not block us: the last of them lifts the cordon for all.
 bool OtherDriverHolds(const Node& node, const internal::Keys& keys) {
   return node.unschedulable &&
          (internal::UnnamedDriverMadeCordon(node, keys) || internal::UnnamedDriverIsMaintained(node, keys) ||
@@ -59,8 +59,8 @@ std::string LabelOf(const Node& node, const std::string& key) {
 }
 
 // Returns true if the labels and names show that `first` must not precede `second` in the queue. The number of pods
-// that would be evicted may have changed since the queue was formed, so a criterion that uses it is ignored, and all
-// later criteria are too.
+// that would be evicted may have changed since the queue was formed, so a criterion that uses this number, and all
+// later criteria, are ignored.
 bool IsOutOfOrder(const Node& first, const Node& second, const std::vector<RolloutOrder>& order) {
   for (const RolloutOrder& by : order) {
     if (by.by == OrderBy::kIdle || by.by == OrderBy::kFewestPods) return false;
@@ -109,7 +109,7 @@ InvariantChecker::Impl::Uids InvariantChecker::Impl::MayBeUnderWay(const Plan& p
   return result;
 }
 
-// Returns true if nodes that are or may be in progress use up the budget, so that no node can start. Each node counts
+// Returns true if nodes that are or may be in progress exhaust the budget, so that no node can start. Each node counts
 // once.
 bool InvariantChecker::Impl::BudgetIsOut(const Writer& who, GateReason reason, const Uids& more) const {
   const UpgradePolicy& its_policy = PolicyOf(&who);
@@ -196,14 +196,14 @@ bool InvariantChecker::Impl::IsForeignCordon(const Node& node) const {
   return truth.cordon != internal::Maker::kEngine || (truth.uncertain && !internal::IsMarked(node, keys));
 }
 
-// Returns true if the gate is correct, as far as the objects on the server show.
+// Returns true if the gate is correct, as far as the server's objects show.
 bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const Gate& gate, const Uids& more) const {
   const UpgradePolicy& its_policy = PolicyOf(&who);
   const std::optional<UpgradeState> state = StateOf(node, keys);
   const auto label = node.labels.find(keys.skip);
   switch (gate.reason) {
     case GateReason::kMaxParallel: return BudgetIsOut(who, gate.reason, more) || SomeStageHasALimit(its_policy);
-    // The nodes that a gang needs together follow from its pods, which only the engine reads.
+    // A gang's nodes depend on its pods, which the checker does not read.
     case GateReason::kMaxUnavailable:
       return HasGangs(its_policy) || BudgetIsOut(who, gate.reason, WithItsGroup(its_policy, node, more));
     case GateReason::kMaxFailures: return FailuresAreOut(its_policy);
@@ -224,8 +224,8 @@ bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const G
     case GateReason::kNodeNotReady: return !node.ready;
     case GateReason::kNodeLeaves: return !::driverupgrade::internal::WhyLeaving(node).empty();
     case GateReason::kMachineConfig: return !::driverupgrade::internal::WhyMachineConfig(node).empty();
-    // The other driver may be a requestor: a NodeMaintenance that we have released stays until that requestor releases
-    // it.
+    // The other driver may be a requestor: a NodeMaintenance that we have released stays until the other requestor
+    // releases it, too.
     case GateReason::kOtherDriver: return OtherDriverHolds(node, keys) || claims_.contains(node.name);
     case GateReason::kUnsettled: return HasSent(who, node);
     case GateReason::kUnknownState: return !state;
@@ -234,14 +234,14 @@ bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const G
     case GateReason::kUnhandledState:
       return state == UpgradeState::kPostMaintenanceRequired || (options.requestor_id.empty() && IsMaintained(node));
     case GateReason::kMaintenance: return !options.requestor_id.empty() && IsMaintained(node);
-    // Before a node starts, only the restart-only hook is called; afterwards, only the uses-driver hook.
+    // Before a node starts, the engine calls only the restart-only hook; afterwards, only the uses-driver hook.
     case GateReason::kHook:
       return (state == UpgradeState::kUpgradeRequired ? options.restart_only != nullptr
                                                       : options.uses_driver != nullptr);
     case GateReason::kSafeLoad: return node.annotations.contains(keys.safe_load);
     case GateReason::kFailed: return state == UpgradeState::kFailed;
-    // Before the start, only nodes that start together, or that have gangs, wait until the pods of all these nodes are
-    // read.
+    // Before the start, only nodes that start together, or policies with gangs, require that the pods of all these
+    // nodes are read.
     case GateReason::kPodsUnknown:
       return internal::WillBeCordoned(state) ||
              ((StartTogether(its_policy) || HasGangs(its_policy)) && MayBegin(state));
@@ -257,7 +257,7 @@ bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const G
     case GateReason::kSeveralBudgets:
       return Any(cluster->pods_on(node.name),
                  [&](const Pod& pod) { return pod.deletion_timestamp || MayBeRefused(who, pod, /*by_budget=*/true); });
-    // Something other than a budget may have refused the eviction.
+    // The eviction may have been refused for a reason other than a budget.
     case GateReason::kEvictionRefused:
       return Any(cluster->pods_on(node.name), [&](const Pod& pod) {
         return MayBeRefused(who, pod, /*by_budget=*/false) &&
@@ -301,12 +301,12 @@ void InvariantChecker::Impl::CheckGates(const Writer& who, const Plan& plan) {
     const auto gate = gates.find(name);
     if (moving.contains(name) || (gate == gates.end() && IsDone(truth.state))) continue;
     if (gate == gates.end()) {
-      // The operator may not select a node without a label.
+      // A node without a label may be a node that the operator does not manage.
       if (truth.has_label) Fail("L5", fmt::format("node {} is not done, and no reason is reported", name));
       continue;
     }
     const std::optional<Node> node = cluster->node(name);
-    // In requestor mode a node that keeps its NodeMaintenance is in progress, and comes before all others.
+    // In requestor mode a node that keeps its NodeMaintenance is in progress, and comes before all other nodes.
     const bool is_under_way = more.contains(truth.uid) || truth.claimed_until == absl::InfiniteFuture();
     if (const int place = gate->second->gate.place; place > 0 && !is_under_way) queue[place] = *node;
     if (IsTrue(who, *node, gate->second->gate, more)) continue;
@@ -324,7 +324,7 @@ void InvariantChecker::Impl::CheckGates(const Writer& who, const Plan& plan) {
       }
     }
   }
-  // The first node of a group that starts together determines the group's place.
+  // A group that starts together takes the place of its first node, so its nodes may be out of order.
   const std::optional<RolloutPolicy>& rollout = PolicyOf(&who).rollout;
   if (!rollout || options.own_pod || rollout->gangs || StartTogether(PolicyOf(&who))) return;
   const auto wrong = std::adjacent_find(queue.begin(), queue.end(), [&](const auto& first, const auto& second) {

@@ -23,7 +23,7 @@ bool ChangesOurAnnotations(const Node& before, const Node& after, const internal
                      [&](const std::string& key) { return value(before, key) != value(after, key); });
 }
 
-// Returns true if another client sets the state label to its own value. Removing the label does not count.
+// Returns true if the change sets the state label to another value. Removing the label does not count.
 bool SetsState(const Node& before, const Node& after, const internal::Keys& keys) {
   const auto label = after.labels.find(keys.state);
   if (label == after.labels.end()) return false;
@@ -52,7 +52,7 @@ void InvariantChecker::Impl::CountHand(NodeTruth& truth) {
 }
 
 void InvariantChecker::Impl::NoteHands(const Node& before, const Node& after, Maker maker, NodeTruth& truth) {
-  // If the node has a label, the rules for slots decide (dep-F8).
+  // For a node with a label, the rules for slots decide (dep-F8).
   truth.unlabelled_mark = internal::IsMarked(after, keys) && !internal::HasLabel(after, keys);
   truth.cordoned = after.unschedulable;
   CountHand(truth);
@@ -67,7 +67,7 @@ void InvariantChecker::Impl::NoteHands(const Node& before, const Node& after, Ma
   if (writer != nullptr && writer->releases) return LetGo(truth);
   // A failed node that waits for another attempt has released its slot.
   if (from == UpgradeState::kFailed && to == UpgradeState::kUpgradeRequired) return LetGo(truth);
-  // In both states, the new driver works. In uncordon-required the node waits for another driver, without a slot
+  // In both states, the new driver works. In uncordon-required, the node waits without a slot for another driver
   // (dep-F8).
   const bool is_over = to == UpgradeState::kDone || to == UpgradeState::kUncordonRequired;
   if (is_over && !truth.driver_taken) return LetGo(truth);
@@ -114,7 +114,7 @@ void InvariantChecker::Impl::NoteDriverPod(const Change& change) {
   if (taken) JudgeHands(pod.node_name, *truth.hands_allowed);
 }
 
-// After the driver was removed, no node waits for a driver pod.
+// Once the driver is removed, no node waits for a driver pod.
 void InvariantChecker::Impl::NoteDriverRemoved() {
   for (auto& [name, truth] : nodes) {
     truth.driver_taken = false;
@@ -122,8 +122,8 @@ void InvariantChecker::Impl::NoteDriverRemoved() {
   }
 }
 
-// `allowed` is the limit of the policy under which the node was started. The largest limit of all nodes in progress
-// counts, because nodes continue when a new policy lowers the limit.
+// `allowed` is the limit of the policy under which the node was started. The largest limit among all nodes in progress
+// counts, because nodes continue if a new policy lowers the limit.
 void InvariantChecker::Impl::JudgeHands(const std::string& taken, int allowed) {
   if (in_hands_ <= allowed || !options.check_budget || !options.requestor_id.empty()) return;
   std::string names;

@@ -1,5 +1,5 @@
-// Checks of requestor mode: a node continues once it is evacuated, and is done once its NodeMaintenance is released
-// (dep-F13).
+// Checks requestor mode: a node must not continue before it is evacuated, and must not be done before its
+// NodeMaintenance is released (dep-F13).
 #include <algorithm>
 
 #include "fmt/format.h"
@@ -53,8 +53,9 @@ void InvariantChecker::Impl::OnMaintenance(const Change& change) {
   if (claims.empty()) claims_.erase(object.node_name);
 }
 
-// The maintenance operator lifts its cordon before it releases the object. If another client deletes the object, the
-// operator does not notice, and nothing on the node shows that the cordon did not belong to an upgrade.
+// The maintenance operator lifts its cordon before it releases the object. If another client removes the object, the
+// operator does not notice, and the cordon stays. Nothing on the node then shows that the cordon did not belong to an
+// upgrade.
 void InvariantChecker::Impl::NoteMaintained(const NodeMaintenance& object, bool is_there) {
   auto& objects = maintained_[object.node_name];
   if (is_there) {
@@ -68,7 +69,7 @@ void InvariantChecker::Impl::NoteMaintained(const NodeMaintenance& object, bool 
   if (node != nodes.end() && node->second.cordon == internal::Maker::kOperator) node->second.uncertain = true;
 }
 
-// T35 and T50, judged by the data that the writer may have read: later claims do not count.
+// T35 and T50, judged by the data that the writer may have read: claims made later do not count.
 void InvariantChecker::Impl::JudgeMaintenance(const Node& before, const Node& after, NodeTruth& truth) {
   const auto from = StateOf(before, keys);
   const auto to = StateOf(after, keys);

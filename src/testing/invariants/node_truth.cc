@@ -13,7 +13,7 @@ constexpr std::string_view kStateSuffix = "-driver-upgrade-state";
 constexpr std::string_view kMarkInfix = "-driver-upgrade";
 constexpr std::string_view kRequestorSuffix = "-driver-upgrade-requestor-mode";
 constexpr std::string_view kInitialSuffix = "-driver-upgrade.node-initial-state.unschedulable";
-// Number of history entries kept for one node. The data of a sender is seldom older than a few changes.
+// Number of history entries kept for one node. A sender's data is seldom older than a few changes.
 constexpr std::size_t kHistoryMax = 16;
 
 // Returns the names in a comma-separated set.
@@ -35,7 +35,7 @@ std::vector<std::string_view> CordonNames(const Node& node, const Keys& keys) {
   return found == node.annotations.end() ? std::vector<std::string_view>{} : Names(found->second);
 }
 
-// Returns true if another driver is past its cordon-required state, and has no name on the cordon. `counts(name,
+// Returns true if another driver is past its cordon-required state but is not named on the cordon. `counts(name,
 // state)` can exclude drivers.
 template <class F>
 bool AnyUnnamedDriver(const Node& node, const Keys& keys, F counts) {
@@ -50,8 +50,8 @@ bool AnyUnnamedDriver(const Node& node, const Keys& keys, F counts) {
   });
 }
 
-// Returns true if another driver without a name on the cordon relies on the cordon, or if the maintenance operator
-// needs it on behalf of such a driver.
+// Returns true if another driver that is not named on the cordon relies on the cordon, or if the maintenance operator
+// needs the cordon on behalf of such a driver.
 bool UnnamedDriverNeedsCordon(const Node& node, const Keys& keys) {
   return AnyUnnamedDriver(node, keys, [&](const std::string& driver, UpgradeState state) {
     return node.annotations.contains(driver + std::string(kRequestorSuffix)) ||
@@ -83,7 +83,7 @@ bool WasAdmitted(const Node& node, std::string_view driver) {
   return StateOfTimer(node, driver) || has(".restart-pod") || has(".restart-only") || has(".failed-revision");
 }
 
-// The state of a driver's upgrade, according to its name on the cordon.
+// The state of the upgrade of a driver that is named on the cordon.
 enum class Named : std::uint8_t { kUnderWay, kWithoutState, kEnded };
 
 Named ReadName(const Node& node, std::string_view name) {
@@ -99,7 +99,7 @@ bool IsSteering(const Taint& taint, const Keys& keys) {
   return taint.key == keys.taint && taint.effect == "PreferNoSchedule";
 }
 
-// Returns the first key whose value differs and for which `allowed(key, removed)` is false.
+// Returns the first key whose value differs and for which `allowed(key, removed)` returns false.
 template <class F>
 std::string FirstDifference(const StringMap& before, const StringMap& after, F allowed) {
   auto a = before.begin();
@@ -157,7 +157,8 @@ std::optional<UpgradeState> StateOf(const Node& node, const Keys& keys) {
   if (HasLabel(node, keys)) return ParseUpgradeState(node.labels.at(keys.state));
   const bool is_marked = IsMarked(node, keys);
   const bool waits = is_marked && StateOfTimer(node, keys.name) == UpgradeState::kUpgradeRequired;
-  // If another client has removed the cordon as well, the node is checked again if its driver runs (MayGoOn).
+  // If another client has removed the cordon as well, the upgrade of the node also depends on its driver pods
+  // (MayGoOn).
   if (waits && !node.unschedulable) return UpgradeState::kUnknown;
   if (waits) return UpgradeState::kUpgradeRequired;
   if (node.annotations.contains(keys.failed_revision)) return UpgradeState::kFailed;
@@ -176,7 +177,8 @@ bool IsBusy(const std::optional<UpgradeState>& state) {
 }
 
 bool IsEvacuating(const std::optional<UpgradeState>& state) {
-  // In the last two states, pods that arrived in the meantime must leave before the driver pod is deleted.
+  // Evictions are also allowed in the last two states, because pods that have arrived in the meantime must leave before
+  // the driver pod is deleted.
   return state == UpgradeState::kPodDeletionRequired || state == UpgradeState::kDrainRequired ||
          state == UpgradeState::kPodRestartRequired || state == UpgradeState::kValidationRequired;
 }
@@ -221,7 +223,7 @@ bool HoldsSlot(const NodeFacts& node, const UpgradePolicy& policy) {
   // dep-F14: a node that an administrator had cordoned does not count while it has this cordon.
   const bool outside = policy.cordoned_nodes == CordonedNodes::kProceed && node.noted;
   if (outside && (node.unschedulable || !WillBeCordoned(node.state))) return false;
-  // dep-F8: the node only keeps the cordon for another driver, as long as it is cordoned.
+  // dep-F8: while it is cordoned, the node only keeps the cordon for another driver.
   const bool keeps_cordon = node.state == UpgradeState::kUncordonRequired && node.unschedulable;
   return !keeps_cordon || !node.unnamed_driver_relies;
 }
@@ -308,8 +310,8 @@ std::string WhyCordonStays(const Node& node, const Keys& keys, bool starts) {
   const std::optional<UpgradeState> state = StateOf(node, keys);
   if (node.annotations.contains(keys.requestor_mode)) {
     // The annotation of the administrator's cordon is removed when the state becomes uncordon-required, so another
-    // client must have written it since. If another client erased or mistyped the state, no step removes the
-    // annotation.
+    // client must have written the annotation since then. If another client erased or mistyped the state, no step
+    // removes the annotation.
     const bool noted_since = node.annotations.contains(keys.initial) &&
                              (!state || state == UpgradeState::kUncordonRequired || state == UpgradeState::kUnknown);
     if (noted_since) return "the initial-state annotation shows that it is an administrator's";
@@ -326,7 +328,7 @@ std::string WhyCordonStays(const Node& node, const Keys& keys, bool starts) {
 
 namespace {
 
-// Returns the taints that are not ours, in their original order.
+// Returns the taints of other clients, in their original order.
 std::vector<Taint> ForeignTaints(const Node& node, const Keys& keys) {
   std::vector<Taint> taints = node.taints;
   std::erase_if(taints, [&](const Taint& taint) { return IsSteering(taint, keys); });

@@ -1,5 +1,5 @@
-// The checker's record of a node, and functions that interpret nodes. They implement docs/state-machine.md again,
-// independently of the library, so that they do not share its mistakes.
+// The checker's record of a node, and functions that interpret nodes. The functions implement docs/state-machine.md
+// independently of the library, so that they do not repeat the library's mistakes.
 #ifndef DRIVERUPGRADE_SRC_TESTING_INVARIANTS_NODE_TRUTH_H_
 #define DRIVERUPGRADE_SRC_TESTING_INVARIANTS_NODE_TRUTH_H_
 
@@ -36,23 +36,23 @@ struct Keys {
   std::string failed_revision;
   std::string isolated_devices;
   std::string taint;
-  // Annotations that the engine may write, and annotations that it may only remove.
+  // Annotations that the engine may write, and annotations that the engine may only remove.
   std::vector<std::string> written;
   std::vector<std::string> removed;
 };
 
-// Returns the state in the label. Without a label, returns the state that the marks on the node show. Returns nullopt
-// if the label is not a state.
+// Returns the state in the node's label. Without a label, returns the state that the other marks on the node show.
+// Returns nullopt if the label is not a state.
 std::optional<UpgradeState> StateOf(const Node& node, const Keys& keys);
 bool HasLabel(const Node& node, const Keys& keys);
 // Returns true if the node has the taint by which we steer gangs to other nodes.
 bool Steers(const Node& node, const Keys& keys);
-// Returns true if the node has no label, and other objects therefore also decide whether the upgrade continues. These
-// objects are driver pods, if the node has our name and is no longer cordoned, and NodeMaintenances in requestor mode.
+// Returns true if the node has no label, so that other objects also decide whether the upgrade continues. These objects
+// are the driver pods if the node has our name and is no longer cordoned, and NodeMaintenances in requestor mode.
 bool MayGoOn(const Node& node, const Keys& keys);
 bool IsBusy(const std::optional<UpgradeState>& state);
 // The properties of a node that decide whether it holds a slot and whether pods may be removed from it, and the
-// revision since which they apply.
+// revision since which these properties apply.
 struct NodeFacts {
   std::int64_t since = 0;
   std::optional<UpgradeState> state = UpgradeState::kUnknown;
@@ -61,7 +61,7 @@ struct NodeFacts {
   bool isolated = false;
   // True if an annotation records that an administrator had cordoned the node before the upgrade.
   bool noted = false;
-  // True if another driver without a name on the cordon relies on the cordon.
+  // True if another driver that is not named on the cordon relies on the cordon.
   bool unnamed_driver_relies = false;
   // Start of the current state, according to the node's timer.
   std::optional<absl::Time> stage_began = std::nullopt;
@@ -70,7 +70,7 @@ struct NodeFacts {
   // True if the node failed because it could not be evacuated, and returned to service with its old driver
   // (OnFailure::kGiveBack).
   bool given_back = false;
-  // True if another client has removed the label, and the state follows from the marks.
+  // True if another client has removed the label, so that the state follows from the other marks.
   bool unlabelled = false;
 
   bool operator==(const NodeFacts&) const = default;
@@ -87,19 +87,19 @@ bool WillBeCordoned(const std::optional<UpgradeState>& state);
 bool IsMarked(const Node& node, const Keys& keys);
 // Returns true if our upgrade has taken the node, or only its devices, out of service.
 bool IsOutOfService(const Node& node, const Keys& keys);
-// Returns true if another driver is named on the cordon, or is active without a name on it.
+// Returns true if another driver is named on the cordon, or is active without being named on it.
 bool OtherDriverAtWork(const Node& node, const Keys& keys);
 // Returns another driver whose name on the cordon is live, or an empty string.
 std::string LiveName(const Node& node, const Keys& keys);
 // Returns all other drivers whose names on the cordon are live.
 std::set<std::string> OthersLiveNames(const Node& node, const Keys& keys);
-// Returns another driver that relies on the cordon: its name on the cordon is live, or it is active without a name on
-// it. Empty if no driver does.
+// Returns another driver that relies on the cordon: its name on the cordon is live, or it is active without being named
+// on the cordon. Empty if there is no such driver.
 std::string WhoRelies(const Node& node, const Keys& keys);
-// Returns true if another driver without a name on the cordon started before the node was cordoned, and will lift the
-// cordon (dep-F8).
+// Returns true if another driver that is not named on the cordon started before the node was cordoned, and will lift
+// the cordon (dep-F8).
 bool UnnamedDriverMadeCordon(const Node& node, const Keys& keys);
-// Returns true if the maintenance operator maintains the node for another driver, which has no name on the cordon.
+// Returns true if the maintenance operator maintains the node for another driver that is not named on the cordon.
 bool UnnamedDriverIsMaintained(const Node& node, const Keys& keys);
 // Returns true if the cordon names a driver whose upgrade has not ended. An interrupted upgrade leaves its name there.
 bool AnUpgradesNameIsOn(const Node& node, const Keys& keys);
@@ -107,10 +107,10 @@ bool AnUpgradesNameIsOn(const Node& node, const Keys& keys);
 // (dep-F7, dep-F8, dep-F13). Empty if the cordon must be lifted. `starts`: the patch that ends the upgrade also leaves
 // upgrade-required.
 std::string WhyCordonStays(const Node& node, const Keys& keys, bool starts);
-// Returns the first difference that we are not allowed to make, or an empty string.
+// Returns the first difference that our engine is not allowed to make, or an empty string.
 std::string ForeignChange(const Node& before, const Node& after, const Keys& keys);
-// Returns the start of the phase in the timer annotation. PresentStageBegan returns it only if the annotation is for
-// the node's current state.
+// Returns the start of the phase in the timer annotation. PresentStageBegan returns the start only if the annotation is
+// for the node's current state.
 std::optional<absl::Time> StageBegan(const Node& node, const Keys& keys);
 std::optional<absl::Time> PresentStageBegan(const Node& node, const Keys& keys);
 
@@ -137,25 +137,25 @@ struct NodeTruth {
   // True if other objects also decide whether the upgrade continues (see MayGoOn).
   bool may_go_on = false;
   bool unavailable = false;
-  // True if an engine made the node unavailable, so that it counts regardless of the data that a reader has.
+  // True if an engine made the node unavailable. The node then counts regardless of the data that a reader has.
   bool unavailable_by_engine = false;
   std::int64_t unavailable_since = 0;
   bool slot = false;
-  // True if an engine requested the slot, so that it counts regardless of the data that a reader has.
+  // True if an engine requested the slot. The slot then counts regardless of the data that a reader has.
   bool slot_by_engine = false;
   std::int64_t slot_since = 0;
   // The most recent facts, newest last. Never empty once the node has been seen.
   std::vector<NodeFacts> history = {};
-  // Whether an upgrade is in progress, and the start of the last one.
+  // Whether an upgrade is in progress, and when the last upgrade started.
   bool busy = false;
   absl::Time busy_since = absl::UnixEpoch();
   std::optional<UpgradeState> state = UpgradeState::kUnknown;
-  // End of the time in which a NodeMaintenance existed that we claimed and had not released.
+  // Time until which a NodeMaintenance existed that we had claimed and not released.
   absl::Time claimed_until = absl::InfinitePast();
   // True if a NodeMaintenance that we claim has been ready since the node last left node-maintenance-required.
   bool evacuated = false;
   // Counts of the current attempt, or since the last attempt: requests (patches, deletions and evictions), pods removed
-  // by them, refused evictions, and changes by other clients. `first_write`: time of the first request.
+  // by these requests, refused evictions, and changes by other clients. `first_write`: time of the first request.
   int writes = 0;
   int pods_gone = 0;
   int refusals = 0;
@@ -170,7 +170,7 @@ struct NodeTruth {
   bool driver_taken = false;
   // UIDs of the driver pods on the node that are Ready and not terminating.
   std::set<std::string> ready_drivers = {};
-  // True if another client has removed the label of the node, which has our name.
+  // True if the node has our name on its cordon, but another client has removed the label.
   bool unlabelled_mark = false;
   bool cordoned = false;
   // True if the node counts among the nodes that engines are processing.
@@ -179,7 +179,8 @@ struct NodeTruth {
 
 // Adds the facts that hold from `revision` on.
 void Remember(NodeFacts facts, std::int64_t revision, std::vector<NodeFacts>& history);
-// Returns the index of the last entry that is not newer than `revision`, or of the first entry if all are newer.
+// Returns the index of the last entry that is not newer than `revision`, or of the first entry if all entries are
+// newer.
 std::size_t IndexAt(const std::vector<NodeFacts>& history, std::int64_t revision);
 // Returns the revision since which the node has held a slot continuously under this policy; nullopt if it holds no
 // slot.

@@ -12,11 +12,12 @@ using internal::StateOf;
 
 namespace {
 
-// Minimum time between equal requests of one sender for one pod, on clocks at half or double rate.
+// Minimum time between equal requests of one sender for one pod, by clocks that run at half or double speed.
 constexpr absl::Duration kPodRequestsApart = absl::Seconds(2);
-// Factor for the number of requests of an upgrade if faults happen.
+// Factor by which the limit on requests per upgrade grows if faults happen.
 constexpr int kWithFaults = 3;
-// Factor if clocks are apart, because the next leader may ignore a timer of the previous leader.
+// Factor for this limit if the clocks of replicas differ, because the next leader may ignore a timer of the previous
+// leader.
 constexpr int kWithClocksApart = 2;
 // Number of additional requests for a new template during an upgrade: another driver pod is deleted, and another timer
 // is written.
@@ -43,12 +44,12 @@ void InvariantChecker::Impl::JudgePolicy(const std::string& object) {
   if (!PolicyOf(writer).auto_upgrade) Fail("I8", fmt::format("{}: a write although autoUpgrade is off", object));
 }
 
-// I13. The limit grows with the work that other clients cause, namely pods that must leave and changes of the node, and
+// I13. The limit grows with the work that other clients cause, namely pods that must leave and changes to the node, and
 // with faults, after which requests are retried.
 void InvariantChecker::Impl::CountRequest(const std::string& node) {
   const auto found = nodes.find(node);
   if (found == nodes.end() || options.writes_per_upgrade_max <= 0) return;
-  // A late request does not count, because its sender has given it up and retried it.
+  // A late request does not count, because its sender has given up on it and sent it again.
   if (writer != nullptr && writer->late) return;
   NodeTruth& truth = found->second;
   if (truth.writes == 0) {
@@ -60,7 +61,8 @@ void InvariantChecker::Impl::CountRequest(const std::string& node) {
   const bool begins_anew = clocks_apart >= truth.first_write;
   const int times = (with_faults ? kWithFaults : 1) * (begins_anew ? kWithClocksApart : 1);
   const UpgradePolicy& policy = PolicyOf(writer);
-  // With gangs, a patch without changes precedes the evictions of a node, whether they are accepted or refused.
+  // With gangs, a patch without changes precedes the evictions of a node, whether the evictions are accepted or
+  // refused.
   const int confirmations = policy.rollout && policy.rollout->gangs ? truth.pods_gone + truth.refusals : 0;
   const int allowed = times * options.writes_per_upgrade_max + truth.pods_gone + confirmations + truth.meddled +
                       kForTemplate * (templates_ - truth.templates);
@@ -122,7 +124,7 @@ bool InvariantChecker::Impl::IsDriverPod(const Pod& pod) const {
   return pod.ref.ns == options.driver_ns && options.driver_labels.Matches(pod.labels);
 }
 
-// Returns the latest time that the writer's clock can have shown when the writer decided.
+// Returns the latest time that the writer's clock can have shown when the writer made its decision.
 absl::Time InvariantChecker::Impl::WritersTime() const {
   const auto ahead = writer == nullptr ? std::nullopt : writer->clock_ahead;
   return cluster->Now() + ahead.value_or(options.clock_skew_max);
@@ -135,8 +137,8 @@ std::int64_t InvariantChecker::Impl::PodsRead(const std::string& node) const {
 }
 
 // Returns true if the writer must know that the pod is on its node. Pods are read after the node was cordoned
-// (arch-A11), so a pod that was on the node by then is known. A request sent before the last cordon relies on an
-// earlier cordon.
+// (arch-A11), so the writer knows every pod that was on the node when it was cordoned. A request sent before the last
+// cordon relies on an earlier cordon.
 bool InvariantChecker::Impl::IsKnown(const Pod& pod) const {
   const auto bound = bound_.find(pod.ref.uid);
   if (bound == bound_.end() || writer == nullptr) return true;
@@ -158,8 +160,8 @@ std::int64_t InvariantChecker::Impl::CordonRead(const std::string& node) const {
   return cordoned;
 }
 
-// Returns true if the writer may still use labels that the pod no longer has, because it need not have read the pod
-// again.
+// Returns true if the writer may still use labels that the pod no longer has, because the writer need not have read the
+// pod again.
 bool InvariantChecker::Impl::MayGoByOldLabels(const Pod& pod) const {
   if (!relabelled_.contains(pod.ref.uid) || writer == nullptr) return false;
   const std::int64_t cordoned = writer->late ? 0 : CordonRead(pod.node_name);
@@ -197,7 +199,7 @@ bool InvariantChecker::Impl::Uses(const Pod& pod, const UpgradePolicy& the_polic
 }
 
 // Returns why the pod must stay, or an empty string if a section of the policy allows the removal. `by_deletion`: the
-// pod is deleted without the Eviction API, after the deadline of the section.
+// pod is deleted without the Eviction API, after the section's deadline.
 std::string InvariantChecker::Impl::WhyNotToRemove(const Pod& pod, const UpgradePolicy& the_policy,
                                                    bool by_deletion) const {
   if (Stays(pod)) return "it belongs to a DaemonSet, to the node or to the operator";
@@ -253,9 +255,9 @@ std::int64_t InvariantChecker::Impl::NodeRead(const std::string& node) const {
   return answered == writer->nodes_answered.end() ? writer->nodes_read : std::max(writer->nodes_read, answered->second);
 }
 
-// Pods are removed only from a node that was cordoned when it was read (arch-A11: earlier pods are then known). The
-// node must have been in a state that allows removals at that time or later. If the node was created again since it was
-// read, the checker cannot judge the removal.
+// Pods are removed only from a node that was cordoned when it was read (arch-A11: earlier pods are then known). When it
+// was read or later, the node must have been in a state that allows removals. If the node has been created again since
+// it was read, the checker cannot judge the removal.
 std::string InvariantChecker::Impl::WhyNotNow(const Pod& pod, const UpgradePolicy& the_policy, bool by_deletion) const {
   const auto node = nodes.find(pod.node_name);
   if (node == nodes.end() || writer == nullptr) return "";
@@ -267,7 +269,7 @@ std::string InvariantChecker::Impl::WhyNotNow(const Pod& pod, const UpgradePolic
     return fmt::format("its node was not cordoned when it was read, at {}", known);
   }
   const auto evacuates = [](const internal::NodeFacts& facts) {
-    // Only a state with a timer leaves a mark. An unlabeled node in any other state repeats earlier states.
+    // Only a state with a timer leaves a mark. A node whose label was removed in another state repeats earlier states.
     return internal::IsEvacuating(facts.state) || (facts.unlabelled && internal::IsBusy(facts.state));
   };
   if (std::none_of(read, history.end(), evacuates)) return "its node is not in a state that allows it";
@@ -290,7 +292,7 @@ bool InvariantChecker::Impl::EndsWait(const Node& node, const PatchNodeParams& p
   });
 }
 
-// The wait for jobs may end when no job that the writer must know of is active, or when the time for the wait has
+// The wait for jobs may end when no job of which the writer must know is active, or when the wait's time limit has
 // expired. From then on, jobs are treated like other pods.
 void InvariantChecker::Impl::JudgeEndOfWait(const PatchNodeParams& params) {
   const auto& jobs = PolicyOf(writer).wait_for_completion;
@@ -318,7 +320,7 @@ void InvariantChecker::Impl::CheckEviction(const EvictPodParams& params) {
   if (writer->late) return;
   const absl::Time now = cluster->Now();
   const auto [last, first] = asked_.try_emplace({writer->name, pod->ref.uid}, now);
-  // An upgrade that starts again sends its requests again.
+  // An upgrade that has started again may send its requests again.
   const auto truth = nodes.find(pod->node_name);
   const bool anew = truth != nodes.end() && truth->second.busy_since > last->second;
   if (options.check_pacing && !first && !anew && now - last->second < kPodRequestsApart) {
@@ -337,9 +339,9 @@ void InvariantChecker::Impl::CheckDeletion(const DeletePodParams& params) {
   JudgeRemoval(*pod, /*by_deletion=*/true, "deleted");
 }
 
-// Returns the pods that must have left before the driver pod is deleted: the users of the driver. If a drain takes
-// over, or is the only step, these are all pods that the drain selects. A node whose devices are isolated is not
-// drained.
+// Returns the pods that must have left before the driver pod is deleted: the pods that use the driver. If a drain takes
+// over from pod deletion, or is the only step, these are all pods that the drain selects. A node whose devices are
+// isolated is not drained.
 std::vector<const Pod*> InvariantChecker::Impl::Protected(const std::vector<Pod>& pods, bool isolated,
                                                           const UpgradePolicy& the_policy) const {
   const PodDeletionPolicy deletion = the_policy.pod_deletion.value_or(PodDeletionPolicy{});
@@ -376,11 +378,11 @@ void InvariantChecker::Impl::CheckRestart(const Pod& driver_pod) {
     const std::string target = only->second.substr(only->second.rfind('@') + 1);
     if (!options.restart_only || MayOnlyRestart(driver_pod, target)) return;
   }
-  // A drain replaces pod deletion if one of the pods that the writer knows blocks pod deletion.
+  // A drain takes over if a pod that the writer knows blocks pod deletion.
   std::vector<Pod> pods = cluster->pods_on(driver_pod.node_name);
-  // With its old labels, a pod may have blocked pod deletion, so that a drain replaced it.
+  // With its old labels, a pod may have blocked pod deletion, so that a drain took over.
   const PodDeletionPolicy deletion = its_policy.pod_deletion.value_or(PodDeletionPolicy{});
-  // A pod that another client has deleted may have blocked pod deletion before.
+  // A pod may have blocked pod deletion before another client deleted it.
   const auto may_block = [&](const Pod& pod) {
     return (MayGoByOldLabels(pod) || pod.deletion_timestamp) && BlocksDeletion(pod, deletion);
   };

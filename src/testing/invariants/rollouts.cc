@@ -19,12 +19,12 @@ using internal::StateOf;
 
 namespace {
 
-// Time within which every client learns of a change. A pass takes at most two minutes, by a clock that may run at half
-// rate, and uses data that was read earlier.
+// Time within which every client learns of a change. A pass takes at most two minutes by a clock that may run at half
+// speed, and uses data that was read earlier.
 constexpr absl::Duration kKnown = absl::Minutes(5);
 constexpr std::size_t kRecordsKept = 64;
 
-// Returns the index of the stage with that name. An empty name stands for the first stage.
+// Returns the index of the stage named `name`. An empty name stands for the first stage.
 std::size_t StageNamed(const RolloutPolicy& rollout, std::string_view name) {
   if (name.empty()) return 0;
   const auto found = std::find_if(rollout.stages.begin(), rollout.stages.end(),
@@ -67,8 +67,8 @@ bool InvariantChecker::Impl::IsLeftOut(const Node& node) const {
          !driverupgrade::internal::WhyLeaving(node).empty();
 }
 
-// A node also counts as ended if an administrator has excluded it from the rollout. Must not query the cluster, because
-// it runs during a commit of the cluster.
+// A node also counts as ended if an administrator has excluded it from the rollout. This function must not query the
+// cluster, because it runs during a commit of the cluster.
 void InvariantChecker::Impl::NoteMember(const Node& after) {
   if (!policy->rollout) return;
   const std::optional<UpgradeState> state = StateOf(after, keys);
@@ -112,8 +112,8 @@ void InvariantChecker::Impl::OnLedger(const ConfigMap* ledger) {
   if (records_.size() > kRecordsKept) records_.pop_front();
 }
 
-// For stages with selectors: returns the number of nodes. FailedForLong counts the nodes that failed at the revision so
-// long ago that every client knows it.
+// Returns the number of nodes in a stage with a selector. FailedForLong counts the nodes that failed at the revision so
+// long ago that every client knows of the failure.
 int InvariantChecker::Impl::SizeOf(const RolloutStage& stage) const {
   return static_cast<int>(std::count_if(members_.begin(), members_.end(), [&](const auto& member) {
     const bool may_be_in = IsIn(stage, member.second.node) || HasJustMoved(member.second);
@@ -174,7 +174,7 @@ void InvariantChecker::Impl::JudgeAdvance(const RolloutRecord& before, const Rol
     Fail("I14", fmt::format("stage {} started after {} although the rollout is halted: {}", after.stage,
                             before.stage.empty() ? "none" : before.stage, after.halt->reason));
   }
-  // Stages that are defined by a number are judged only by conditions that do not depend on their members.
+  // Stages that are defined by a number of nodes are judged only by conditions that do not depend on their members.
   for (std::size_t i = from; i < to; ++i) {
     const std::string why =
         WhyNotPast(rollout->stages[i], same && i == from ? before : RolloutRecord(), after.revision);
@@ -182,20 +182,20 @@ void InvariantChecker::Impl::JudgeAdvance(const RolloutRecord& before, const Rol
   }
 }
 
-// A client that starts nodes now may not know the node's new stage or group yet.
+// Clients may not know the node's new stage or group yet.
 bool InvariantChecker::Impl::HasJustMoved(const RolloutMember& member) const {
   return member.moved >= cluster->Now() - kKnown;
 }
 
-// Returns false if a node has just moved: it may have been in any group, and a group is in the first stage that
-// contains one of its nodes.
+// Returns false if groups start together and a node has recently moved. The node may have been in any group, and each
+// group belongs to the first stage that contains one of its nodes.
 bool InvariantChecker::Impl::CanTellStages(const RolloutPolicy& rollout) const {
   if (!IsBySelectors(rollout)) return false;
   return !StartsTogether(rollout) || std::none_of(members_.begin(), members_.end(),
                                                   [&](const auto& member) { return HasJustMoved(member.second); });
 }
 
-// A group that starts together is in the first stage that contains one of its nodes.
+// A group that starts together belongs to the first stage that contains one of its nodes.
 std::size_t InvariantChecker::Impl::StageOf(const RolloutPolicy& rollout, const Node& node) const {
   std::size_t stage = StageByLabels(rollout, node);
   if (!StartsTogether(rollout)) return stage;
@@ -207,7 +207,7 @@ std::size_t InvariantChecker::Impl::StageOf(const RolloutPolicy& rollout, const 
   return stage;
 }
 
-// Returns true if the node kept its NodeMaintenance, as far as the writer may have read it.
+// Returns true if the node kept its NodeMaintenance according to data that the writer may have read.
 bool InvariantChecker::Impl::KeepsMaintenance(const Node& node, absl::Time asked) const {
   const auto truth = nodes.find(node.name);
   return truth != nodes.end() && truth->second.claimed_until >= asked - kKnown;
@@ -240,8 +240,8 @@ std::string InvariantChecker::Impl::WhyNotStarted(const RolloutPolicy& rollout, 
 }
 
 // Returns the nodes that the writer had to count because they were in progress when it decided on this start (see
-// JudgeBudget). Nodes started since then had a grant, which every client reads before it starts a node. A failed node
-// is not in progress here, even if it holds a slot.
+// JudgeBudget). Nodes started since then had a grant, and every client reads the grants before it starts a node. A
+// failed node does not count as in progress here, even if it holds a slot.
 std::vector<const Node*> InvariantChecker::Impl::UnderWay(const UpgradePolicy& the_policy, const Node& started) const {
   // A node counts as in progress once its grant is stored, so later actions of other clients do not matter.
   const auto grant = granted_ever_.find(started.uid + " " + started.resource_version);
@@ -287,7 +287,7 @@ std::string InvariantChecker::Impl::WhyNotBeside(const NodeGroups& groups, const
     return other == under_way.end() ? "" : fmt::format("node {} of another group is in progress", (*other)->name);
   }
   if (groups.mode != GroupMode::kSpread) return "";
-  // Largest size that the writer may have read.
+  // Largest size of the group that the writer may have read.
   int size = 0;
   for (const auto& [name, member] : members_) {
     size += (is_of_it(&member.node) || HasJustMoved(member)) && member.gone >= cluster->Now() - kKnown;
@@ -363,12 +363,13 @@ void InvariantChecker::Impl::JudgeRollout(const Node& before) {
     return Fail("I20", fmt::format("node {} was started, but {}", before.name, why));
   }
   if (!options.check_budget) return;
-  // A node that holds a slot of the maintenance operator is already in progress, because others may wait for that slot.
+  // A node that holds a slot of the maintenance operator counts as already in progress, because other nodes may wait
+  // for that slot.
   const bool is_under_way = KeepsMaintenance(before, asked);
   const std::vector<const Node*> under_way = is_under_way ? std::vector<const Node*>() : UnderWay(its_policy, before);
   std::string why = WhyBeyondStage(rollout, before, under_way);
   if (why.empty() && rollout.groups) why = WhyNotBeside(*rollout.groups, before, under_way);
-  // A node that an earlier upgrade left cordoned may take all the room if no other node is in progress.
+  // A node that an earlier upgrade left cordoned may start alone and take all the room if no other node is in progress.
   const bool may_go_alone = internal::IsOutOfService(before, keys) && under_way.empty();
   if (StartsTogether(rollout) && !may_go_alone) ExpectWholeGroup(its_policy, before);
   if (!why.empty()) Fail("I21", fmt::format("node {} was started, but {}", before.name, why));

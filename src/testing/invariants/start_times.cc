@@ -14,7 +14,8 @@ bool IsClosed(const RolloutPolicy& rollout, absl::CivilDay day) {
                      [&](const ClosedDays& days) { return days.first <= day && day <= days.last; });
 }
 
-// Returns the start of the next closed day, or `end` if that is earlier. Returns `time` if its own day is closed.
+// Returns the start of the next closed day, or `end` if `end` is earlier. Returns `time` if the day of `time` is
+// closed.
 absl::Time UntilClosed(const RolloutPolicy& rollout, const TimeZoneTable& zone, absl::Time time, absl::Time end) {
   if (IsClosed(rollout, zone.DayAt(time))) return time;
   for (const ClosedDays& days : rollout.closed) {
@@ -56,7 +57,7 @@ absl::Duration LongestOf(int step) {
   return *DurationSketch::FromCounts({{step, DurationSketch::kSamplesMin}}).Quantile(100);
 }
 
-// Returns nullopt for fewer than five attempts, because they are not meaningful.
+// Returns nullopt for fewer than five attempts, because so few attempts are not meaningful.
 std::optional<absl::Duration> MostTake(const DurationSketch& durations) {
   int tries = 0;
   for (const auto& [step, count] : durations.counts()) tries += count;

@@ -1,5 +1,5 @@
-// The times at which nodes of a rollout may start: windows, closed days, and the duration of a node (I20). Implements
-// docs/policy.md again, independently of the library.
+// The times at which nodes of a rollout may start: windows, closed days, and the duration of a node's upgrade (I20).
+// Implements docs/policy.md independently of the library.
 #ifndef DRIVERUPGRADE_SRC_TESTING_INVARIANTS_START_TIMES_H_
 #define DRIVERUPGRADE_SRC_TESTING_INVARIANTS_START_TIMES_H_
 
@@ -15,18 +15,18 @@ namespace driverupgrade::testing {
 // Returns the duration that readers of the record assume for a step of the record's sketch.
 absl::Duration LongestOf(int step);
 
-// Returns the duration that 95 of 100 nodes have not exceeded, according to a rollout's record; nullopt if too few were
-// measured.
+// Returns the duration that 95 of 100 nodes did not exceed, according to a rollout's record; nullopt if too few nodes
+// were measured.
 std::optional<absl::Duration> MostTake(const driverupgrade::internal::DurationSketch& durations);
 
-// Returns the expected duration of a node according to the record. Zero if `finishBy` is not set, because only that
-// limit uses it.
+// Returns the expected duration of a node's upgrade according to the record. Zero if `finishBy` is not set, because
+// only `finishBy` uses the duration.
 absl::Duration TakesBy(const driverupgrade::internal::DurationSketch& durations, const RolloutPolicy& rollout);
 
-// Returns true if a node with this duration may start at that time.
+// Returns true if a node whose upgrade takes `takes` may start at `time`.
 bool MayStartAt(const RolloutPolicy& rollout, absl::Duration takes, absl::Time time);
 
-// Returns true if such a node may start at some time from `first` to `last`.
+// Returns true if a node whose upgrade takes `takes` may start at some time from `first` to `last`.
 bool MayStart(const RolloutPolicy& rollout, absl::Duration takes, absl::Time first, absl::Time last);
 
 // Calls `visit(begins, window)` for each window that starts on a day from a week before `first` up to `last`.

@@ -19,7 +19,7 @@ int FailuresOf(const Node& node, const std::string& key) {
 }  // namespace
 
 // An administrator can also return a node to upgrade-required. Only the engine ends an upgrade, or queues a node again
-// because a new template has made its driver out of date.
+// because a new pod template has made the node's driver pod out of date.
 bool BeginsAnotherTry(const TryChange& change, const Keys& keys, const DriverIdentity& identity) {
   const std::string& failures = identity.FailuresAnnotation();
   // An attempt that starts and fails in one patch does not change the state.

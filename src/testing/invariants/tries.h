@@ -12,7 +12,7 @@ struct TryChange {
   const Node& before;
   const Node& after;
   bool by_engine = false;
-  // True if a new template has appeared since the attempt started.
+  // True if the driver has received a new pod template since the attempt started.
   bool is_new_template = false;
 };
 bool BeginsAnotherTry(const TryChange& change, const Keys& keys, const DriverIdentity& identity);

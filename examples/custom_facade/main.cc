@@ -20,7 +20,8 @@ using driverupgrade::NodePlan;
 using driverupgrade::UpgradeEngine;
 using driverupgrade::UpgradePolicy;
 
-// The clock of the fleet, which Tick advances by a second. It also determines when refused evictions are retried.
+// The fleet's clock, which each round advances by a second. The engine uses it to decide when to retry refused
+// evictions.
 class FleetClock final : public driverupgrade::Clock {
  public:
   absl::Time Now() const override { return absl::FromUnixSeconds(seconds_); }

@@ -36,7 +36,7 @@ void Apply(const std::map<std::string, std::optional<std::string>>& changes, Str
 
 bool Selects(const std::string& wanted, const std::string& actual) { return wanted.empty() || wanted == actual; }
 
-// Returns the values of `objects` in the namespace (empty for all) whose labels match.
+// Returns the values of `objects` in the namespace `ns` (empty: all namespaces) whose labels match `selector`.
 template <class T>
 std::vector<T> Selected(const std::map<std::pair<std::string, std::string>, T>& objects, const std::string& ns,
                         const LabelSelector& selector) {
@@ -236,7 +236,7 @@ absl::StatusOr<std::vector<ControllerRevision>> StoreCluster::ListControllerRevi
   return found;
 }
 
-// Fills in the number of evictions that the budget currently allows.
+// Returns the budget with the number of evictions that it currently allows.
 PodDisruptionBudget StoreCluster::Counted(PodDisruptionBudget budget) const {
   const auto is_healthy = [&](const auto& entry) {
     const Pod& pod = entry.second;

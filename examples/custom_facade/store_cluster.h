@@ -15,20 +15,20 @@
 
 namespace custom_facade {
 
-/// Implements the operations of an engine without a cache, a ledger and a maintenance operator, and operations to
-/// inspect the fleet. A StoreCluster is also the fleet itself: its owner adds objects, and Tick acts as the controllers
-/// and kubelets. Thread-safe.
+/// Implements the operations that an engine without a cache, a ledger and a maintenance operator needs, and operations
+/// to inspect the fleet. A StoreCluster is also the fleet itself: its owner adds objects, and Tick acts as the
+/// controllers and kubelets. Thread-safe.
 class StoreCluster final : public driverupgrade::ClusterFacade {
  public:
   /// `clock` must not be null.
   explicit StoreCluster(std::shared_ptr<driverupgrade::Clock> clock);
 
-  // For the owner of the fleet. Each call replaces the object with the same name. Nodes and pods are returned as
-  // stored, with UID and version.
+  // For the owner of the fleet. Each call replaces an existing object with the same name. Nodes and pods are returned
+  // as stored, with UID and version.
 
   driverupgrade::Node PutNode(driverupgrade::Node node);
   driverupgrade::Pod PutPod(driverupgrade::Pod pod);
-  /// Uses only `desired_healthy`, the number of the budget's pods that must be ready.
+  /// Uses only `desired_healthy` of the budget's status: the number of the budget's pods that must be ready.
   void PutBudget(driverupgrade::PodDisruptionBudget budget);
   /// Creates a DaemonSet with a pod on each node. From the next Tick on, new pods have the label `app=<name>` and the
   /// revision `hash`. Pods of other revisions stay until they are deleted (OnDelete).
@@ -86,7 +86,7 @@ class StoreCluster final : public driverupgrade::ClusterFacade {
   std::map<std::string, driverupgrade::Node> nodes_;
   std::map<Key, driverupgrade::Pod> pods_;
   std::map<Key, driverupgrade::DaemonSet> daemon_sets_;
-  std::vector<driverupgrade::ControllerRevision> revisions_;  // the last revision of a DaemonSet is its newest
+  std::vector<driverupgrade::ControllerRevision> revisions_;  // in order of creation
   std::map<Key, driverupgrade::PodDisruptionBudget> budgets_;
   std::vector<driverupgrade::RecordEventParams> events_;
 };

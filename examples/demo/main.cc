@@ -1,5 +1,5 @@
 // A driver upgrade on the fake cluster: six nodes, a disruption budget, and a node that an administrator has cordoned.
-// Virtual time runs faster than real time; --speed 0 does not wait at all.
+// Virtual time runs faster than real time; with --speed 0, the demo does not wait at all.
 #include <cstdio>
 #include <fstream>
 #include <memory>
@@ -64,8 +64,8 @@ absl::Status WriteTimeline(const std::string& path, const upgradectl::Request& r
   return absl::OkStatus();
 }
 
-// Rolls out the driver and shows the progress. Errors: a pass or a read failed, or the rollout is not done after an
-// hour of virtual time.
+// Rolls out the driver and shows the progress. Returns an error if a pass or a read fails, or if the rollout is not
+// done after an hour of virtual time.
 absl::Status Run(const Options& options) {
   const auto identity = DriverIdentity::Create("nvidia.com", "gpu");
   if (!identity.ok()) return identity.status();

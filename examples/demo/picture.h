@@ -1,4 +1,4 @@
-// Prints the output of the demo in the form of `upgradectl status` and `upgradectl timeline`.
+// Prints the demo's output in the format of `upgradectl status` and `upgradectl timeline`.
 #ifndef DRIVERUPGRADE_EXAMPLES_DEMO_PICTURE_H_
 #define DRIVERUPGRADE_EXAMPLES_DEMO_PICTURE_H_
 
@@ -17,7 +17,7 @@
 
 namespace demo {
 
-/// Returns the data that upgradectl would read from the cluster at its current time.
+/// Returns the data that upgradectl would read from the cluster at the cluster's current time.
 [[nodiscard]] absl::StatusOr<upgradectl::Request> ReadCluster(driverupgrade::testing::FakeCluster& cluster,
                                                               const driverupgrade::DriverIdentity& identity,
                                                               const driverupgrade::SnapshotOptions& snapshot,

@@ -1,4 +1,4 @@
-// Decides one pass of an upgrade, and prints it. It sends nothing.
+// Plans one pass of an upgrade, and prints the plan. Sends nothing.
 #include <iostream>
 #include <memory>
 

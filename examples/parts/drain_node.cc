@@ -33,8 +33,8 @@ absl::Status Cordon(ClusterFacade& cluster, const CallContext& context, const st
   return cluster.PatchNode(context, patch).status();
 }
 
-// Reads the node once, and sends the evictions that are due. Returns the reason why a pod is still on the node; empty:
-// no pod is left.
+// Reads the node once, and sends the evictions that are due. Returns the reason why a pod is still on the node; empty
+// if no pod is left.
 absl::StatusOr<std::string> Evict(ClusterFacade& cluster, const CallContext& context, const std::string& name,
                                   NodeAttempts& attempts) {
   const auto node = cluster.GetNode(context, {.name = name});

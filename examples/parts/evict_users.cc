@@ -1,4 +1,4 @@
-// Evicts the pods on a node that use the driver's device, so that the driver can be replaced. All others stay.
+// Evicts the pods on a node that use the driver's device, so that the driver can be replaced. All other pods stay.
 #include <algorithm>
 #include <cstdio>
 #include <memory>

@@ -1,4 +1,4 @@
-// Holds a driver back until the pods that use its device have left the node.
+// Holds a driver back until the pods that use the driver's device have left the node.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -10,7 +10,7 @@ using namespace driverupgrade;
 
 namespace {
 
-// The init container of the driver pod does this, and then waits until the annotation has been removed.
+// Runs in the init container of the driver pod, which then waits until the annotation has been removed.
 absl::Status RequestSafeLoad(ClusterFacade& cluster, const DriverIdentity& identity, const Node& node) {
   const PatchNodeParams patch{.name = node.name,
                               .uid = node.uid,
@@ -24,7 +24,7 @@ bool UsesDevice(const Pod& pod) {
                                  pod.resource_names.end();
 }
 
-// The operator does this in each of its rounds. The node must be cordoned, so that no new pod arrives.
+// Runs in the operator, periodically. The node must be cordoned, so that no new pod arrives.
 absl::Status LetLoadIfEvacuated(ClusterFacade& cluster, const SafeLoadManager& safe_load, const Node& node) {
   if (!safe_load.IsWaiting(node)) return absl::OkStatus();
   const auto pods = cluster.ListPods({}, {.node_name = node.name});

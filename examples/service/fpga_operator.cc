@@ -19,20 +19,21 @@ absl::StatusOr<ServiceOptions> MakeOptions(const Replica& replica) {
 
   // The cache follows the driver's DaemonSets and pods in this namespace, and all nodes.
   options.engine.snapshot.ns = replica.ns;
-  // These pods lose their device with the old driver: they are evicted first.
+  // Pods that request an FPGA lose their device with the old driver, so they are evicted first.
   options.engine.snapshot.uses_driver = [](const CallContext&, const Pod& pod) -> absl::StatusOr<bool> {
     return std::binary_search(pod.resource_names.begin(), pod.resource_names.end(), "example.com/fpga");
   };
-  // The operator does not evict itself, and upgrades its own node last. Events that are not about a node are on this
-  // pod.
+  // The operator does not evict itself, and upgrades its own node last. Events that do not concern a node are written
+  // about this pod.
   options.engine.state_machine.own_pod = {.ns = replica.ns, .name = replica.pod, .uid = replica.pod_uid};
   options.engine.state_machine.own_node = replica.node;
 
-  // One replica works, and the others wait. The ledger guarantees the policy's limits when one replica takes over from
-  // another.
+  // One replica works, and the other replicas wait. The ledger guarantees the policy's limits when one replica takes
+  // over from another.
   options.election = {.ns = replica.ns, .name = "fpga-driver-upgrade", .identity = replica.identity};
   options.engine.ledger = {.ns = replica.ns, .name = "fpga-driver-upgrade"};
-  // The leader reports its options through the Lease, so that upgradectl needs none. It cannot report `uses_driver`.
+  // The leader reports its options through the Lease, so that upgradectl needs no options. The function `uses_driver`
+  // cannot be reported, so its resource is named here.
   options.reported.resources = {"example.com/fpga"};
 
   options.health_address = ":8081";
@@ -58,7 +59,7 @@ void PolicyFile::Take(const std::string& text) {
   EngineSpec spec{.driver_labels = *LabelSelector::Parse("app=fpga-driver")};
   if (text.starts_with("uninstall")) {
     wanted_.emplace();  // no engine
-    gone_ = {spec};     // the service releases its nodes
+    gone_ = {spec};     // the service releases the nodes
     return;
   }
   auto policy = ParseUpgradePolicy(text);

@@ -1,5 +1,5 @@
-// The parts of the operator that are specific to its driver; main.cc contains the process. docs/write-your-operator.md
-// explains both.
+// The driver-specific parts of the operator; main.cc contains the process. docs/write-your-operator.md explains both
+// files.
 //
 // Defines Replica, MakeOptions and PolicyFile.
 #ifndef DRIVERUPGRADE_EXAMPLES_SERVICE_FPGA_OPERATOR_H_
@@ -23,12 +23,12 @@ struct Replica {
   std::string identity = {};
 };
 
-/// Returns the options of the service. Errors: the driver's name cannot be part of a label.
+/// Returns the options of the service. Returns an error if the driver's name cannot be part of a label.
 absl::StatusOr<driverupgrade::ServiceOptions> MakeOptions(const Replica& replica);
 
-/// Reads the policy from a file, such as a mounted ConfigMap. The service reads it at each step, at least every two
-/// seconds, so a change takes effect while the operator is running. If the file contains the text `uninstall` instead
-/// of a policy, all nodes are released.
+/// Reads the policy from a file, such as a mounted ConfigMap. The service reads the file at each step, at least every
+/// two seconds, so a change takes effect while the operator is running. If the file contains the text `uninstall`
+/// instead of a policy, all nodes are released.
 class PolicyFile final : public driverupgrade::Director {
  public:
   PolicyFile(driverupgrade::DriverIdentity identity, std::string path, driverupgrade::LogSink log);

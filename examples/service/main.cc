@@ -1,4 +1,4 @@
-// An operator that upgrades the driver of an FPGA: it runs until it is stopped.
+// An operator that upgrades the driver of an FPGA. It runs until it is stopped.
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -29,7 +29,8 @@ std::string Environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// Blocks SIGTERM, which a kubelet sends to stop a pod, in every thread. One thread waits for it and requests the stop.
+// Blocks SIGTERM, which a kubelet sends to stop a pod, in every thread. One thread waits for the signal and requests
+// the stop.
 std::stop_token StopOnSignal() {
   sigset_t signals;
   sigemptyset(&signals);

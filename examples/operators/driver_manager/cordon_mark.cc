@@ -9,7 +9,7 @@ using driverupgrade::DriverIdentity;
 using driverupgrade::Node;
 using driverupgrade::PatchNodeParams;
 
-// Returns our name as an identity. Create cannot fail, because the name is valid.
+// Returns our name as an identity. Create cannot fail here, because the name is valid.
 DriverIdentity Us() { return *DriverIdentity::Create("nvidia.com", "gpu-manager"); }
 
 }  // namespace

@@ -6,8 +6,8 @@
 ///     PatchNodeParams back = UncordonPatch(later);  // undoes that, and never an administrator's cordon
 ///
 /// Pure. Uses the names in `driverupgrade/cordoned-by` as the upgrade engine does (dep-F7). An engine that upgrades
-/// another driver on the node therefore joins our cordon, and we join its cordon. A state label shows the engine that
-/// we are still active, as for drivers: `nvidia.com/gpu-manager-driver-upgrade-state`.
+/// another driver on the node therefore joins our cordon, and we join its cordon. As with drivers, a state label shows
+/// the engine that we are still active: `nvidia.com/gpu-manager-driver-upgrade-state`.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_CORDON_MARK_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_CORDON_MARK_H_
 
@@ -19,12 +19,12 @@ namespace driver_manager {
 /// Our name in the list of drivers that rely on a cordon.
 inline constexpr char kCordonName[] = "nvidia.com/gpu-manager";
 
-/// Cordons the node, or joins the cordon of an upgrade. Returns an empty patch if the node already has our name, or if
-/// an administrator has cordoned it, which is sufficient.
+/// Returns the patch that cordons the node, or joins the cordon of an upgrade. The patch is empty if the node already
+/// has our name, or if an administrator has cordoned the node, which is sufficient.
 driverupgrade::PatchNodeParams CordonPatch(const driverupgrade::Node& node);
 
-/// Removes our name, and lifts the cordon unless an upgrade of another driver needs it. Returns an empty patch if our
-/// name is not set.
+/// Returns the patch that removes our name, and lifts the cordon unless another driver's upgrade needs it. The patch is
+/// empty if our name is not set.
 driverupgrade::PatchNodeParams UncordonPatch(const driverupgrade::Node& node);
 
 }  // namespace driver_manager

@@ -30,7 +30,7 @@ class Reader {
     if (value != nullptr && !value->empty()) into = *value;
   }
 
-  // Accepts the spellings of Go's strconv.ParseBool. There, an empty variable is false, regardless of the default.
+  // Accepts the spellings of Go's strconv.ParseBool. An empty variable is false, regardless of its default.
   void Flag(const char* name, bool& into) {
     const std::string* value = Find(name);
     if (value == nullptr) return;
@@ -49,8 +49,8 @@ class Reader {
     into = *std::move(selector);
   }
 
-  // Some users set `key=value`. NVIDIA's older program cuts off the value, and the newer one treats all of it as the
-  // key.
+  // Some users set `key=value`. NVIDIA's older program ignores the value, and the newer program treats the whole text
+  // as the key.
   void LabelKey(const char* name, std::string& into) {
     const std::string* value = Find(name);
     if (value == nullptr || value->empty()) return;
@@ -75,7 +75,7 @@ class Reader {
     into = timeout == absl::ZeroDuration() ? absl::InfiniteDuration() : timeout;
   }
 
-  // Only the first error is reported.
+  // Stores an error for the variable. Only the first error is reported.
   void Refuse(const char* name, std::string_view why) {
     if (!status_.ok()) return;
     const std::string* value = Find(name);

@@ -97,7 +97,7 @@ absl::StatusOr<NodeView> Evacuation::Read(const NodeAttempts& attempts) {
   absl::StatusOr<std::vector<Pod>> pods = node_.Pods();
   if (!pods.ok()) return pods.status();
   NodeView view{.node = *std::move(node), .pods = *std::move(pods), .attempts = attempts};
-  // No pod on this node is lost (dep-F11), because its kubelet runs this program.
+  // No pod on this node counts as lost (dep-F11), because the node's kubelet is running this program.
   view.node.ready = true;
   return view;
 }

@@ -8,7 +8,7 @@
 namespace driver_manager {
 namespace {
 
-// Modules of the driver. Each module comes before the modules that it uses.
+// The driver's modules. Each module comes before the modules that it uses.
 constexpr const char* kModules[] = {"nvidia_modeset",   "nvidia_uvm", "nvidia_peermem", "nvidia_fs",
                                     "nvidia_vgpu_vfio", "gdrdrv",     kNvidiaModule};
 

@@ -5,7 +5,7 @@
 ///
 ///     if (host.UseCount("nvidia")) { absl::Status unloaded = UnloadDriver(host); }
 ///
-/// Not thread-safe. Errors contain the attempted action and the error of the system.
+/// Not thread-safe. Errors contain the attempted action and the system's error.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_HOST_DRIVER_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_HOST_DRIVER_H_
 
@@ -28,26 +28,26 @@ class HostDriver {
   virtual ~HostDriver() = default;
   /// Returns true if the host has its own driver, outside of any container.
   virtual absl::StatusOr<bool> HasPreinstalledDriver() = 0;
-  /// Returns how often a module is in use; nullopt if it is not loaded.
+  /// Returns the use count of a module; nullopt if the module is not loaded.
   virtual std::optional<int> UseCount(const std::string& module) = 0;
   virtual absl::Status Unload(const std::string& module) = 0;
   /// Unmounts the root of the former driver container and everything below it. Returns OK if nothing is mounted.
   virtual absl::Status UnmountDriverRoot() = 0;
-  /// Removes the file that shows that the former driver container is running. Returns OK if it does not exist.
+  /// Removes the file that shows that the former driver container is running. Returns OK if the file does not exist.
   virtual absl::Status RemovePidFile() = 0;
-  /// Returns the digest that the driver container stored after it installed the driver; empty if it is missing.
+  /// Returns the digest that the driver container stored after it installed the driver; empty if there is no digest.
   virtual std::string InstalledDigest() = 0;
-  /// Releases GPUs, with the devices that depend on them, and NVSwitches from their drivers, such as vfio-pci, which
-  /// passes devices to virtual machines. Tries all devices. Errors: FailedPrecondition with the files that could not be
+  /// Unbinds NVSwitches, GPUs and the devices that depend on GPUs from their drivers, such as vfio-pci, which passes
+  /// devices to virtual machines. Tries all devices. Errors: FailedPrecondition with the files that could not be
   /// written.
   virtual absl::Status UnbindDevices() = 0;
   /// `vendor` is an ID as in sysfs: "0x15b3".
   virtual bool HasPciDevice(const std::string& vendor) = 0;
-  /// Returns true if the container of the network driver has reported that it is ready.
+  /// Returns true if the network driver's container has reported that it is ready.
   virtual bool IsNetworkDriverReady() = 0;
 };
 
-/// Unloads the loaded modules of the driver in the order of their dependencies, then removes its mounts and its PID
+/// Unloads the driver's loaded modules in the order of their dependencies, then removes the driver's mounts and PID
 /// file. Tries all modules; returns an error if any of them stays loaded.
 absl::Status UnloadDriver(HostDriver& host);
 

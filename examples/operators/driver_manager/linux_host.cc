@@ -23,14 +23,15 @@ constexpr char kPidFile[] = "/run/nvidia/nvidia-driver.pid";
 constexpr char kStateFile[] = "/run/nvidia/nvidia-driver.state";
 constexpr char kNetworkDriverReady[] = "/run/mellanox/drivers/.driver-ready";
 constexpr char kNvidiaVendor[] = "0x10de";
-// Classes of PCI devices: graphics adapters with and without a display, and NVSwitches.
+// PCI device classes: graphics adapters with and without a display, and NVSwitches.
 constexpr char kVgaClass[] = "0x030000";
 constexpr char k3dClass[] = "0x030200";
 constexpr char kSwitchClass[] = "0x068000";
 // Prefix of a link in a device's directory to a dependent device, such as the sound device of a graphics adapter.
 constexpr std::string_view kConsumerPrefix = "consumer:pci:";
 
-// Returns an empty string if the file cannot be read. Files in proc and sysfs report no usable size.
+// Returns the text of the file; empty if the file cannot be read. Reads up to the end, because files in proc and sysfs
+// report no usable size.
 std::string ReadText(const fs::path& file) {
   std::ifstream stream(file, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
@@ -49,7 +50,7 @@ bool WriteLine(const fs::path& file, const std::string& text) {
   return stream.good();
 }
 
-// Releases a PCI device from its driver, if it has one. Adds failed writes to `errors`.
+// Unbinds a PCI device from its driver, if the device has one. Adds failed writes to `errors`.
 void Unbind(const fs::path& device, std::vector<std::string>& errors) {
   const auto write = [&](const fs::path& file, const std::string& text) {
     if (!WriteLine(file, text)) errors.push_back(fmt::format("write `{}` to {}", text, file.string()));
@@ -59,7 +60,7 @@ void Unbind(const fs::path& device, std::vector<std::string>& errors) {
   if (fs::exists(device / "driver", none)) write(device / "driver/unbind", device.filename().string());
 }
 
-// Returns the device that depends on this one.
+// Returns the device that depends on `device`, or nullopt.
 std::optional<fs::path> AuxiliaryOf(const fs::path& device) {
   std::error_code error;
   for (fs::directory_iterator it(device, error), end; !error && it != end; it.increment(error)) {
@@ -160,7 +161,7 @@ std::vector<fs::path> LinuxHost::PciDevices(std::string_view vendor) const {
   return devices;
 }
 
-// Same as `vfio-manage unbind --all`: every driver releases its device, so that another driver can bind it.
+// Same as `vfio-manage unbind --all`: unbinds every device from its driver, so that another driver can bind the device.
 absl::Status LinuxHost::UnbindDevices() {
   std::vector<std::string> errors;
   for (const fs::path& device : PciDevices(kNvidiaVendor)) {

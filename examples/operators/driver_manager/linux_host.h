@@ -2,8 +2,8 @@
 ///
 /// Defines LinuxHostOptions and LinuxHost.
 ///
-///     LinuxHost host;                          // the node itself
-///     LinuxHost other({.root = "fixture"});  // files below a directory; programs are still found by PATH
+///     LinuxHost host; // the node itself LinuxHost other({.root = "fixture"}); // files below a directory; programs
+///     are still found through PATH
 ///
 /// Reads /sys/module, /sys/bus/pci/devices, /proc/mounts and /run. Makes changes through programs (chroot, rmmod and
 /// umount) and through /sys/bus/pci. See host_driver.h.
@@ -21,13 +21,13 @@
 namespace driver_manager {
 
 struct LinuxHostOptions {
-  /// Root directory of the files. The arguments of umount are still the paths in `<root>/proc/mounts`.
+  /// Root directory of the files. The arguments of umount are always the paths in `<root>/proc/mounts`.
   std::filesystem::path root = "/";
   // Programs, found through PATH unless they contain a slash.
   std::string chroot = "chroot";
   std::string rmmod = "rmmod";
   std::string umount = "umount";
-  /// Limit for each run of a program. Programs hang if a GPU hangs.
+  /// Time limit for each run of a program. Programs can hang if a GPU hangs.
   absl::Duration timeout = absl::Minutes(2);
 };
 

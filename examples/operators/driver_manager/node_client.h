@@ -29,8 +29,8 @@
 
 namespace driver_manager {
 
-/// Queries that the library's facade does not support. Both are optional: if one is missing, no claims or
-/// DaemonSets are found.
+/// Queries that the library's facade does not support. Both are optional: without `is_gpu_claim`, no claims are found;
+/// without `daemon_sets_selecting`, no DaemonSets.
 struct Lookups {
   /// Returns true if a ResourceClaim holds a GPU; false if the claim was deleted.
   std::function<absl::StatusOr<bool>(const driverupgrade::CallContext&, const std::string& ns, const std::string& name)>
@@ -40,7 +40,7 @@ struct Lookups {
       daemon_sets_selecting = nullptr;
 };
 
-/// The dependencies of the manager. All of them except `lookups` are required.
+/// The dependencies of the manager. All members except `lookups` are required.
 struct Parts {
   std::shared_ptr<driverupgrade::ClusterFacade> cluster;
   std::shared_ptr<HostDriver> host;
@@ -61,8 +61,8 @@ class NodeClient {
 
   absl::StatusOr<driverupgrade::Node> Get();
 
-  /// Reads the node and sends the result of `change` as a patch for exactly this version. Retries after a conflict or a
-  /// temporary error of the server, up to seven attempts in total. Does not send an empty patch.
+  /// Reads the node, and sends the result of `change` as a patch for exactly the version that was read. Retries after a
+  /// conflict or a temporary server error, with up to seven attempts in total. Does not send an empty patch.
   absl::StatusOr<driverupgrade::Node> Edit(std::string_view what, const NodeChange& change);
 
   /// Returns the pods on the node. An empty `ns` means all namespaces.

@@ -65,7 +65,7 @@ std::string Resume(std::string_view value) {
     if (text.substr(at + length, 1) == "_") ++length;
     text.erase(at, length);
   }
-  // A value that was never paused may also start or end with `_`.
+  // If nothing was removed, the value was never paused; it may then start or end with `_`.
   if (text == value) return text;
   const std::size_t first = text.find_first_not_of('_');
   if (first == std::string::npos) return "true";

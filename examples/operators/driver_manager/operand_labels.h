@@ -5,8 +5,8 @@
 ///     Pause("true");                        // "paused-for-driver-upgrade"
 ///     Resume("paused-for-driver-upgrade");  // "true"
 ///
-/// Pure. Uses the keys and values of NVIDIA's k8s-driver-manager, so that each program can resume what the other has
-/// paused (upstream-behaviour.md §3.2). The only difference: labels that are missing stay missing.
+/// Pure. Uses the keys and values of NVIDIA's k8s-driver-manager, so that each program can resume labels that the other
+/// program has paused (upstream-behaviour.md §3.2). The only difference: labels that are missing stay missing.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_OPERAND_LABELS_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_OPERAND_LABELS_H_
 
@@ -27,18 +27,20 @@ inline constexpr char kKubeletPluginApp[] = "nvidia-dra-driver-kubelet-plugin";
 /// Returns the paused form of a value. `true` becomes the marker, and any other value gets the marker as a suffix.
 /// Empty values, `false`, and values that are already paused stay unchanged.
 std::string Pause(std::string_view value);
-/// Returns the value without the marker; `true` for the marker alone.
+/// Returns the value without the marker; `true` if the value is only the marker.
 std::string Resume(std::string_view value);
 
-/// Pauses all operands except the DRA kubelet plugin. `custom_label` may be empty. Returns an empty patch if nothing is
-/// left to pause.
+/// Returns the patch that pauses all operands except the DRA kubelet plugin. `custom_label` may be empty. The patch is
+/// empty if nothing is left to pause.
 driverupgrade::PatchNodeParams PauseOperands(const driverupgrade::Node& node, const std::string& custom_label);
-/// Pauses the DRA kubelet plugin. It must be paused last, because pods with claims cannot terminate without it.
+/// Returns the patch that pauses the DRA kubelet plugin. The plugin must be paused last, because pods with claims
+/// cannot terminate without it.
 driverupgrade::PatchNodeParams PauseKubeletPlugin(const driverupgrade::Node& node);
-/// Resumes everything that the functions above have paused.
+/// Returns the patch that resumes all labels that the functions above have paused.
 driverupgrade::PatchNodeParams ResumeAll(const driverupgrade::Node& node, const std::string& custom_label);
 
-/// Returns the values of the label `app` of the operands whose pods must be removed once their labels are paused.
+/// Returns the `app` label values of the operand pods that must no longer exist on the node before the upgrade can
+/// continue.
 std::vector<std::string> AwaitedApps(const driverupgrade::Node& node);
 
 /// Returns true if the label exists and has a value.

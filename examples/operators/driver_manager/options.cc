@@ -26,7 +26,7 @@ bool IsSwitch(const Variable& variable) {
   return value == "true" || value == "false";
 }
 
-// Adds a flag for each variable. A flag without a value counts as on.
+// Adds a flag for each variable. A flag without a value switches the setting on.
 void AddVariables(CLI::App& app, std::map<std::string, std::string>& values) {
   for (const Variable& variable : Variables()) {
     std::string& value = values[variable.name];

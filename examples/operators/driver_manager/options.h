@@ -11,7 +11,7 @@ namespace driver_manager {
 /// Exit codes of the program.
 inline constexpr int kExitDone = 0;
 inline constexpr int kExitNotDone = 1;  // the kubelet restarts the container
-inline constexpr int kExitUsage = 2;    // usage or configuration
+inline constexpr int kExitUsage = 2;    // usage or configuration error
 
 enum class Command { kUninstallDriver, kPreflightCheck };
 
@@ -19,9 +19,10 @@ struct Options {
   Command command = Command::kPreflightCheck;
   /// One of examples::TransportNames.
   std::string transport = {};
-  /// Variables that were set by flags: `--drain-use-force` sets DRAIN_USE_FORCE. They override the environment.
+  /// Variables that were set by flags: `--drain-use-force` sets DRAIN_USE_FORCE. These variables override the
+  /// environment.
   std::map<std::string, std::string> variables = {};
-  /// For tests.
+  /// Root directory of the host's files; only tests change it.
   std::string host_root = "/";
 };
 

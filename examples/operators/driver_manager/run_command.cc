@@ -28,8 +28,8 @@ constexpr absl::Duration kKillPatience = absl::Seconds(2);
 
 std::string Text(int error) { return std::generic_category().message(error); }
 
-// Kills the child's process group unless the child has exited. Waits no longer than a kill usually takes, because a
-// process that hangs in the kernel never exits.
+// Kills the child's process group in the destructor unless the child has exited. Waits only as long as a kill usually
+// takes, because a process that hangs in the kernel never exits.
 class Child {
  public:
   explicit Child(pid_t pid) : pid_(pid) {}
@@ -41,7 +41,7 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  // Returns the exit code of the child; nullopt if it has not exited by `until`.
+  // Returns the child's exit code; nullopt if the child has not exited by `until`.
   std::optional<int> Wait(absl::Time until) {
     while (true) {
       int status = 0;
@@ -70,7 +70,7 @@ absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& command, int output)
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t none;
-  sigemptyset(&none);  // for the child: our threads block the signals that one of them waits for
+  sigemptyset(&none);  // for the child: our threads block the signals for which one thread waits
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
@@ -83,7 +83,7 @@ absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& command, int output)
   return pid;
 }
 
-// Reads the output. Returns true if it has ended by `until`.
+// Reads the output until it ends. Returns false if it has not ended by `until`.
 bool ReadAll(int fd, absl::Time until, std::string& output) {
   std::array<char, 4096> block;
   while (true) {

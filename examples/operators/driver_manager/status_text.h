@@ -1,4 +1,4 @@
-// Texts of statuses, for use in other messages.
+// Status texts for use in other messages.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_STATUS_TEXT_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_STATUS_TEXT_H_
 
@@ -9,7 +9,7 @@
 
 namespace driver_manager {
 
-/// Returns a std::string_view, because absl::string_view may be a different type.
+/// Returns the message as a std::string_view, because absl::string_view may be a different type.
 inline std::string_view Message(const absl::Status& status) {
   return {status.message().data(), status.message().size()};
 }

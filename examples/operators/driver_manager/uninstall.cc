@@ -122,8 +122,8 @@ class Flow {
            host_.InstalledDigest() == settings_.config_digest;
   }
 
-  // Keeps the loaded driver and the workloads, but removes the remains of the former container, which would block the
-  // new container.
+  // Keeps the loaded driver and the workloads, but removes the mounts and the PID file of the former container, which
+  // would block the new container.
   absl::Status KeepDriver() {
     Say("the loaded driver has the target version, and stays", {{"digest", settings_.config_digest}});
     if (absl::Status status = StopKubeletPlugin(); !status.ok()) return status;
@@ -141,8 +141,9 @@ class Flow {
     return Evacuation(settings_, parts_, node_).CheckNoClaimHolders(/*with_pending=*/true);
   }
 
-  // Fails if a pod has started between the first check and the end of the plugin, because it would lose its driver
-  // while it is running. The clean-up then restarts the plugin, because the pod cannot terminate without it.
+  // Fails if a pod has started between the first check and the time when the plugin stopped, because the pod would lose
+  // its driver while it is running. The clean-up then restarts the plugin, because the pod cannot terminate without the
+  // plugin.
   absl::Status CheckArrivals() {
     if (!HasKubeletPlugin()) return absl::OkStatus();
     return Evacuation(settings_, parts_, node_).CheckNoClaimHolders(/*with_pending=*/false);
@@ -190,7 +191,8 @@ class Flow {
     return GiveBack(node_);
   }
 
-  // Waits for the network driver, without a time limit, because RDMA cannot use the GPU driver earlier.
+  // Waits for the network driver, without a time limit, because RDMA cannot work with the GPU driver until the network
+  // driver is ready.
   absl::Status AwaitNetworkDriver() {
     if (!settings_.gpu_direct_rdma || !host_.HasPciDevice(kMellanoxVendor)) return absl::OkStatus();
     while (settings_.use_host_mofed ? !host_.UseCount(kMlx5Module) : !host_.IsNetworkDriverReady()) {
@@ -212,7 +214,7 @@ class Flow {
         .status();
   }
 
-  // The clean-up must also run after a stop request has ended the work.
+  // Uses its own client, because the clean-up must also run after a stop request has ended the work.
   void CleanUp() {
     NodeClient unstopped(parts_, settings_.node_name, std::stop_token());
     if (const absl::Status status = GiveBack(unstopped); !status.ok()) {

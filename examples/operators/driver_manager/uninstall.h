@@ -1,4 +1,4 @@
-/// Prepares a node for another driver: stops the users of the current driver, and unloads it.
+/// Prepares a node for another driver: stops the users of the current driver, and unloads that driver.
 ///
 /// Defines UninstallDriver.
 ///
@@ -20,8 +20,8 @@ namespace driver_manager {
 /// Node annotation; `true` means that an upgrade engine evacuates the node, so this program evicts and cordons nothing.
 inline constexpr char kPolicyAnnotation[] = "nvidia.com/gpu-driver-upgrade-enabled";
 
-/// Returns OK if the new driver may be installed. After an error or a stop request, it has resumed the operands and
-/// lifted our cordon, if possible.
+/// Returns OK if the new driver may be installed. After an error or a stop request, the operands have been resumed and
+/// our cordon has been lifted, if possible.
 absl::Status UninstallDriver(const Settings& settings, const Parts& parts, std::stop_token stop);
 
 }  // namespace driver_manager

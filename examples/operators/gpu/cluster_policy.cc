@@ -15,8 +15,9 @@ using driverupgrade::ApiObject;
 using driverupgrade::PolicyDefaults;
 using driverupgrade::UpgradePolicy;
 
-// Returns the defaults of the section. According to NVIDIA's documentation, autoUpgrade is on if the section does not
-// set it. If the section is missing, upgrades were not requested.
+// Returns the defaults of the section upgradePolicy. According to NVIDIA's documentation, autoUpgrade is on if the
+// section exists but does not set it. If the section is missing, autoUpgrade is off, because no upgrades were
+// requested.
 PolicyDefaults ClusterPolicyDefaults(const rapidjson::Value& json) {
   PolicyDefaults defaults = PolicyDefaults::GpuOperator();
   const rapidjson::Value* section = examples::Find(json, {"spec", "driver", "upgradePolicy"});
@@ -24,7 +25,7 @@ PolicyDefaults ClusterPolicyDefaults(const rapidjson::Value& json) {
   return defaults;
 }
 
-// Unsupported fields of both kinds, relative to the section with the version.
+// Unsupported fields of a ClusterPolicy or an NVIDIADriver, relative to the section with the version.
 constexpr const char* kRefused[] = {
     "usePrecompiled", "kernelModuleConfig", "repoConfig", "certConfig",
     // NVIDIA's chart always writes the section with nlsEnabled, which has no effect on its own.
@@ -59,8 +60,8 @@ examples::DriverPodsPaths NvidiaDriverPaths() {
   return paths;
 }
 
-// Reads the fields of the images and the pods. An error in these fields prevents only the creation of the DaemonSet,
-// not the upgrades.
+// Reads the fields for images and pods. An error in these fields prevents the creation of the DaemonSet, but not
+// upgrades.
 template <typename Resource>
 void ReadImages(const rapidjson::Value& json, examples::JsonPath driver, examples::JsonPath manager,
                 const examples::DriverPodsPaths& pods_paths, Resource& resource) {

@@ -31,16 +31,16 @@ struct ClusterPolicy {
   bool use_nvidia_drivers = false;
   /// spec.sandboxWorkloads.enabled
   bool sandbox = false;
-  /// False if spec.driver.enabled is false: the nodes have a driver that no DaemonSet loads.
+  /// False if spec.driver.enabled is false: no DaemonSet loads the nodes' driver.
   bool has_driver = true;
-  /// spec.operator.use_ocp_driver_toolkit; on if it is not set, as in every release since 22.9.
+  /// spec.operator.use_ocp_driver_toolkit; true if the field is not set, as in every release since 22.9.
   bool uses_toolkit = true;
   /// spec.driver, if it names a version and does not set `enabled: false`, and spec.driver.manager.
   std::optional<examples::DriverImage> driver = std::nullopt;
   std::optional<examples::DriverImage> manager = std::nullopt;
   examples::DriverPods pods = {};
   /// spec.driver.upgradePolicy. autoUpgrade is off if the section is missing, and on if the section does not set it.
-  /// The section is not read if NVIDIADrivers apply instead, in the sandbox, or without a driver.
+  /// The section is not read if NVIDIADrivers apply instead, if the sandbox is enabled, or if there is no driver.
   driverupgrade::UpgradePolicy upgrade = {};
   friend bool operator==(const ClusterPolicy&, const ClusterPolicy&) = default;
 };

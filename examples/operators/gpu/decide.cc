@@ -28,8 +28,8 @@ LabelSelector OfNobody(const std::vector<NvidiaDriver>& drivers) {
   if (drivers.empty()) return {};
   LabelSelector::Requirement others{.key = kOwnerLabel, .op = LabelSelector::Operator::kNotIn};
   for (const NvidiaDriver& driver : drivers) others.values.push_back(driver.name);
-  // A name that is not a valid label value cannot own a node. Because other fields may be wrong as well, no node is
-  // released.
+  // A name that is not a valid label value cannot own a node. Such a name shows that the object is malformed, so no
+  // node is released.
   return LabelSelector::FromRequirements({std::move(others)}).value_or(LabelSelector::Nothing());
 }
 

@@ -14,11 +14,12 @@
 namespace gpu_operator {
 
 struct DriverLabels {
-  /// Labels of the DaemonSets of a ClusterPolicy.
+  /// Labels of a ClusterPolicy's DaemonSets.
   driverupgrade::LabelSelector cluster_policy = {};
-  /// Same on OpenShift, where the Driver Toolkit builds the driver; empty if the cluster is not OpenShift.
+  /// Labels of a ClusterPolicy's DaemonSets on OpenShift, where the Driver Toolkit builds the driver; empty if the
+  /// cluster is not OpenShift.
   driverupgrade::LabelSelector toolkit = {};
-  /// Labels of the DaemonSets of NVIDIADrivers, including orphans of a former ClusterPolicy.
+  /// Labels of the NVIDIADrivers' DaemonSets and of pods that a former ClusterPolicy has orphaned.
   driverupgrade::LabelSelector nvidia_driver = {};
 };
 
@@ -26,7 +27,7 @@ struct Decision {
   /// If empty, the operator does nothing, and nodes stay in their state.
   std::vector<driverupgrade::EngineSpec> engines = {};
   /// Engines that release nodes from an owner that no longer exists. If NVIDIADrivers apply and all of them could be
-  /// parsed, these are the nodes without an NVIDIADriver, once each node has the label of its owner. If the active
+  /// parsed, these are the nodes without an NVIDIADriver, once each node has its owner label. If the active
   /// ClusterPolicy has no driver, these are all nodes.
   std::vector<driverupgrade::EngineSpec> gone = {};
   /// Name of the active ClusterPolicy; empty if none is active.
@@ -35,25 +36,24 @@ struct Decision {
   std::map<std::string, std::string> idle_policies = {};
   std::map<std::string, std::string> idle_drivers = {};
   NodeWishes nodes = {};
-  /// Without a namespace.
+  /// DaemonSets to create, without a namespace.
   std::vector<examples::DriverDaemonSet> daemon_sets = {};
-  /// For administrators: the resource that applies, or the reason why none does.
+  /// For administrators: the resource that applies, or the reason why no resource applies.
   std::string reason = {};
   friend bool operator==(const Decision&, const Decision&) = default;
 };
 
-/// Returns the active policy: the oldest one, or the first by name among policies of the same age. nullptr if there are
-/// no policies.
+/// Returns the active policy: the oldest policy, or the first by name among several oldest policies. nullptr if there
+/// are no policies.
 const ClusterPolicy* ActivePolicy(const std::vector<ClusterPolicy>& policies);
 
 /// All ClusterPolicies except the active one are not in effect.
 /// - Without a ClusterPolicy, or if the active one uses NVIDIADrivers: an engine for each NVIDIADriver, for the nodes
-///   it owns. All other nodes are released; without an NVIDIADriver, these are all nodes.
-/// - sandboxWorkloads.enabled: nothing.
+///   that it owns. All other nodes are released; without an NVIDIADriver, all nodes are released.
+/// - sandboxWorkloads.enabled: no engine, and no node is released.
 /// - driver.enabled: false: no engine; all nodes are released.
-/// - Otherwise one engine for all nodes, with the active policy.
-/// If autoUpgrade is off, an engine runs without changing anything: nodes are frozen, and its metrics stay correct
-/// (dep-F9).
+/// - Otherwise one engine for all nodes, with the active policy. If autoUpgrade is off, the engine still runs, without
+/// changing anything: nodes are frozen, and the engine's metrics stay correct (dep-F9).
 Decision Decide(const std::vector<ClusterPolicy>& policies, const std::vector<NvidiaDriver>& drivers,
                 const DriverLabels& labels);
 

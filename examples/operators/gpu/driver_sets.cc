@@ -14,7 +14,8 @@ namespace {
 using examples::DriverDaemonSet;
 using examples::DriverImage;
 
-// Defaults for settings that the policy leaves open: evict pods if no operator does, and do not drain nodes.
+// Adds defaults for settings that the policy leaves open: the driver manager evicts pods if no operator does, and does
+// not drain nodes.
 DriverImage WithDefaults(DriverImage manager) {
   for (const auto& [name, value] :
        {std::pair("ENABLE_GPU_POD_EVICTION", "true"), std::pair("ENABLE_AUTO_DRAIN", "false")}) {
@@ -25,7 +26,7 @@ DriverImage WithDefaults(DriverImage manager) {
   return manager;
 }
 
-// Same as NVIDIA's operator: twenty minutes, because a driver may be compiled on the node.
+// Allows twenty minutes, as NVIDIA's operator does, because a driver may be compiled on the node.
 examples::DriverProbe StartupProbe() {
   return {
       .kind = "startupProbe",

@@ -1,5 +1,5 @@
 // Recognizes pods that use a GPU by the resources that they request (upstream-behaviour.md §1.5). gpu_filter.h also
-// considers their claims.
+// considers the pods' claims.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_GPU_PODS_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_GPU_PODS_H_
 
@@ -13,8 +13,8 @@ namespace gpu_operator {
 /// Returns true if the pod requests a GPU (gpu_resources.h) and has not finished.
 bool UsesGpu(const driverupgrade::Pod& pod);
 
-/// Returns the same resources for the maintenance operator, which identifies pods only by unanchored regular
-/// expressions.
+/// Returns the names of these resources as unanchored regular expressions, because the maintenance operator identifies
+/// pods only by such expressions.
 std::vector<std::string> GpuResourceFilters();
 
 }  // namespace gpu_operator

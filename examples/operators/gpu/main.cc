@@ -24,7 +24,7 @@ int main(int argc, char** argv) {
   if (const int* exit_code = std::get_if<int>(&parsed)) return *exit_code;
   const auto& options = std::get<gpu_operator::Options>(parsed);
 
-  // NVIDIA's documents tell administrators to grep for this name.
+  // NVIDIA's documentation tells administrators to search the log for this logger name.
   const LogSink log = examples::StderrLog("controllers.Upgrade", options.service.json_log);
   const auto configuration = gpu_operator::Load(options);
   if (!configuration.ok()) return Fail(log, configuration.status());

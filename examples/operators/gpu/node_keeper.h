@@ -37,15 +37,15 @@ class NodeKeeper {
   absl::Time Keep(const driverupgrade::CallContext& context, driverupgrade::WatchCache* cache, std::size_t scope,
                   const std::function<void()>& on_change);
 
-  /// Names of all nodes in the cache, as of the last Keep.
+  /// Returns the names of all nodes in the cache, as of the last Keep.
   const std::set<std::string>& names() const { return names_; }
   /// Returns true if, as of the last Keep, every node has all desired marks that this keeper is responsible for.
   bool Settled() const { return settled_; }
-  /// Error of the last Keep.
+  /// Returns the error of the last Keep.
   const absl::Status& status() const { return status_; }
-  /// Nodes with a driver pod but without an NVIDIADriver, if NVIDIADrivers apply.
+  /// If NVIDIADrivers apply, returns findings about nodes that have a driver pod but no NVIDIADriver.
   std::vector<driverupgrade::Finding> Findings() const;
-  /// For each NVIDIADriver with a conflict: one of its nodes, and the other drivers that claim the node.
+  /// Returns, for each NVIDIADriver with a conflict, one of its nodes and the other NVIDIADrivers that claim the node.
   std::map<std::string, std::string> Conflicts() const;
 
  private:
@@ -61,9 +61,9 @@ class NodeKeeper {
   const std::shared_ptr<driverupgrade::Clock> clock_;
   NodeWishes wishes_;
   driverupgrade::WatchCache* cache_ = nullptr;
-  bool listed_ = false;   // the nodes, for the current wishes, without a cache
-  bool settled_ = false;  // for the current wishes
-  int written_ = 0;       // during the current Keep
+  bool listed_ = false;   // the nodes were listed without a cache for the current wishes
+  bool settled_ = false;  // all nodes have the marks of the current wishes
+  int written_ = 0;       // number of writes during the current Keep
   std::set<std::string> names_;
   std::set<std::string> due_;
   std::map<std::string, std::string> ownerless_;                // by node: the problem

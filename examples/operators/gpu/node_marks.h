@@ -25,24 +25,24 @@ inline constexpr char kGpuPresentLabel[] = "nvidia.com/gpu.present";
 inline constexpr char kUpgradeEnabledAnnotation[] = "nvidia.com/gpu-driver-upgrade-enabled";
 
 struct NodeWishes {
-  /// True if NVIDIADrivers apply: each GPU node gets the label of its owner. Otherwise the labels stay.
+  /// True if NVIDIADrivers apply: each GPU node gets its owner label. If false, the labels stay unchanged.
   bool by_owners = false;
   std::vector<NvidiaDriver> owners = {};
-  /// Used if `by_owners` is false: the drivers of all nodes are upgraded.
+  /// Used only if `by_owners` is false. True if the drivers of all nodes are upgraded.
   bool upgraded = false;
   friend bool operator==(const NodeWishes&, const NodeWishes&) = default;
 };
 
 /// Returns the names of the NVIDIADrivers that claim the node, because their spec.nodeSelector matches it, or else
-/// because of spec.default. Several names are a conflict. NVIDIADrivers that are being deleted claim no nodes.
+/// because of spec.default. More than one name is a conflict. NVIDIADrivers that are being deleted claim no nodes.
 std::vector<std::string> OwnersOf(const driverupgrade::Node& node, const std::vector<NvidiaDriver>& drivers);
 
-/// Returns true if a driver pod no longer has a DaemonSet, so that no other controller would ever replace it.
+/// Returns true if a driver pod no longer has a DaemonSet, so that no controller would ever replace the pod.
 bool Orphaned(const std::vector<driverupgrade::Pod>& driver_pods);
 
 /// Returns the patch that corrects the marks of a GPU node; nullopt if they are correct, or if the node has no GPU. The
-/// owner does not change during a conflict, or while an NVIDIADriver could not be parsed. An orphaned pod on an owner's
-/// node requests an upgrade, unless an upgrade is in progress or has failed.
+/// owner does not change during a conflict, or while an NVIDIADriver is invalid. If a pod on an owner's node is
+/// orphaned, the patch requests an upgrade, unless an upgrade is in progress or has failed.
 std::optional<driverupgrade::PatchNodeParams> MarksPatch(const driverupgrade::Node& node, bool orphaned,
                                                          const NodeWishes& wishes,
                                                          const driverupgrade::DriverIdentity& identity);

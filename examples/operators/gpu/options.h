@@ -33,7 +33,8 @@ struct Options {
   bool cluster_policy = false;
   /// True if nodes of a deleted policy are released.
   bool release_deleted = true;
-  /// Empty: no validation pods. nullopt: same as NVIDIA's operator if the policy is its custom resource, else none.
+  /// Empty: no validation pods. nullopt: the pods of NVIDIA's operator if policies are custom resources; otherwise no
+  /// validation pods.
   std::optional<std::string> validation_selector = std::nullopt;
   /// Treatment of validation pods that became ready before the new driver pod.
   driverupgrade::EarlyValidation early_validation = driverupgrade::EarlyValidation::kRestart;
@@ -44,10 +45,10 @@ struct Options {
   std::optional<bool> write_state = std::nullopt;
   /// Creator of the DaemonSets of policies that name a version.
   examples::DriverDaemonSets daemon_sets = examples::DriverDaemonSets::kLeave;
-  /// True if the cluster is OpenShift: the DaemonSets of the Driver Toolkit are the driver's, unless the ClusterPolicy
-  /// switches it off.
+  /// True if the cluster is OpenShift: the driver's DaemonSets are those with the Driver Toolkit, unless the
+  /// ClusterPolicy switches the toolkit off.
   bool openshift = false;
-  /// Maximum number of nodes in progress over all owners; nullopt: no such limit.
+  /// Maximum number of nodes in progress over all NVIDIADrivers; nullopt: no such limit.
   std::optional<int> parallel_total = std::nullopt;
   examples::RequestorArguments requestor = {};
 };

@@ -92,8 +92,8 @@ void ClusterPolicyDirector::Decide() {
 
 std::vector<driverupgrade::Finding> ClusterPolicyDirector::Findings() { return nodes_.Findings(); }
 
-// Waits until each node has the label of its owner, because the owner finishes upgrades that another policy started
-// there.
+// Releases no node before each node has its owner label, because an owner finishes upgrades that another policy started
+// on its nodes.
 std::vector<EngineSpec> ClusterPolicyDirector::Gone() {
   if (!decision_ || !options_.release_deleted) return {};
   const bool all_known = decision_->nodes.owners.empty() || nodes_.Settled();
@@ -141,7 +141,7 @@ std::vector<ResourceVerdict> ClusterPolicyDirector::Verdicts() const {
   return verdicts;
 }
 
-// Returns the state over all engines, including the engines of NVIDIADrivers.
+// Returns the overall state of all engines, including the engines of NVIDIADrivers.
 std::string ClusterPolicyDirector::StateOfActive() const {
   if (!nodes_.Conflicts().empty()) return examples::kNotReady;
   std::vector<std::optional<examples::UpgradeStanding>> standings;
@@ -179,14 +179,14 @@ absl::Time ClusterPolicyDirector::Work(const CallContext& context, driverupgrade
   const bool was_settled = nodes_.Settled();
   absl::Time next = nodes_.Keep(context, cache, scope, [bell = options_.bell] { bell->Ring(); });
   if (!was_settled && nodes_.Settled()) next = options_.clock->Now();  // for Gone
-  // Logs each reason once, but not conflicts.
+  // Logs each new reason once; conflicts are not logged.
   if (nodes_.status() != std::exchange(nodes_told_, nodes_.status()) && !nodes_told_.ok() &&
       !absl::IsAborted(nodes_told_)) {
     options_.log({.severity = Severity::kWarning,
                   .message = "cannot mark a node",
                   .fields = {{"error", std::string(nodes_told_.message())}}});
   }
-  // Must come before the report, which contains the result.
+  // Must come before the report, because the report contains the result.
   const absl::Time made = maker_.Keep(context, [&](const examples::DriverDaemonSet& set) {
     return OnSystems(set, examples::SystemsOf(cache, nodes_.names(), set.node_selector));
   });

@@ -1,7 +1,7 @@
 // The directors of gpu_operator, which provide its policies.
 //
 // Defines FileDirector, for a single policy that was read at the start, and ClusterPolicyDirector, which follows the
-// custom resources of the cluster and reports the result on them.
+// cluster's custom resources and reports the result in their status.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_POLICY_DIRECTOR_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_POLICY_DIRECTOR_H_
 
@@ -27,7 +27,7 @@
 
 namespace gpu_operator {
 
-/// Name of this component in Events.
+/// This component's name in Events.
 inline constexpr char kComponent[] = "nvidia-gpu-operator";
 
 class FileDirector final : public driverupgrade::Director {
@@ -51,9 +51,9 @@ class ClusterPolicyDirector final : public driverupgrade::Director {
     DriverLabels labels = {};
     /// True if nodes of a deleted policy are released; otherwise they stay as they are.
     bool release_deleted = true;
-    /// True to mark the nodes (see NodeKeeper); false if another client does.
+    /// True to mark the nodes (see NodeKeeper); false if another client marks them.
     bool mark_nodes = true;
-    /// True to report the progress in status.state of the policies; false if another client writes it.
+    /// True to report the progress in status.state of the policies; false if another client writes that field.
     bool write_state = true;
     /// Namespace and creator of the driver's DaemonSets.
     std::string ns = {};
@@ -100,7 +100,7 @@ class ClusterPolicyDirector final : public driverupgrade::Director {
   std::optional<Decision> decision_;
   std::map<std::string, absl::Status> refused_;
   std::map<std::string, driverupgrade::EngineProgress> progress_;
-  // Last, because their threads must end before the other members are destroyed.
+  // These members are last, because their threads must end before the other members are destroyed.
   examples::ResourceWatch policy_watch_;
   examples::ResourceWatch driver_watch_;
 };

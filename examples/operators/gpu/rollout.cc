@@ -23,7 +23,7 @@ using driverupgrade::Pod;
 using examples::Misconfigured;
 using examples::OperatorOptions;
 
-// Validator pods of NVIDIA's operator, with either of its stacks.
+// Validator pods of NVIDIA's operator, with or without NVIDIADrivers.
 constexpr char kValidationSelector[] = "app=nvidia-operator-validator";
 
 absl::StatusOr<OperatorOptions> MakeOperatorOptions(const Options& options, const Configuration& configuration,
@@ -33,7 +33,7 @@ absl::StatusOr<OperatorOptions> MakeOperatorOptions(const Options& options, cons
       .arguments = options.service,
       .service = {.identity = identity,
                   .parallel_total = options.parallel_total,
-                  // For the keeper of the nodes' marks, which receives changes through its own scope.
+                  // For the NodeKeeper, which receives changes through its own scope.
                   .more_scopes = {{.ns = options.service.ns, .driver_labels = configuration.labels.nvidia_driver}},
                   .reported = {.gpu_pods = true, .defaults = "gpu-operator"},
                   .aliases = driverupgrade::GpuOperatorAliases(identity.Name())},

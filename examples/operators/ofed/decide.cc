@@ -16,7 +16,7 @@ using driverupgrade::EngineSpec;
 using driverupgrade::LabelSelector;
 using driverupgrade::StringMap;
 using driverupgrade::UpgradePolicy;
-// Maximum length after `nnp-` in the value of a label.
+// Maximum length of a policy name: a label value has at most 63 characters, and `nnp-` takes four.
 constexpr std::size_t kNameMax = 59;
 constexpr std::size_t kChoicesMax = 64;
 constexpr char kSection[] = "spec.ofedDriver.upgradePolicy";
@@ -30,7 +30,7 @@ Requirements WithoutOwner(const LabelSelector& labels) {
   return requirements;
 }
 
-// FromRequirements accepts requirements that the library created, or that come from a parsed selector.
+// FromRequirements cannot fail, because the requirements come from the library or from a parsed selector.
 LabelSelector Selector(Requirements requirements) {
   return LabelSelector::FromRequirements(std::move(requirements)).value_or(LabelSelector::Nothing());
 }
@@ -49,9 +49,9 @@ bool MayMeet(const StringMap& a, const StringMap& b) {
   });
 }
 
-// Returns selectors of the nodes that none of `nodes` selects. For each policy, such a node lacks at least one label,
-// so there is a selector for each choice of labels. The selectors may overlap. Beyond kChoicesMax, only the first label
-// of each further policy is considered, so that no owned node is selected.
+// Returns selectors for the nodes that none of the policies in `nodes` selects. For each policy, such a node lacks at
+// least one label, so there is a selector for each choice of labels. The selectors may overlap. Beyond kChoicesMax,
+// only the first label of each further policy is considered, so that no owned node is selected.
 std::vector<LabelSelector> OfNobody(const std::vector<NicNodePolicy>& nodes) {
   std::vector<Requirements> choices = {{}};
   for (const NicNodePolicy& node : nodes) {

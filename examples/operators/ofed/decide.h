@@ -19,10 +19,11 @@ namespace ofed_operator {
 
 struct Decision {
   std::vector<driverupgrade::EngineSpec> engines = {};
-  /// Engines for nodes that no policy with a driver selects. They remove the marks that a deleted policy left there.
+  /// Engines for nodes that no policy with a driver selects. These engines remove the marks that a deleted policy left
+  /// on the nodes.
   std::vector<driverupgrade::EngineSpec> gone = {};
-  /// Policy for the init container's configuration; nullopt if no driver would read it. All owners share one
-  /// configuration, so drivers wait for their nodes only if all policies have safeLoad.
+  /// Policy for the init container's configuration; nullopt if no driver would read the configuration. All owners share
+  /// one configuration, so drivers wait for their nodes only if all policies have safeLoad.
   std::optional<driverupgrade::UpgradePolicy> init_config = std::nullopt;
   /// Owners with a driver; nullopt if unknown, because a policy could not be parsed.
   std::optional<std::vector<DriverOwner>> owners = std::nullopt;
@@ -34,20 +35,21 @@ struct Decision {
 /// - If the NicClusterPolicy has a driver, or no NicNodePolicy has one: a single engine for the DaemonSets of the
 ///   NicClusterPolicy.
 /// - Otherwise an engine for each NicNodePolicy with a driver, for the DaemonSets `ds-owner=nnp-<name>`, on the nodes
-///   that it selects.
-/// A node has only one driver. A NicNodePolicy is refused if the NicClusterPolicy has a driver, or if its name is too
-/// long for the label of its DaemonSet. If no label separates two NicNodePolicies, the later one is refused. No policy
-/// counts as deleted while one could not be parsed. `driver_labels` select the DaemonSets of the NicClusterPolicy.
+///   that the NicNodePolicy selects. A node has only one driver. A NicNodePolicy is refused if the NicClusterPolicy has
+///   a driver, or if its name is too long for the label of its DaemonSet. If no label separates two NicNodePolicies,
+///   the later NicNodePolicy is refused. No policy counts as deleted while any policy is invalid. `driver_labels`
+///   select the DaemonSets of the NicClusterPolicy.
 Decision Decide(const NicClusterPolicy& cluster, std::vector<NicNodePolicy> nodes,
                 const driverupgrade::LabelSelector& driver_labels);
 
-/// Adds to `decision.gone` the policies in `seen` that are not among `nodes`, unless another policy took their nodes
-/// over. Each was a separate requestor, and only its own id releases its NodeMaintenances. Updates `seen`.
+/// Adds to `decision.gone` the policies in `seen` that are not among `nodes`, unless another policy took over their
+/// nodes. Each of these policies was a separate requestor, whose NodeMaintenances can be released only with its own id.
+/// Updates `seen`.
 void AddDeparted(const NicClusterPolicy& cluster, const std::vector<NicNodePolicy>& nodes,
                  const driverupgrade::LabelSelector& driver_labels, std::vector<NicNodePolicy>& seen,
                  Decision& decision);
 
-/// Returns the selector without its requirements on the owner; unchanged if no other requirement would be left.
+/// Returns the selector without its requirements on the owner; returns it unchanged if it has no other requirement.
 driverupgrade::LabelSelector OfAnyOwner(const driverupgrade::LabelSelector& driver_labels);
 
 }  // namespace ofed_operator

@@ -1,4 +1,4 @@
-// Finds the policy that upgrades the driver of a node. Pure.
+// Finds out whether a policy upgrades a node's driver. Pure.
 //
 // Defines DriverOwner and WhyOwnerless.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_DRIVER_OWNERS_H_
@@ -15,14 +15,14 @@ namespace ofed_operator {
 
 /// The scope of one policy.
 struct DriverOwner {
-  /// Labels of its driver pods.
+  /// Labels of the policy's driver pods.
   driverupgrade::LabelSelector driver_labels = {};
   driverupgrade::LabelSelector node_selector = {};
   friend bool operator==(const DriverOwner&, const DriverOwner&) = default;
 };
 
-/// Returns a message for administrators if the node has driver pods and none of `owners` covers one of them. nullopt if
-/// there is an owner, or no driver pod. Terminating pods do not count.
+/// Returns a message for administrators if the node has driver pods and none of `owners` covers any of them. Returns
+/// nullopt if there is an owner or no driver pod. Terminating pods do not count.
 std::optional<std::string> WhyOwnerless(const driverupgrade::Node& node,
                                         const std::vector<driverupgrade::Pod>& driver_pods,
                                         const std::vector<DriverOwner>& owners);

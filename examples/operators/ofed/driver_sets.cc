@@ -13,8 +13,8 @@ namespace {
 using examples::DriverDaemonSet;
 using examples::NodeSystem;
 
-// Same as NVIDIA's operator: the container itself reports that it has loaded the driver, and is restarted if the module
-// is no longer loaded.
+// Returns the probes that NVIDIA's operator uses: the container itself reports that it has loaded the driver, and is
+// restarted if the module is no longer loaded.
 std::vector<examples::DriverProbe> Probes() {
   const std::string is_loaded = "lsmod | grep mlx5_core";
   return {{.kind = "startupProbe",
@@ -69,7 +69,7 @@ DriverDaemonSet OnSystem(DriverDaemonSet set, const NodeSystem& system) {
   return set;
 }
 
-// Returns true unless the tag of the image ends in another operating system.
+// Returns true unless the image tag ends in another operating system.
 bool IsFor(const std::string& image, const NodeSystem& system) {
   if (!examples::NamesSystem(image) || image.find("@sha256:") != std::string::npos) return true;
   const std::string ending = "-" + system.Name();

@@ -13,9 +13,10 @@
 
 namespace ofed_operator {
 
-/// Returns `mofed` in `ns` for the NicClusterPolicy, or else `mofed-nnp-<name>` for each NicNodePolicy on the nodes
-/// that it selects; only with spec.ofedDriver.version. OnSystems completes them. `init_image` is the image of the init
-/// container for the safe load; empty for no such container.
+/// Returns the DaemonSet `mofed` in `ns` for the NicClusterPolicy, or else a DaemonSet `mofed-nnp-<name>` for each
+/// NicNodePolicy, on the nodes that the policy selects. Policies without spec.ofedDriver.version have no DaemonSet.
+/// OnSystems completes the DaemonSets. `init_image` is the image of the init container for the safe load; empty for no
+/// such container.
 std::vector<examples::DriverDaemonSet> DriverSets(const NicClusterPolicy& cluster,
                                                   const std::vector<NicNodePolicy>& nodes, const std::string& ns,
                                                   const std::string& init_image);
@@ -23,7 +24,7 @@ std::vector<examples::DriverDaemonSet> DriverSets(const NicClusterPolicy& cluste
 /// Returns a DaemonSet for each operating system and architecture of the nodes: `mofed-ubuntu22.04-amd64`, with the
 /// label `app=mofed-ubuntu22.04` and the image `doca-driver:24.01-0.3.3.1.3-ubuntu22.04-amd64`. A version that ends in
 /// an operating system is unchanged, and applies only to nodes with this system. Refuses `set` if no node has a
-/// possible system. Returns an empty list if the nodes have not been read yet (nullopt).
+/// suitable operating system. Returns an empty list if the nodes have not been read yet (nullopt).
 std::vector<examples::DriverDaemonSet> OnSystems(const examples::DriverDaemonSet& set,
                                                  const std::optional<std::set<examples::NodeSystem>>& systems);
 

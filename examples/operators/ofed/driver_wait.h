@@ -13,7 +13,7 @@
 
 namespace ofed_operator {
 
-/// `true` while the driver of the node is not ready, `false` when it is.
+/// `true` while the node's driver is not ready, `false` when it is ready.
 inline constexpr char kDriverWaitLabel[] = "network.nvidia.com/operator.mofed.wait";
 /// The container of the driver pod whose readiness counts.
 inline constexpr char kDriverContainer[] = "mofed-container";
@@ -28,8 +28,8 @@ inline constexpr char kNicLabel[] = "feature.node.kubernetes.io/pci-15b3.present
 /// Returns the patch that corrects the label; nullopt if the label is correct. Without a driver pod on the node:
 /// - If a policy has a driver (`driver_wanted`), the label was left by a deleted pod. It is removed, unless an upgrade
 ///   is in progress, which will create the next pod.
-/// - If no policy has a driver, no plugin waits for one. The label is `false` if the node has a NIC, and is removed
-///   otherwise.
+/// - If no policy has a driver, no plugin waits for a driver. The label is `false` if the node has a NIC, and is
+///   removed otherwise.
 std::optional<driverupgrade::PatchNodeParams> WaitLabelPatch(const driverupgrade::Node& node,
                                                              const std::vector<driverupgrade::Pod>& driver_pods,
                                                              bool driver_wanted,

@@ -22,8 +22,8 @@ namespace ofed_operator {
 inline constexpr char kInitConfigMap[] = "ofed-init-container-config";
 inline constexpr char kInitConfigKey[] = "config.json";
 
-/// Returns `present` with the section safeDriverLoad that the policy requires; other sections stay. Replaces text that
-/// is not a JSON object. Without a change, returns `present` itself.
+/// Returns the configuration `present` with the section safeDriverLoad that the policy requires; other sections stay.
+/// Text that is not a JSON object is replaced. If nothing changes, returns `present` itself.
 std::string InitConfig(std::string_view present, const driverupgrade::DriverIdentity& identity,
                        const driverupgrade::UpgradePolicy& policy);
 
@@ -33,8 +33,8 @@ class InitConfigKeeper {
   InitConfigKeeper(std::shared_ptr<driverupgrade::ClusterFacade> cluster, std::string ns,
                    const driverupgrade::DriverIdentity& identity, std::shared_ptr<driverupgrade::Clock> clock);
 
-  /// Creates or changes the ConfigMap if the policy has changed, and checks it every two minutes. Returns the time of
-  /// the next call.
+  /// Creates or changes the ConfigMap if the policy has changed, and checks the ConfigMap every two minutes. Returns
+  /// the time of the next call.
   absl::Time Keep(const driverupgrade::CallContext& context, const driverupgrade::UpgradePolicy& policy);
   const absl::Status& status() const { return status_; }
 

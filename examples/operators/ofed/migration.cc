@@ -88,7 +88,7 @@ absl::Status Migration::DropLegacyAnnotations(const CallContext& context) {
   return Patch(context, LegacyAnnotationPatches(*nodes));
 }
 
-// No selector matches pods without an owner, so an engine would never see them.
+// Labels driver pods that have no owner label: no engine's selector matches them, so no engine would ever see them.
 absl::Status Migration::NameOwners(const CallContext& context) {
   const auto labels = OfDriver();
   if (!labels.ok()) return labels.status();

@@ -1,5 +1,5 @@
-// Prepares a cluster with earlier versions of the Network Operator for the first upgrade (upstream-behaviour.md §2.3
-// step 1, §2.6).
+// Prepares a cluster that earlier versions of the Network Operator managed for the first upgrade (upstream-behaviour.md
+// §2.3 step 1, §2.6).
 //
 // Defines Migration and its planning functions, which are pure.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_MIGRATION_H_
@@ -22,7 +22,7 @@ namespace ofed_operator {
 inline constexpr char kOfedDriverLabel[] = "nvidia.com/ofed-driver";
 /// Label on DaemonSets of the current format only.
 inline constexpr char kFormatLabel[] = "mofed-ds-format-version";
-/// Label on DaemonSets and pods: their owner.
+/// Label with the owner, on DaemonSets and pods.
 inline constexpr char kOwnerLabel[] = "ds-owner";
 inline constexpr char kOwner[] = "NicClusterPolicy";
 /// Node annotation in which earlier versions stored the state, because they did not use labels.
@@ -41,15 +41,16 @@ std::vector<driverupgrade::PatchNodeParams> RequestPatches(const std::vector<dri
                                                            const driverupgrade::DaemonSet& daemon_set,
                                                            const driverupgrade::DriverIdentity& identity);
 
-/// Each step can be repeated: it does only the remaining work. After a failure or a crash, another Run completes the
-/// work. The order of the last two steps matters: once a DaemonSet is deleted, the nodes that ran its pods are unknown.
+/// Migrates the cluster in steps that can be repeated: each step does only the remaining work. After a failure or a
+/// crash, another Run completes the work. The order of the last two steps matters: once a DaemonSet is deleted, the
+/// nodes that ran its pods are unknown.
 class Migration {
  public:
   Migration(std::shared_ptr<driverupgrade::ClusterFacade> cluster,
             std::shared_ptr<const driverupgrade::ObjectClient> objects, std::string ns,
             const driverupgrade::DriverIdentity& identity, driverupgrade::LogSink log);
 
-  /// `has_driver`: the policy has a driver; otherwise old DaemonSets are not touched. Returns the error of the first
+  /// `has_driver`: the policy has a driver; if false, old DaemonSets are not touched. Returns the error of the first
   /// failed call.
   absl::Status Run(const driverupgrade::CallContext& context, bool has_driver);
 

@@ -35,8 +35,8 @@ absl::StatusOr<driverupgrade::UpgradePolicy> ReadUpgrade(const rapidjson::Value&
                                      driverupgrade::PolicyDefaults::NetworkOperator());
 }
 
-// Reads the fields of the driver and its pods. An error in these fields prevents only the creation of the DaemonSet,
-// not the upgrades.
+// Reads the fields for the driver and its pods. An error in these fields prevents the creation of the DaemonSet, but
+// not upgrades.
 template <typename Resource>
 void ReadDriver(const rapidjson::Value& object, Resource& resource) {
   resource.has_driver = HasDriver(object);

@@ -38,7 +38,7 @@ struct NicClusterPolicy {
   friend bool operator==(const NicClusterPolicy&, const NicClusterPolicy&) = default;
 };
 
-/// The driver of some nodes, with its own policy.
+/// The driver of the nodes that the policy selects, and the upgrade policy for these nodes.
 struct NicNodePolicy {
   std::string name = {};
   bool understood = true;

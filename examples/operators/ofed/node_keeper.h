@@ -1,4 +1,4 @@
-// Maintains the labels of nodes that depend on the driver, and finds nodes whose driver is not upgraded by any policy.
+// Maintains node labels that depend on the driver, and finds nodes whose driver no policy upgrades.
 //
 // Defines NodeWishes and NodeKeeper.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_NODE_KEEPER_H_
@@ -26,7 +26,7 @@ namespace ofed_operator {
 struct NodeWishes {
   /// True if a policy has a driver, or may have one.
   bool driver_wanted = true;
-  /// nullopt if unknown; there are then no findings.
+  /// nullopt if the owners are unknown; there are then no findings.
   std::optional<std::vector<DriverOwner>> owners = std::nullopt;
   friend bool operator==(const NodeWishes&, const NodeWishes&) = default;
 };
@@ -43,11 +43,11 @@ class NodeKeeper {
   /// `scope` is a scope of the cache that only the keeper uses, with the driver pods of all owners. Each call may use
   /// another cache. Returns the time of the next call even if nothing changes, for example after a failed write.
   absl::Time Keep(const driverupgrade::CallContext& context, driverupgrade::WatchCache& cache, std::size_t scope);
-  /// Names of all nodes in the cache, as of the last Keep.
+  /// Returns the names of all nodes in the cache, as of the last Keep.
   const std::set<std::string>& names() const { return names_; }
-  /// Error of the last Keep.
+  /// Returns the error of the last Keep.
   const absl::Status& status() const { return status_; }
-  /// Nodes with a driver pod that no policy covers.
+  /// Returns findings about nodes with a driver pod that no policy covers.
   std::vector<driverupgrade::Finding> Findings() const;
 
  private:

@@ -97,7 +97,7 @@ void OfedDirector::Take(NicClusterPolicy policy, std::vector<NicNodePolicy> node
   policy_ = std::move(policy);
 }
 
-// Returns the policies that have an engine.
+// Returns the policies in `nodes` that were not refused.
 std::vector<NicNodePolicy> OfedDirector::MadeOf(std::vector<NicNodePolicy> nodes) const {
   std::erase_if(nodes, [this](const NicNodePolicy& node) { return decision_.refused.contains(node.name); });
   return nodes;
@@ -172,7 +172,7 @@ absl::Status OfedDirector::GiveBackStrays(const CallContext& context) {
 
 absl::Time OfedDirector::Work(const CallContext& context, WatchCache* cache, std::size_t scope) {
   absl::Time next = KeepNodes(context, cache, scope);
-  // Must come before the report, which contains the result.
+  // Must come before the report, because the report contains the result.
   next = std::min(next, maker_.Keep(context, [&](const examples::DriverDaemonSet& set) {
     return OnSystems(set, examples::SystemsOf(cache, node_keeper_.names(), set.node_selector));
   }));
@@ -203,7 +203,7 @@ absl::Status OfedDirector::Ready() const {
   return absl::OkStatus();
 }
 
-// Logs each reason once, but not conflicts.
+// Logs each new reason once; conflicts are not logged.
 void OfedDirector::Tell(const char* message, const absl::Status& status, absl::Status& told) const {
   if (status != std::exchange(told, status) && !status.ok() && !absl::IsAborted(status)) {
     options_.log(

@@ -30,7 +30,7 @@
 
 namespace ofed_operator {
 
-/// Name of this component in Events.
+/// This component's name in Events.
 inline constexpr char kComponent[] = "nvidia-network-operator";
 
 class OfedDirector final : public driverupgrade::Director {
@@ -42,12 +42,12 @@ class OfedDirector final : public driverupgrade::Director {
     /// nullopt: use the NicClusterPolicy and the NicNodePolicies of the cluster.
     std::optional<driverupgrade::UpgradePolicy> policy = std::nullopt;
     bool migrate = true;
-    /// The requestor of NodeMaintenances; nullopt to request none.
+    /// The requestor of NodeMaintenances; nullopt: requestor mode is off.
     std::optional<driverupgrade::RequestorOptions> requestor = std::nullopt;
     /// Creator of the driver's DaemonSets, and the image of their init container; empty for no such container.
     examples::DriverDaemonSets daemon_sets = examples::DriverDaemonSets::kLeave;
     std::string init_image = {};
-    /// True to report the progress in status.state of the policies; false if another client writes it.
+    /// True to report the progress in status.state of the policies; false if another client writes that field.
     bool write_state = true;
     /// True if nodes of a deleted policy are released; otherwise they stay as they are.
     bool release_deleted = true;
@@ -58,7 +58,7 @@ class OfedDirector final : public driverupgrade::Director {
   };
   OfedDirector(const examples::Connection& connection, Options options);
 
-  /// Starts threads that follow the policies of the cluster, unless the options contain a policy.
+  /// Starts threads that follow the cluster's policies, unless the options contain a policy.
   void Start();
   /// Replaces Start: runs one watch of each kind until it ends.
   void Turn(const driverupgrade::CallContext& context);
@@ -74,7 +74,8 @@ class OfedDirector final : public driverupgrade::Director {
   absl::Status Ready() const override;
 
  private:
-  // Reads the policies and bases further decisions on them. Returns false while a watch has no list yet.
+  // Reads the policies from the watches, and derives the decision from them. Returns false while a watch has no list
+  // yet.
   bool Read();
   void Take(NicClusterPolicy policy, std::vector<NicNodePolicy> nodes);
   std::vector<NicNodePolicy> MadeOf(std::vector<NicNodePolicy> nodes) const;
@@ -98,14 +99,14 @@ class OfedDirector final : public driverupgrade::Director {
   examples::ResourceWatch::Objects ignored_;  // NicClusterPolicies with other names
   std::optional<NicClusterPolicy> policy_;
   Decision decision_;
-  std::vector<NicNodePolicy> seen_;  // all policies that ever had an engine, in their last version
+  std::vector<NicNodePolicy> seen_;  // the last version of every policy that ever had an engine
   std::map<std::string, absl::Status> refused_;
   std::map<std::string, driverupgrade::EngineProgress> progress_;
   std::set<std::string> claimants_;             // policies that may own NodeMaintenances
-  driverupgrade::WatchCache* cache_ = nullptr;  // reports its changes to the node keeper
+  driverupgrade::WatchCache* cache_ = nullptr;  // the cache from which the node keeper takes changes
   absl::Status nodes_told_ = absl::OkStatus();
   absl::Status config_told_ = absl::OkStatus();
-  // Last, because their threads must end before the other members are destroyed.
+  // These members are last, because their threads must end before the other members are destroyed.
   examples::ResourceWatch policy_watch_;
   examples::ResourceWatch node_watch_;
 };

@@ -51,7 +51,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv);
 struct Configuration {
   driverupgrade::KubeConfig kube = {};
   driverupgrade::LabelSelector driver_labels = {};
-  /// Policy from the file; nullopt if the cluster contains it.
+  /// Policy from the file; nullopt: use the policies in the cluster.
   std::optional<driverupgrade::UpgradePolicy> policy = {};
   std::optional<driverupgrade::RequestorOptions> requestor = {};
 };

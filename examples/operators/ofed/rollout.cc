@@ -33,7 +33,7 @@ int RunRollout(const Options& options, const Configuration& configuration, const
                                      .bell = bell,
                                      .log = log});
   director.Start();
-  // The keeper of the nodes receives changes through its own scope, because an engine consumes the changes of its
+  // The NodeKeeper receives changes through its own scope, because each engine consumes the changes of the engine's
   // scope.
   examples::OperatorOptions made{
       .arguments = options.service,

@@ -1,5 +1,5 @@
-// Releases NodeMaintenances of NicNodePolicies that were deleted while no operator was running, because their
-// requestors no longer exist.
+// Releases NodeMaintenances of NicNodePolicies that were deleted while no operator was running. The requestors of these
+// NodeMaintenances no longer exist, so no engine would release them.
 //
 // Defines StrayRequestors, which is pure, and GiveBackStrayClaims.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_STRAY_CLAIMS_H_
@@ -25,8 +25,9 @@ std::string RequestorSuffix(const std::string& policy);
 std::set<std::string> StrayRequestors(const std::vector<driverupgrade::NodeMaintenance>& objects, const std::string& id,
                                       const std::set<std::string>& policies);
 
-/// Deletes the objects of these requestors, and removes the requestors from the objects of others. Returns the error of
-/// the first failed call; the call may be repeated. Returns OK if the cluster does not serve NodeMaintenances.
+/// Deletes the NodeMaintenances that these requestors created, and removes these requestors from other requestors'
+/// NodeMaintenances. Returns the error of the first failed call; the function may then be called again. Returns OK if
+/// the cluster does not serve NodeMaintenances.
 absl::Status GiveBackStrayClaims(const driverupgrade::CallContext& context, driverupgrade::ClusterFacade& cluster,
                                  const driverupgrade::RequestorOptions& requestor,
                                  const std::set<std::string>& policies, absl::Time now,

@@ -35,9 +35,9 @@ const ObjectKind kPools{"machineconfiguration.openshift.io/v1", "machineconfigpo
 
 constexpr char kToolkitContainer[] = "openshift-driver-toolkit-ctr";
 constexpr char kDriverContainer[] = "nvidia-driver-ctr";
-// Time between the start of a pod and the start of its containers.
+// Time within which the containers of a new pod are expected to start.
 constexpr absl::Duration kStartPatience = absl::Minutes(1);
-// Limit for a log: the messages appear early, and logs can be long.
+// Size limit for a log: the messages appear early, and logs can be long.
 constexpr char kLogBytesMax[] = "1048576";
 // Each of these labels shows that the node has a GPU: the operator's own label, and the label of Node Feature
 // Discovery.
@@ -76,7 +76,7 @@ class Collector {
     return facts;
   }
 
-  // Returns nullopt if the object does not exist. After the first failure, reads nothing.
+  // Returns the object; nullopt if it does not exist. After the first failed request, sends no further requests.
   std::optional<Document> Get(const ObjectKind& kind, const ObjectName& name) {
     if (!failed_.ok()) return std::nullopt;
     const absl::StatusOr<ApiObject> object = objects_.Get(context_, kind, name);
@@ -133,7 +133,7 @@ class Collector {
     return value->GetBool();
   }
 
-  // The oldest policy is the active one.
+  // Returns the active policy, which is the oldest one.
   std::optional<ClusterPolicy> Policy() {
     const std::vector<Document> policies = List(kClusterPolicies, {});
     const auto age = [](const Document& object) {
@@ -154,7 +154,7 @@ class Collector {
     Registry registry{.management_state = Text(*object, {"spec", "managementState"})};
     if (storage != nullptr && storage->IsObject()) {
       for (const auto& kind : storage->GetObject()) {
-        // {"managementState": "Managed"} defines who manages the storage, but not where it is.
+        // {"managementState": "Managed"} defines who manages the storage, but not where the storage is.
         registry.has_storage = registry.has_storage || kind.value.IsObject();
       }
     }
@@ -213,8 +213,8 @@ class Collector {
     return pools;
   }
 
-  // Returns the time since which no init container runs: the end of the last one, or the creation of the pod.
-  // InfiniteFuture if one is running.
+  // Returns the time since which no init container has been running: the end of the last init container, or the pod's
+  // creation. InfiniteFuture if an init container is running.
   static absl::Time InitializedAt(const rapidjson::Value& pod) {
     absl::Time since = TimeAt(pod, {"metadata", "creationTimestamp"});
     for (const rapidjson::Value& container : Items(pod, {"status", "initContainerStatuses"})) {
@@ -225,7 +225,7 @@ class Collector {
   }
 
   // Returns why the pod makes no progress. The reasons ContainerCreating and PodInitializing are normal for a new pod.
-  // But if the secret of the image registry is missing, volumes cannot be mounted, and the pod waits indefinitely.
+  // However, if the image registry's secret is missing, volumes cannot be mounted, and the pod waits indefinitely.
   std::string Stalled(const rapidjson::Value& pod) const {
     const bool is_new = options_.now - InitializedAt(pod) < kStartPatience;
     for (const char* list : {"initContainerStatuses", "containerStatuses"}) {
@@ -263,7 +263,7 @@ class Collector {
     absl::StatusOr<std::string> log = objects_.GetText(context_, kPods, {options_.ns, pod.name}, "log",
                                                        {{"container", container}, {"limitBytes", kLogBytesMax}});
     if (log.ok()) return *std::move(log);
-    // 400: the container has not started. 404: the pod was deleted.
+    // These errors are expected: 400 if the container has not started, 404 if the pod was deleted.
     if (!absl::IsInvalidArgument(log.status()) && !absl::IsNotFound(log.status())) {
       pod.unread.emplace_back(log.status().message());
     }
@@ -288,7 +288,7 @@ std::string RhcosVersion(std::string_view os_image) {
   if (at == std::string_view::npos) return {};
   os_image.remove_prefix(at + kSystem.size());
   const std::string_view version = os_image.substr(0, os_image.find(' '));
-  // Fedora CoreOS has no build number after a dash, and no driver toolkit.
+  // The version of Fedora CoreOS has no build number after a dash. There is no driver toolkit for it.
   const bool plain = version.find_first_not_of("0123456789.-") == std::string_view::npos;
   return plain && version.find('-') != std::string_view::npos ? std::string(version) : std::string();
 }

@@ -1,6 +1,6 @@
 /// The state of an OpenShift cluster that affects the installation and the upgrade of the GPU Operator. Plain values.
 ///
-/// Defines Facts and its parts. Collect (collect.h) reads them from a cluster, and Examine (preflight.h) evaluates
+/// Defines Facts and its parts. Collect (collect.h) reads the facts from a cluster, and Examine (preflight.h) evaluates
 /// them.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OPENSHIFT_PREFLIGHT_FACTS_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_OPENSHIFT_PREFLIGHT_FACTS_H_
@@ -51,7 +51,7 @@ struct GpuNode {
   std::string name = {};
   /// status.nodeInfo.kernelVersion.
   std::string kernel = {};
-  /// Version of RHCOS, from status.nodeInfo.osImage; empty for another system.
+  /// Version of RHCOS, from status.nodeInfo.osImage; empty for any other operating system.
   std::string rhcos = {};
 };
 
@@ -76,14 +76,14 @@ struct DriverPod {
   std::string toolkit_log = {};
   std::string driver_log = {};
   /// Reason why the pod makes no progress: why a container waits, such as ImagePullBackOff, or that no node accepts the
-  /// pod. Empty if it makes progress.
+  /// pod. Empty if the pod makes progress.
   std::string stalled = {};
   /// Reasons why logs could not be read.
   std::vector<std::string> unread = {};
 };
 
 struct Facts {
-  /// nullopt if the cluster does not serve this kind, so it is not OpenShift. All other facts are then ignored.
+  /// nullopt if the cluster does not serve this kind and is therefore not OpenShift. All other facts are then ignored.
   std::optional<ClusterVersion> version = {};
   std::optional<ToolkitStream> toolkit = {};
   /// The active ClusterPolicy (upstream-behaviour.md §1.3); nullopt if no ClusterPolicy exists.
@@ -91,7 +91,7 @@ struct Facts {
   std::optional<Registry> registry = {};
   /// True if the ServiceAccount `builder` in the operator's namespace has its secret for the registry.
   bool has_builder_secret = false;
-  /// Namespace of the operator.
+  /// The operator's namespace.
   std::string ns = "nvidia-gpu-operator";
   std::vector<GpuNode> nodes = {};
   /// True if a node has a label of Node Feature Discovery.

@@ -13,7 +13,7 @@ namespace openshift_preflight {
 /// Exit codes of the program.
 inline constexpr int kExitGood = 0;      // no finding above info
 inline constexpr int kExitFindings = 1;  // warnings or errors
-inline constexpr int kExitUsage = 2;     // usage or configuration
+inline constexpr int kExitUsage = 2;     // usage or configuration error
 inline constexpr int kExitRefused = 3;   // the cluster refused a request, or cannot be reached
 
 struct Options {

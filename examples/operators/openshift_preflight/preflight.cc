@@ -24,7 +24,7 @@ struct Version {
   friend auto operator<=>(const Version&, const Version&) = default;
 };
 
-// Parses the first three numbers; a release candidate or a nightly build counts as its release.
+// Parses the first three numbers of a version. A release candidate or a nightly build therefore counts as the release.
 std::optional<Version> ParseVersion(std::string_view text) {
   std::array<int, 3> numbers = {};
   const char* at = text.data();
@@ -233,7 +233,7 @@ void CheckRegistry(const Facts& facts, Findings& findings) {
          .why = kNoSecrets,
          .remedy = fmt::format("{}{}", kPatchRegistry, R"('{"spec":{"managementState":"Managed"}}')")});
   }
-  // Until the operator is installed, the secrets of its namespace do not matter.
+  // Until the operator is installed, the secrets in its namespace do not matter.
   if (!facts.has_builder_secret && facts.policy) {
     findings.push_back(
         {.severity = severity,

@@ -6,8 +6,8 @@
 ///     absl::StatusOr<Facts> facts = Collect(context, objects, {.ns = "nvidia-gpu-operator"});
 ///     for (const Finding& finding : Examine(*facts)) fmt::print("{}: {}\n", finding.id, finding.what);
 ///
-/// Example: tests/examples/operators/openshift_preflight/preflight_test.cc. The checks come from NVIDIA's document
-/// "Installation and Upgrade Overview" of the operator on OpenShift, and from doc-D35.
+/// Example: tests/examples/operators/openshift_preflight/preflight_test.cc. The checks are based on NVIDIA's document
+/// "Installation and Upgrade Overview" for the operator on OpenShift, and on doc-D35.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OPENSHIFT_PREFLIGHT_PREFLIGHT_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_OPENSHIFT_PREFLIGHT_PREFLIGHT_H_
 
@@ -23,7 +23,7 @@ using driverupgrade::Severity;
 
 struct Finding {
   Severity severity = Severity::kInfo;
-  /// Identifier of the check, for programs: `empty-imagestream-tag`. README.md lists all of them.
+  /// Identifier of the check, for programs: `empty-imagestream-tag`. README.md lists all checks.
   std::string id = {};
   std::string what = {};
   std::string why = {};

@@ -13,8 +13,8 @@ namespace openshift_preflight {
 
 std::string FormatText(const Facts& facts, const std::vector<Finding>& findings);
 
-/// `{"openshift":"4.9.8","findings":[{"severity":"error","id":...,"what":...,"why":...,"do":...}]}`, on a single line;
-/// the version is null if the cluster is not OpenShift.
+/// `{"openshift":"4.9.8","findings":[{"severity":"error","id":...,"what":...,"why":...,"do":...}]}`, on a single line.
+/// The version is null if the cluster is not OpenShift.
 std::string FormatJson(const Facts& facts, const std::vector<Finding>& findings);
 
 }  // namespace openshift_preflight

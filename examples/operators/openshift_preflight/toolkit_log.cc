@@ -15,7 +15,7 @@ std::string ValueOf(std::string_view line, std::string_view label) {
   return std::string(line.substr(0, line.find_first_of(" \t\r")));
 }
 
-// Returns the text in lower case, because the two containers capitalize the name differently.
+// Returns the text in lower case, because the logs of the two containers capitalize the toolkit's name differently.
 std::string Lower(std::string_view text) {
   std::string lower(text);
   std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -26,7 +26,7 @@ void ReadLine(std::string_view line, ToolkitMessages& said) {
   const std::string lower = Lower(line);
   if (lower.find("warning: broken driver toolkit") != std::string::npos) {
     said.broken = true;
-    // The next lines contain the kernels of this message.
+    // The lines after this message contain its kernels.
     said.node_kernel.clear();
     said.kernel_package.clear();
   }

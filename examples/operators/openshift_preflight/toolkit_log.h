@@ -13,8 +13,8 @@
 namespace openshift_preflight {
 
 struct ToolkitMessages {
-  /// True if the toolkit is for a kernel that differs from the node's. The kernels are empty if the log does not name
-  /// them.
+  /// True if the toolkit is for a kernel that differs from the node's. `node_kernel` and `kernel_package` are empty if
+  /// the log does not name the kernels.
   bool broken = false;
   std::string node_kernel = {};
   std::string kernel_package = {};
@@ -23,7 +23,7 @@ struct ToolkitMessages {
   friend bool operator==(const ToolkitMessages&, const ToolkitMessages&) = default;
 };
 
-/// `log` may come from either container. The last message in it is used.
+/// Returns the last messages in `log`, which may come from either container.
 ToolkitMessages ReadToolkitLog(std::string_view log);
 
 }  // namespace openshift_preflight

@@ -1,4 +1,4 @@
-// The init container of a driver pod: holds the driver back until its node is evacuated.
+// The init container of a driver pod: holds the driver back until the pod's node is evacuated.
 #include <memory>
 #include <string>
 #include <variant>

@@ -17,8 +17,8 @@
 
 namespace safe_load_init {
 
-/// Watches one node, which the server selects by name. Other facades select by labels, so every waiting pod would
-/// receive the heartbeats of all nodes. All other calls are forwarded.
+/// Watches one node, which the server selects by name. Other facades select nodes only by labels, so every waiting pod
+/// would receive the heartbeats of all nodes. All calls except WatchNodes are forwarded.
 class OneNodeFacade final : public driverupgrade::ForwardingFacade {
  public:
   /// `next` and `transport` must be for the same cluster, and must not be null.

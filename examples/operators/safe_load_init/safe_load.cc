@@ -123,7 +123,7 @@ class SafeLoad {
     const absl::StatusOr<ConfigMap> map = UntilAnswered([&](const CallContext& context) {
       return cluster_.GetConfigMap(context, {.ns = options_.configmap_ns, .name = options_.configmap_name});
     });
-    // A missing configuration must not look like a missing node.
+    // A missing configuration must not be mistaken for a missing node, which has the exit code of NotFound.
     if (absl::IsNotFound(map.status())) return absl::InvalidArgumentError(map.status().message());
     if (!map.ok()) return map.status();
     const auto entry = map->data.find(options_.configmap_key);
@@ -164,7 +164,8 @@ class SafeLoad {
         if (absl::IsOutOfRange(asked) || absl::IsDeadlineExceeded(asked)) asked = absl::OkStatus();
       }
       Note(asked);
-      // Waits longer after an error. Always waits, because a server may end watches as soon as they start.
+      // Pauses even after success, because a server may end watches as soon as they start. The pause is longer after an
+      // error.
       Pause(begun + (asked.ok() ? kPauseMin : options_.recheck) - clock_.Now());
     }
   }
@@ -203,7 +204,8 @@ class SafeLoad {
     static_cast<void>(clock_.SleepFor(std::min(duration, deadline_ - clock_.Now()), stop_));
   }
 
-  // Logs an error once while it lasts. A conflict is not an error: the node has changed in the meantime.
+  // Logs an error once while it lasts. A conflict is not logged, because it only shows that the node has changed in the
+  // meantime.
   void Note(const absl::Status& asked) {
     if (stop_.stop_requested() || absl::IsAborted(asked)) return;
     if (asked.ok() && !trouble_.ok()) Log(Severity::kInfo, "the cluster responds again", {});
@@ -229,7 +231,7 @@ class SafeLoad {
   absl::Status trouble_;
 };
 
-// Returns nullptr if the member is missing or null. Returns `error` if it has another type.
+// Returns the member; nullptr if it is missing or null. Returns `error` if the member has another type.
 absl::StatusOr<const rapidjson::Value*> Member(const rapidjson::Value& object, const char* name,
                                                bool (rapidjson::Value::*is_type)() const, const char* error) {
   const rapidjson::Value* value = examples::Find(object, {name});

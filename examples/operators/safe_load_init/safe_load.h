@@ -41,8 +41,8 @@ struct SafeLoadConfig {
   friend bool operator==(const SafeLoadConfig&, const SafeLoadConfig&) = default;
 };
 
-/// Safe loading is off if `safeDriverLoad` is missing; other members are ignored. Errors: InvalidArgument with the path
-/// of the invalid member.
+/// Parses the configuration. Safe loading is off if `safeDriverLoad` is missing; other members are ignored. Errors:
+/// InvalidArgument with the path of the invalid member.
 absl::StatusOr<SafeLoadConfig> ParseSafeLoadConfig(std::string_view json);
 
 struct SafeLoadOptions {
@@ -56,15 +56,15 @@ struct SafeLoadOptions {
   absl::Duration recheck = absl::Seconds(5);
 };
 
-/// Reads the ConfigMap. If safe loading is on, sets the node's annotation to `true`, regardless of its value, and waits
-/// until it is missing or empty. Waits for an unavailable API server without a limit.
+/// Reads the ConfigMap. If safe loading is on, sets the node's annotation to `true`, regardless of its current value,
+/// and waits until the annotation is missing or empty. Waits for an unavailable API server without a limit.
 ///
 /// Returns OK if the driver may be loaded. Errors:
 ///  - InvalidArgument: the ConfigMap is missing or invalid, or the server rejects the annotation's name;
 ///  - NotFound: the node does not exist, or another node has its name;
-///  - PermissionDenied, Unauthenticated, Unimplemented: the server refused before the wait started. During the wait,
-///    refused requests are retried;
-///  - Cancelled: `stop`. DeadlineExceeded: `timeout`. The annotation stays.
+///  - PermissionDenied, Unauthenticated, Unimplemented: the server refused a request before the wait started. During
+///    the wait, refused requests are retried;
+///  - Cancelled: a stop was requested. DeadlineExceeded: `timeout` has expired. In both cases, the annotation stays.
 absl::Status AwaitSafeLoad(const SafeLoadOptions& options, driverupgrade::ClusterFacade& cluster,
                            driverupgrade::Clock& clock, const driverupgrade::LogSink& log, std::stop_token stop);
 

@@ -1,5 +1,5 @@
-/// Waits for an API server that is overloaded, restarting, or not running yet, because a program should not exit for
-/// these reasons.
+/// Waits for an API server that is overloaded, restarting, or not running yet, because a program should not exit in
+/// these cases.
 ///
 /// Defines AwaitServer.
 ///
@@ -16,10 +16,11 @@
 
 namespace examples {
 
-/// Calls `attempt` until it succeeds, or fails with a permanent error (such as 401, 403 or 404). Returns its last
-/// result. Retries after 429, 5xx, a lost or refused connection, and a timeout. The pauses start at one second and
-/// double up to thirty; if the server's Retry-After is longer, it applies. Logs each new reason and the end of the wait
-/// immediately. Gives up if the next attempt would come after the deadline, or if a stop is requested.
+/// Calls `attempt` until it succeeds, or fails with a permanent error (such as 401, 403 or 404). Returns the result of
+/// the last attempt. Retries after 429, 5xx, a lost or refused connection, and a timeout. The pauses start at one
+/// second and double up to thirty seconds; a longer Retry-After from the server takes precedence. Logs each new reason
+/// and the end of the wait immediately. Gives up if the next attempt would come after the deadline, or if a stop is
+/// requested.
 absl::Status AwaitServer(const driverupgrade::CallContext& context, driverupgrade::Clock& clock,
                          const driverupgrade::LogSink& log, const std::function<absl::Status()>& attempt);
 

@@ -21,9 +21,9 @@ namespace examples {
 /// Returns `cpprest`, `curl`, or both; the default is first.
 std::vector<std::string> TransportNames();
 
-/// With `cpprest`, sets $SSL_CERT_FILE to /dev/null, unless it is set already or `config` has a credential plugin,
-/// which would inherit it. Must be called before other threads exist. Returns the errors of the backend, and
-/// InvalidArgument for a name that is not among TransportNames.
+/// With `cpprest`, sets $SSL_CERT_FILE to /dev/null, unless the variable is set already or `config` has a credential
+/// plugin, which would inherit the variable. Must be called before other threads exist. Errors: the errors of the
+/// backend; InvalidArgument for a name that is not among TransportNames.
 absl::StatusOr<std::shared_ptr<driverupgrade::HttpTransport>> MakeChosenTransport(
     std::string_view name, const driverupgrade::KubeConfig& config);
 

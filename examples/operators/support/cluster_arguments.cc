@@ -16,7 +16,7 @@ std::string Environment(const char* name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
-// If an option is misspelled, the intended option is also missing, so the text contains both errors.
+// If an option is misspelled, the intended option is also missing, so the message contains both errors.
 std::string Failure(const CLI::App* app, const CLI::Error& error) {
   std::string unknown;
   for (const std::string& word : app->remaining(true)) unknown += " " + word;

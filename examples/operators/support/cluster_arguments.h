@@ -1,4 +1,4 @@
-/// Selects the cluster of a tool: its options, and the connection.
+/// The options that select a tool's cluster, and the connection to the cluster.
 ///
 /// Defines ClusterArguments, AddClusterArguments, LoadKubeConfig and ConnectTo.
 ///
@@ -7,7 +7,7 @@
 ///     app.parse(argc, argv);
 ///     absl::StatusOr<std::shared_ptr<HttpTransport>> transport = ConnectTo(cluster);
 ///
-/// The options: --kubeconfig or --in-cluster, one of them required, --allow-exec and --transport.
+/// The options: --kubeconfig or --in-cluster, of which one is required; --allow-exec; --transport.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_CLUSTER_ARGUMENTS_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_CLUSTER_ARGUMENTS_H_
 
@@ -34,14 +34,14 @@ struct ClusterArguments {
   std::string transport = {};
 };
 
-/// `arguments` must outlive the parsing.
+/// Adds the options that set `arguments`, which must outlive the parsing.
 void AddClusterArguments(CLI::App& app, ClusterArguments& arguments);
 
-/// Loads the configuration from the file, or from the pod's environment. Returns the errors of KubeConfig.
+/// Loads the configuration from the file, or from the pod's environment. Errors: the errors of KubeConfig.
 absl::StatusOr<driverupgrade::KubeConfig> LoadKubeConfig(const ClusterArguments& arguments);
 
 /// Returns a transport that retries requests that may be retried. `warn`, if set, receives warnings about the
-/// kubeconfig. Returns the errors of KubeConfig and of the backend. Sends nothing.
+/// kubeconfig. Sends nothing. Errors: the errors of KubeConfig and of the backend.
 absl::StatusOr<std::shared_ptr<driverupgrade::HttpTransport>> ConnectTo(
     const ClusterArguments& arguments, const std::function<void(const std::string&)>& warn = {});
 

@@ -4,7 +4,7 @@
 ///
 ///     auto policy = ReadUpgradePolicy(*json, {"spec", "driver", "upgradePolicy"}, PolicyDefaults::GpuOperator());
 ///
-/// Unlike in json.h, a value with another type is an error, which names the path. Pure.
+/// Unlike in json.h, a value of the wrong type is an error, which names the path. Pure.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_CUSTOM_POLICY_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_CUSTOM_POLICY_H_
 
@@ -18,11 +18,11 @@
 
 namespace examples {
 
-/// Returns false if the field is missing or null. Errors: InvalidArgument if it is not a boolean.
+/// Returns false if the field is missing or null. Errors: InvalidArgument if the field is not a boolean.
 absl::StatusOr<bool> ReadFlag(const rapidjson::Value& object, JsonPath path);
 
-/// A missing section counts as an empty section with all defaults, but autoUpgrade is on only if the defaults set it.
-/// Errors: InvalidArgument with `path` and the error of ParseUpgradePolicy.
+/// Reads the policy section at `path`. A missing section has the same result as an empty section: the defaults. Errors:
+/// InvalidArgument with `path` and the error of ParseUpgradePolicy.
 absl::StatusOr<driverupgrade::UpgradePolicy> ReadUpgradePolicy(const rapidjson::Value& object, JsonPath path,
                                                                const driverupgrade::PolicyDefaults& defaults);
 

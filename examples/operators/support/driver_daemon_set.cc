@@ -98,7 +98,7 @@ void PutProbe(Writer& writer, const DriverProbe& probe, const DriverPods& pods) 
   writer.EndObject();
 }
 
-// Writes the members that both containers have. Does not close the JSON object.
+// Writes the members that the driver container and the init container have in common. Does not close the JSON object.
 void PutContainer(Writer& writer, const std::string& name, const DriverImage& image,
                   const std::vector<std::string>& command, const std::vector<std::string>& args,
                   const std::string& digest, const std::vector<std::string>& host_paths) {
@@ -181,8 +181,8 @@ void PutPodSpec(Writer& writer, const DriverDaemonSet& wish, const std::string& 
   writer.EndArray();
   writer.Key("tolerations");
   writer.StartArray();
-  // A driver that restarts can make its node not ready for a moment. The DaemonSet controller tolerates only the
-  // NoExecute effects of these taints; because of the other effects, a pod could not be scheduled again.
+  // A driver that restarts can make its node not ready for a moment. The DaemonSet controller adds tolerations only for
+  // the NoExecute effect of these taints. With the other effects, a pod could not be scheduled again.
   for (const char* key : {"nvidia.com/gpu", "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}) {
     writer.StartObject();
     WriteMember(writer, "key", key);
@@ -213,8 +213,8 @@ std::string Hash(const std::string& text) {
 
 }  // namespace
 
-// A merge patch replaces whole lists, but keeps the keys of a map that it does not name. Pods keep the labels by which
-// the DaemonSet selects them.
+// A merge patch replaces whole lists, but keeps map keys that the patch does not name; such keys must be removed
+// explicitly. The labels by which the DaemonSet selects its pods stay.
 std::string ChangeJson(const rapidjson::Value& found, const DriverDaemonSet& wish) {
   rapidjson::Document change;
   change.Parse(DaemonSetJson(wish).c_str());

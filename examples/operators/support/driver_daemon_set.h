@@ -1,4 +1,4 @@
-/// The DaemonSet of a driver, and the settings of a policy resource for its image and its pods.
+/// A driver's DaemonSet, and a policy resource's settings for the driver's image and pods.
 ///
 /// Defines DriverImage, DriverPods, DriverProbe, DriverDaemonSet, their readers, SpecDigest, DaemonSetJson and
 /// ChangeJson.
@@ -22,17 +22,17 @@
 
 namespace examples {
 
-/// Label of DaemonSets that we created: `driverupgrade`. Other DaemonSets are not changed.
+/// Label of DaemonSets that this code created, with the value `driverupgrade`. Other DaemonSets are not changed.
 inline constexpr char kManagedByLabel[] = "app.kubernetes.io/managed-by";
 inline constexpr char kManagedBy[] = "driverupgrade";
-/// Annotation of these DaemonSets: SpecDigest of the template's source.
+/// Annotation of DaemonSets that this code created: the SpecDigest of the template's source.
 inline constexpr char kSpecDigestAnnotation[] = "driverupgrade/driver-spec";
 
 /// Environment variable of a container.
 struct Variable {
   std::string name = {};
   std::string value = {};
-  /// JSON of `valueFrom`, instead of a value; empty for none.
+  /// JSON of `valueFrom`, used instead of `value`; empty: not used.
   std::string value_from = {};
   friend bool operator==(const Variable&, const Variable&) = default;
 };
@@ -40,10 +40,11 @@ using Variables = std::vector<Variable>;
 
 /// `repository`, `image`, `version` and `env` of a section, as in NVIDIA's resources.
 struct DriverImage {
-  /// `nvcr.io/nvidia/driver:550.54.15`, as the section names it. A version `sha256:...` becomes `@sha256:...`. Only for
-  /// a driver's image, the operating system of the nodes is added once it is known (node_system.h).
+  /// `nvcr.io/nvidia/driver:550.54.15`, as the section names it. A version `sha256:...` becomes `@sha256:...`. For a
+  /// driver's image, the nodes' operating system is appended once it is known (node_system.h); for other images,
+  /// nothing is appended.
   std::string reference = {};
-  /// `imagePullPolicy`; empty for the default of Kubernetes.
+  /// `imagePullPolicy`; empty: the Kubernetes default.
   std::string pull_policy = {};
   Variables env = {};
   friend bool operator==(const DriverImage&, const DriverImage&) = default;
@@ -56,9 +57,9 @@ using ProbeTimes = std::map<std::string, int>;
 struct DriverPods {
   /// `imagePullSecrets` of the section.
   std::vector<std::string> pull_secrets = {};
-  /// JSON of `resources` of the driver's container; empty for none.
+  /// JSON of the driver container's `resources`; empty: no resources.
   std::string resources = {};
-  /// Times by kind of probe. A missing time has the default of DriverProbe.
+  /// Times by kind of probe. A missing time has the value in DriverProbe::times.
   std::map<std::string, ProbeTimes> probe_times = {};
   /// JSON of each toleration, in addition to the tolerations for nvidia.com/gpu and for nodes that are not ready or
   /// unreachable.
@@ -70,8 +71,8 @@ struct DriverPods {
   friend bool operator==(const DriverPods&, const DriverPods&) = default;
 };
 
-/// Locations of these fields: paths with dots from the root of the object, for example `spec.driver`. Empty if the
-/// resource does not have the field.
+/// Locations of the fields in DriverPods: paths from the root of the object, with dots, for example `spec.driver`.
+/// Empty if the resource does not have the field.
 struct DriverPodsPaths {
   std::string section = {};
   std::string tolerations = {};
@@ -80,22 +81,23 @@ struct DriverPodsPaths {
   /// as not set.
   std::vector<std::string> refused = {};
 };
-/// A field with the wrong type only sets the refusal, because an upgrade policy does not depend on these fields.
+/// Reads the fields at `paths`. A field of the wrong type only sets the refusal, because an upgrade policy does not
+/// depend on these fields.
 DriverPods ReadDriverPods(const rapidjson::Value& object, const DriverPodsPaths& paths);
 
-/// Returns nullopt if the section has no version, and therefore requests no DaemonSet. Errors: InvalidArgument with the
-/// path of a field that is missing or has the wrong type.
+/// Reads the image in the section at `path`. Returns nullopt if the section has no version, and therefore requests no
+/// DaemonSet. Errors: InvalidArgument with the path of a field that is missing or has the wrong type.
 absl::StatusOr<std::optional<DriverImage>> ReadDriverImage(const rapidjson::Value& object, JsonPath path);
 
-/// Same, except that an error becomes the refusal of `pods`, with an image without a reference.
+/// Same as above, but reports an error as the refusal of `pods`, and then returns an image without a reference.
 std::optional<DriverImage> ReadDriverImage(const rapidjson::Value& object, JsonPath path, DriverPods& pods);
 
-/// Command of a container that succeeds once the driver is loaded. A pod without a probe is Ready as soon as its container
-/// runs.
+/// A command that succeeds once the driver is loaded, and that Kubernetes runs in the container. A pod without a probe
+/// is Ready as soon as its container runs.
 struct DriverProbe {
   /// startupProbe, readinessProbe or livenessProbe.
   std::string kind = {};
-  /// For `sh -c`.
+  /// The script that `sh -c` runs.
   std::string command = {};
   ProbeTimes times = {};
   friend bool operator==(const DriverProbe&, const DriverProbe&) = default;
@@ -104,9 +106,9 @@ struct DriverProbe {
 struct DriverDaemonSet {
   std::string ns = {};
   std::string name = {};
-  /// Name of the policy resource that requests it.
+  /// Name of the policy resource that requests the DaemonSet.
   std::string made_of = {};
-  /// Labels of the DaemonSet and its pods, and the selector of the pods.
+  /// Labels of the DaemonSet and its pods, which are also the DaemonSet's selector.
   driverupgrade::StringMap labels = {};
   /// Labels of the DaemonSet only.
   driverupgrade::StringMap own_labels = {};
@@ -118,7 +120,7 @@ struct DriverDaemonSet {
   std::vector<std::string> args = {};
   std::vector<DriverProbe> probes = {};
   DriverPods pods = {};
-  /// Init container; nullopt for none.
+  /// The init container of the driver pods.
   struct InitContainer {
     std::string name = {};
     DriverImage image = {};
@@ -128,10 +130,10 @@ struct DriverDaemonSet {
     friend bool operator==(const InitContainer&, const InitContainer&) = default;
   };
   std::optional<InitContainer> init = std::nullopt;
-  /// Directories of the host that both containers mount at the same path.
+  /// Host directories that both containers mount at the same path.
   std::vector<std::string> host_paths = {};
   int grace_period_seconds = 120;
-  /// Selects the DaemonSets of this driver, including those of other creators.
+  /// Selects all DaemonSets of this driver, including DaemonSets that another client created.
   driverupgrade::LabelSelector driver_labels = {};
   friend bool operator==(const DriverDaemonSet&, const DriverDaemonSet&) = default;
 };

@@ -24,7 +24,7 @@ absl::StatusOr<Variables> ReadVariables(const rapidjson::Value& section, const s
   return variables;
 }
 
-// Returns the value at the path; nullptr if it is missing or the path is empty.
+// Returns the value at the path; nullptr if the value is missing or the path is empty.
 const rapidjson::Value* FindPath(const rapidjson::Value& object, const std::string& path) {
   if (path.empty()) return nullptr;
   const rapidjson::Value* value = &object;
@@ -35,7 +35,8 @@ const rapidjson::Value* FindPath(const rapidjson::Value& object, const std::stri
   return value->IsNull() ? nullptr : value;
 }
 
-// Returns false for values that are false, 0 or empty, because charts also write fields of features that are off.
+// Returns false for values that are false, 0 or empty, because charts also write the fields of features that are
+// switched off.
 bool IsSet(const rapidjson::Value& value) {
   if (value.IsArray()) return !value.Empty();
   if (value.IsObject()) {

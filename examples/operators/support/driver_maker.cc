@@ -16,15 +16,15 @@ using driverupgrade::Severity;
 
 const ObjectKind kDaemonSets{.group_version = "apps/v1", .resource = "daemonsets"};
 constexpr absl::Duration kRecheckInterval = absl::Seconds(30);
-// Interval while the nodes are being read.
+// Interval between two calls while the nodes have not been read yet.
 constexpr absl::Duration kNodesInterval = absl::Seconds(1);
-// Time for another operator to change its DaemonSet.
+// Time that another operator gets to change its DaemonSet.
 constexpr absl::Duration kOthersPatience = absl::Seconds(10);
 
-// Returns the last part of an image's name, without the registry, because mirrors change it.
+// Returns the last part of an image's name, without the registry, because mirrors have other registries.
 std::string WithoutRegistry(const std::string& image) { return image.substr(image.rfind('/') + 1); }
 
-// Returns true if a DaemonSet's image is the image that a policy names. Operators append to its tag.
+// Returns true if a DaemonSet's image is the image that a policy names. Operators append a suffix to the tag.
 bool IsImage(const std::string& found, const std::string& named) {
   const std::string image = WithoutRegistry(found);
   const std::string wanted = WithoutRegistry(named);
@@ -85,14 +85,15 @@ absl::Duration DriverMaker::LookForAll(const CallContext& context, const Failure
     absl::Status there = LookFor(context, wish);
     all_there = all_there && there.ok();
     const auto known = before.find(wish.made_of);
-    // A failed request keeps the previous result.
+    // If a request failed, the previous result is kept.
     if (!there.ok() && !absl::IsNotFound(there)) there = known == before.end() ? absl::OkStatus() : known->second;
     Note(wish.made_of, there, before);
   }
   return all_there ? absl::InfiniteDuration() : kRecheckInterval;
 }
 
-// Stores the reason why the DaemonSet differs from the request. Logs the reason unless it was the same before.
+// Stores the reason why the DaemonSet differs from the request. Logs the reason unless `before` contains the same
+// reason.
 void DriverMaker::Note(const std::string& made_of, const absl::Status& kept, const Failures& before) {
   if (kept.ok() || absl::IsAborted(kept)) return;
   const absl::Status failure = absl::UnavailableError(std::string(kept.message()));

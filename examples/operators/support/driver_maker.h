@@ -1,5 +1,5 @@
-/// Creates the driver's DaemonSets that policy resources request (the wishes), or reports requested DaemonSets that
-/// another creator has not created.
+/// Creates the driver DaemonSets that policy resources request (the wishes), or reports requested DaemonSets that
+/// another client should have created.
 ///
 /// Defines PlaceDriver, DriverDaemonSets and DriverMaker.
 ///
@@ -26,14 +26,14 @@
 
 namespace examples {
 
-/// Returns the DaemonSets that a wish requests for the nodes that it selects: images and names depend on the operating
-/// systems of the nodes. Empty if the nodes have not been read yet.
+/// Returns the DaemonSets that a wish requests for the nodes that the wish selects: images and names depend on the
+/// operating systems of the nodes. Empty if the nodes have not been read yet.
 using PlaceDriver = std::function<std::vector<DriverDaemonSet>(const DriverDaemonSet&)>;
 
 enum class DriverDaemonSets {
-  /// This operator creates and changes them.
+  /// This operator creates and changes the DaemonSets.
   kMake,
-  /// Another operator or an administrator creates them. This operator only reads them.
+  /// Another operator or an administrator creates the DaemonSets. This operator only reads them.
   kLeave
 };
 
@@ -47,11 +47,11 @@ class DriverMaker {
   /// Creates missing DaemonSets, and patches our DaemonSets whose source has changed. A DaemonSet that is no longer
   /// requested stays, because workloads use the driver in its pods. Returns the time of the next call: a deleted
   /// DaemonSet is noticed within half a minute. Calls `place` for each wish; null if the wishes are complete. With
-  /// kLeave it compares the images of wishes with the images of the driver's DaemonSets, ten seconds after the wishes
-  /// have changed, and every half minute while a DaemonSet is missing.
+  /// kLeave, Keep only compares the images in the wishes with the images of the driver's DaemonSets. It does so ten
+  /// seconds after the wishes have changed, and every half minute while a DaemonSet is missing.
   absl::Time Keep(const driverupgrade::CallContext& context, const PlaceDriver& place = nullptr);
-  /// Returns why the DaemonSet of that policy resource differs from its wish, as of the last Keep: Unavailable. OK if
-  /// it matches, or if the resource requests no DaemonSet.
+  /// Returns Unavailable, with the reason, if the DaemonSet of the policy resource `made_of` differs from its wish, as
+  /// of the last Keep. Returns OK if the DaemonSet matches, or if the resource requests no DaemonSet.
   absl::Status Failure(const std::string& made_of) const;
 
  private:
@@ -61,7 +61,7 @@ class DriverMaker {
   absl::Duration LookForAll(const driverupgrade::CallContext& context, const Failures& before);
   absl::Status Make(const driverupgrade::CallContext& context, const DriverDaemonSet& wish);
   absl::Status CreateOrPatch(const driverupgrade::CallContext& context, const DriverDaemonSet& wish);
-  // NotFound if no DaemonSet has the image.
+  // Returns NotFound if no DaemonSet has the image.
   absl::Status LookFor(const driverupgrade::CallContext& context, const DriverDaemonSet& wish);
   void Note(const std::string& made_of, const absl::Status& kept, const Failures& before);
   void Log(driverupgrade::Severity severity, const char* message, const DriverDaemonSet& wish) const;

@@ -10,7 +10,7 @@ namespace {
 using driverupgrade::ApiObject;
 
 constexpr char kGpuDriver[] = "gpu.nvidia.com";
-// Versions of the API, newest first. The fields read here are the same in all versions.
+// API versions, newest first. The fields read here are the same in all versions.
 constexpr const char* kVersions[] = {"resource.k8s.io/v1", "resource.k8s.io/v1beta2", "resource.k8s.io/v1beta1"};
 
 }  // namespace

@@ -18,15 +18,16 @@
 
 namespace examples {
 
-/// Treatment of a device that is allocated with admin access: its GPU is not reserved, but its driver is in use.
+/// Treatment of a device that is allocated with admin access: the device's GPU is not reserved, but its driver is in
+/// use.
 enum class AdminAccess : std::uint8_t { kIgnored, kCounts };
 
 /// Returns true if an allocated device in the ResourceClaim's JSON belongs to the driver `gpu.nvidia.com`. Returns an
 /// error if the text is not JSON.
 absl::StatusOr<bool> HoldsGpu(std::string_view claim_json, AdminAccess admin_access);
 
-/// Reads the claim in the newest version of the API that the server serves. Returns the errors of the client; NotFound
-/// also if the server does not serve claims.
+/// Reads the claim in the newest API version that the server serves. Errors: the errors of the client; NotFound also if
+/// the server does not serve claims.
 absl::StatusOr<driverupgrade::ApiObject> ReadClaim(const driverupgrade::CallContext& context,
                                                    const driverupgrade::ObjectClient& objects,
                                                    const driverupgrade::ObjectName& name);

@@ -12,7 +12,7 @@
 namespace examples {
 
 /// Returns true if a container of the pod requests a resource `nvidia.com/gpu…` or `nvidia.com/mig-…`. Resources that
-/// Dynamic Resource Allocation provides under other names are recognized by the pod's claims (gpu_claims.h).
+/// Dynamic Resource Allocation provides under other names are found through the pod's claims (gpu_claims.h).
 inline bool AsksForGpu(const driverupgrade::Pod& pod) {
   return std::any_of(pod.resource_names.begin(), pod.resource_names.end(), [](const std::string& name) {
     return name.starts_with("nvidia.com/gpu") || name.starts_with("nvidia.com/mig-");

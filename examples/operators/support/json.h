@@ -1,4 +1,4 @@
-/// Simple lookups in JSON: a value that is missing or has another type yields an empty result.
+/// Simple lookups in JSON: a value that is missing or has the wrong type yields an empty result.
 ///
 ///     absl::StatusOr<rapidjson::Document> policy = examples::ParseJson(object.json);
 ///     if (policy.ok()) Use(examples::Text(*policy, {"spec", "driver", "version"}));
@@ -21,10 +21,10 @@ namespace examples {
 
 using JsonPath = std::initializer_list<const char*>;
 
-/// Errors: InvalidArgument with the position of the byte.
+/// Errors: InvalidArgument with the byte position of the error.
 absl::StatusOr<rapidjson::Document> ParseJson(std::string_view text);
 
-/// Returns the text without white space. Recursive, so do not use it for documents of unknown depth.
+/// Returns the JSON text without white space. Recursive, so do not use this function for documents of unknown depth.
 std::string ToText(const rapidjson::Value& value);
 
 /// Returns the value at `path`, or nullptr.

@@ -41,7 +41,7 @@ std::optional<std::set<NodeSystem>> SystemsOf(const driverupgrade::WatchCache* c
 
 bool NamesSystem(const std::string& image) {
   if (image.find("@sha256:") != std::string::npos) return true;
-  // Matches only values of ID in /etc/os-release, because a version can also end in other words, such as `-rc1`.
+  // Matches only values that ID has in /etc/os-release, because a version can also end in other words, such as `-rc1`.
   static const std::regex kEnding(
       "-(almalinux|amzn|azurelinux|centos|cos|debian|fedora|flatcar|ol|photon|rhcos|rhel|rocky|sl-micro|sle-micro|sles|"
       "ubuntu)[0-9][0-9.]*(-(amd64|arm64|x86_64|aarch64))?$");

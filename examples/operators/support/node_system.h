@@ -1,4 +1,5 @@
-/// The operating systems of nodes, as Node Feature Discovery labels them, and image tags that name them.
+/// The operating systems of nodes, according to labels of Node Feature Discovery, and image tags that contain operating
+/// systems.
 ///
 /// Defines NodeSystem, SystemOf, SystemsOf, NamesSystem and SystemUnknown.
 ///
@@ -20,7 +21,7 @@
 
 namespace examples {
 
-/// Node labels of Node Feature Discovery, and the kubelet's label of the processor architecture.
+/// Node labels set by Node Feature Discovery, and the kubelet's label with the processor architecture.
 inline constexpr char kSystemIdLabel[] = "feature.node.kubernetes.io/system-os_release.ID";
 inline constexpr char kSystemVersionLabel[] = "feature.node.kubernetes.io/system-os_release.VERSION_ID";
 inline constexpr char kArchitectureLabel[] = "kubernetes.io/arch";
@@ -37,11 +38,12 @@ struct NodeSystem {
   friend auto operator<=>(const NodeSystem&, const NodeSystem&) = default;
 };
 
-/// Returns the operating system of a node with these labels, or nullopt if Node Feature Discovery has not labeled it.
+/// Returns the operating system of a node with these labels, or nullopt if Node Feature Discovery has not labeled the
+/// node.
 std::optional<NodeSystem> SystemOf(const driverupgrade::StringMap& labels);
 
-/// Returns the operating systems of those `nodes` that have all of `labels`. Ignores nodes whose system is unknown.
-/// nullopt if the nodes have not been read yet, or `cache` is null.
+/// Returns the operating systems of those `nodes` that have all of `labels`. Ignores nodes whose operating system is
+/// unknown. Returns nullopt if the nodes have not been read yet, or `cache` is null.
 std::optional<std::set<NodeSystem>> SystemsOf(const driverupgrade::WatchCache* cache,
                                               const std::set<std::string>& nodes,
                                               const driverupgrade::StringMap& labels);
@@ -50,7 +52,8 @@ std::optional<std::set<NodeSystem>> SystemsOf(const driverupgrade::WatchCache* c
 /// architecture: `550.54.15-ubuntu22.04`, `24.01-0.3.3.1.3-ubuntu22.04-amd64`.
 bool NamesSystem(const std::string& image);
 
-/// Explains that the tag of `image` cannot be completed, because no node with `labels` has an operating system.
+/// Returns an error which explains that the tag of `image` cannot be completed, because no node with `labels` has an
+/// operating system.
 absl::Status SystemUnknown(const std::string& image, const driverupgrade::StringMap& labels);
 
 }  // namespace examples

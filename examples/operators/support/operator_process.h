@@ -1,4 +1,4 @@
-/// The parts that every operator's process needs: a log, termination by a signal, a connection to its cluster.
+/// The parts that every operator's process needs: a log, termination by a signal, and a connection to the cluster.
 ///
 /// Defines FormatJson, StderrLog, StopOnSignal, Connection and Connect.
 ///
@@ -36,8 +36,9 @@ driverupgrade::LogSink StderrLog(std::string logger, bool json = false);
 /// Returns the message of `status`, for a field of a log line.
 std::string Words(const absl::Status& status);
 
-/// One thread receives SIGINT and SIGTERM, without a signal handler, so that stopping is an ordinary call. Create it
-/// before any thread: in earlier threads, these signals are not blocked and still end the process.
+/// Receives SIGINT and SIGTERM on a thread, without a signal handler, so that stopping is an ordinary call. Create a
+/// StopOnSignal before any thread is started: threads started earlier do not block these signals, so the signals would
+/// still end the process.
 class StopOnSignal {
  public:
   StopOnSignal();
@@ -55,16 +56,16 @@ class StopOnSignal {
 /// One transport with two uses: the engines use it through the facade, and the operator uses it for its own objects.
 struct Connection {
   std::shared_ptr<driverupgrade::ClusterFacade> cluster = nullptr;
-  /// Same without retries, so that a refusal by the server is known immediately. Null: use `cluster`.
+  /// Same as `cluster` but without retries, so that a refusal by the server is known immediately. Null: use `cluster`.
   std::shared_ptr<driverupgrade::ClusterFacade> once = nullptr;
   std::shared_ptr<const driverupgrade::ObjectClient> objects = nullptr;
-  /// Decides who may read the page of the rollout over the network. Null if the page is not served there.
+  /// Decides who may read the rollout page over the network. Null if the page is not served over the network.
   std::shared_ptr<driverupgrade::AccessReview> readers = nullptr;
   /// Counts all requests, including each retry. Null: requests are not counted.
   std::shared_ptr<const driverupgrade::RequestMeter> requests = nullptr;
 };
 
-/// `transport` is one of TransportNames. `component` is the name of the writer in Events and field managers. Returns
+/// `transport` is one of TransportNames. `component` is this program's name in Events and as a field manager. Errors:
 /// the errors of the backend.
 absl::StatusOr<Connection> Connect(std::string_view transport, const driverupgrade::KubeConfig& config,
                                    const std::string& component);

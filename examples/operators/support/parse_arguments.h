@@ -13,8 +13,8 @@
 
 namespace examples {
 
-/// Throws the exceptions of CLI::App::parse. `--option=` sets the option to an empty value; CLI11 alone would use the
-/// next argument as the value.
+/// Parses the arguments. Throws the exceptions of CLI::App::parse. `--option=` sets the option to an empty value; CLI11
+/// alone would use the next argument as the value.
 inline void ParseArguments(CLI::App& app, int argc, const char* const* argv) {
   std::list<std::string> names;
   std::vector<const char*> words;

@@ -6,7 +6,7 @@
 ///     std::vector<NvidiaDriver> now = drivers.Read(objects, kNvidiaDrivers, ReadNvidiaDriver);
 ///     reporter.Report(context, drivers.verdicts());
 ///
-/// T has a `name`, an `upgrade` policy, and `understood`. Not thread-safe.
+/// T must have the members `name`, `upgrade` (a policy) and `understood`. Not thread-safe.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_POLICY_MEMORY_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_POLICY_MEMORY_H_
 
@@ -25,8 +25,8 @@ namespace examples {
 template <typename T>
 class PolicyMemory {
  public:
-  /// Returns the result of `read` for each object; for an invalid object, the result of its last valid version. If no
-  /// version was ever valid, autoUpgrade is off.
+  /// Returns the result of `read` for each object or, if the object is invalid, for the object's last valid version. If
+  /// no version was ever valid, autoUpgrade is off.
   std::vector<T> Read(const std::vector<driverupgrade::ApiObject>& objects, const driverupgrade::ObjectKind& kind,
                       absl::StatusOr<T> (*read)(const driverupgrade::ApiObject&)) {
     std::vector<T> all;
@@ -49,7 +49,7 @@ class PolicyMemory {
     return all;
   }
 
-  /// Verdicts about the objects of the last Read, in their order.
+  /// Returns verdicts on the objects of the last Read, in the order of the objects.
   const std::vector<ResourceVerdict>& verdicts() const { return verdicts_; }
 
  private:

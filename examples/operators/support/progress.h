@@ -1,4 +1,4 @@
-/// Follows the progress of a rollout, for occasional lines in the log.
+/// Tracks the progress of a rollout, for occasional log lines.
 ///
 /// Defines Progress.
 ///

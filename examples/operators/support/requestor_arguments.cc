@@ -33,8 +33,7 @@ void AddRequestorArguments(CLI::App& app, RequestorArguments& arguments) {
 
 absl::StatusOr<std::optional<RequestorOptions>> ReadRequestorArguments(const RequestorArguments& arguments) {
   if (!arguments.id) return std::optional<RequestorOptions>();
-  // Checks the values one at a time, with valid values for the others, so that an error refers to the value checked
-  // last.
+  // Adds the values one at a time to an otherwise valid requestor, so that an error refers to the value added last.
   RequestorOptions requestor{.id = *arguments.id, .ns = "default"};
   if (const absl::Status status = Check("--requestor-id", requestor); !status.ok()) return status;
   requestor.ns = arguments.ns;

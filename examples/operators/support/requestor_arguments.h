@@ -16,7 +16,7 @@ namespace examples {
 
 /// The arguments as typed.
 struct RequestorArguments {
-  /// nullopt: requestor mode is off. An empty id was set by the user, and is an error.
+  /// nullopt: requestor mode is off. An empty id is an error, because the user has set it.
   std::optional<std::string> id = {};
   std::string ns = "default";
   std::string name_prefix = "nvidia-operator";
@@ -26,7 +26,7 @@ struct RequestorArguments {
 /// outlive the parsing.
 void AddRequestorArguments(CLI::App& app, RequestorArguments& arguments);
 
-/// Returns nullopt without an id. Errors start with the name of the option.
+/// Returns the requestor's options; nullopt if there is no id. Errors start with the name of the option.
 [[nodiscard]] absl::StatusOr<std::optional<driverupgrade::RequestorOptions>> ReadRequestorArguments(
     const RequestorArguments& arguments);
 

@@ -22,7 +22,7 @@ constexpr char kReasonIdle[] = "NotInEffect";
 constexpr char kReasonNotMade[] = "DriverNotMade";
 constexpr char kFrozen[] = "Frozen";
 constexpr char kTaken[] = "the upgrade policy is in effect";
-// Limit for the message of a condition; the message of an Event may have 1024 bytes.
+// Maximum size of a condition's message in bytes. The message of an Event can have 1024 bytes.
 constexpr std::size_t kMessageMax = 1000;
 
 std::string TimeText(absl::Time time) { return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone()); }

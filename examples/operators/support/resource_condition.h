@@ -1,4 +1,4 @@
-/// Reports on a custom resource whether its policy is used: in conditions of its status, and in an Event.
+/// Reports whether a custom resource's policy is used: in conditions of the resource's status, and in an Event.
 ///
 /// Defines UpgradeStanding, StandingOf, StateOf, ResourceVerdict, ConditionPatch, IsSaid, WarningEvent and ResourceReporter.
 ///
@@ -27,10 +27,10 @@
 namespace examples {
 
 /// Type of the condition about the policy. True: the operator uses the current policy. False with one of these reasons:
-/// - InvalidPolicy: the policy is invalid, and its last valid version stays in use, or it cannot be used at all.
+/// - InvalidPolicy: the policy is invalid, and its last valid version stays in use, or no engine can be created for it.
 /// - NotInEffect: the policy is valid, but another policy is used.
-/// - DriverNotMade: the upgrade policy is in effect, but the DaemonSet for its driver cannot be created, or another
-///   operator has not created it.
+/// - DriverNotMade: the upgrade policy is in effect, but the driver's DaemonSet cannot be created, or another operator
+///   has not created it.
 inline constexpr char kPolicyValid[] = "UpgradePolicyValid";
 
 /// Type of the condition about the progress of the upgrade. True: every node has the newest driver, or was excluded by
@@ -41,34 +41,35 @@ struct UpgradeStanding {
   bool done = false;
   /// Done, UnderWay, Failed, Halted or Frozen.
   std::string reason = {};
-  /// "3 of 10 nodes done, 1 failed, 2 in progress, 4 pending". Once all other nodes are done, it also contains the
-  /// number of pending nodes that are left out.
+  /// "3 of 10 nodes done, 1 failed, 2 in progress, 4 pending". Once all other nodes are done, the message also contains
+  /// the number of pending nodes that are left out.
   std::string message = {};
   friend bool operator==(const UpgradeStanding&, const UpgradeStanding&) = default;
 };
 UpgradeStanding StandingOf(const driverupgrade::EngineProgress& progress, bool auto_upgrade);
-/// Returns the standing of the engine with that name; nullopt if the engine does not exist, or has not completed a
-/// pass.
+/// Returns the standing of the engine `name`; nullopt if the engine does not exist, or has not completed a pass.
 std::optional<UpgradeStanding> StandingOf(const std::map<std::string, driverupgrade::EngineProgress>& progress,
                                           const std::vector<driverupgrade::EngineSpec>& engines,
                                           const std::string& name);
 inline constexpr char kReady[] = "ready";
 inline constexpr char kNotReady[] = "notReady";
 /// Returns the target value of status.state, as in the vendor's operators: `notReady` until all upgrades have ended,
-/// then `ready`. Empty, to keep the value, if too little is known, or if all upgrades are frozen.
+/// then `ready`. Empty if too little is known or all upgrades are frozen: the current value is then kept.
 std::string StateOf(const std::vector<std::optional<UpgradeStanding>>& standings);
 
 struct ResourceVerdict {
   driverupgrade::ObjectKind kind = {};
   driverupgrade::ApiObject object = {};
-  /// Reason why the policy of the object is not used; OK if it is used. FailedPrecondition: the policy is valid but not
-  /// in effect. Unavailable: the policy is in effect, but the driver's DaemonSet that it requests is missing.
+  /// Reason why the object's policy is not used; OK if it is used. FailedPrecondition: the policy is valid but not in
+  /// effect. Unavailable: the policy is in effect, but the driver's DaemonSet that it requests is missing.
   absl::Status error = absl::OkStatus();
-  /// Warnings about fields of a policy in effect that have no effect (policy_codec.h): the condition lists them.
+  /// Warnings about fields without effect in a policy that is in effect (policy_codec.h). The condition lists the
+  /// warnings.
   std::vector<std::string> warnings = {};
-  /// Target value of status.state; empty if another client writes it.
+  /// Target value of status.state; empty if another client writes that field.
   std::string state = {};
-  /// nullopt if nothing is known yet, or if no engine uses it; the condition stays as it is.
+  /// Standing of the policy's upgrade; nullopt if it is not known yet, or if no engine uses the policy. The condition
+  /// then stays as it is.
   std::optional<UpgradeStanding> standing = std::nullopt;
   friend bool operator==(const ResourceVerdict& a, const ResourceVerdict& b) {
     return a.object == b.object && a.error == b.error && a.warnings == b.warnings && a.state == b.state &&
@@ -77,18 +78,18 @@ struct ResourceVerdict {
 };
 
 /// Returns the merge patch of the status subresource that reports `error`, for the version that was read; nullopt if
-/// the object already reports it. Keeps the conditions of other clients. A resource that was always valid also gets the
-/// condition. `state`, `standing` and `warnings`: same as in ResourceVerdict.
+/// the object already reports `error`. Keeps the conditions of other clients. A resource that has always been valid
+/// gets the condition, too. `state`, `standing` and `warnings`: same as in ResourceVerdict.
 std::optional<std::string> ConditionPatch(const driverupgrade::ApiObject& object, const absl::Status& error,
                                           absl::Time now, const std::string& state = {},
                                           const std::optional<UpgradeStanding>& standing = std::nullopt,
                                           const std::vector<std::string>& warnings = {});
 
-/// Returns true if the condition UpgradePolicyValid of the object reports `error` about its current generation.
+/// Returns true if the object's condition UpgradePolicyValid reports `error` for the object's current generation.
 bool IsSaid(const driverupgrade::ApiObject& object, const absl::Status& error);
 
-/// Returns a `v1` Event about the object that reports `error`, in its namespace or in `default`. `name` is the name of
-/// the Event.
+/// Returns a `v1` Event that reports `error` about the object, in the object's namespace or in `default`. `name` is the
+/// name of the Event.
 std::string WarningEvent(const driverupgrade::ApiObject& object, const std::string& name, const std::string& component,
                          const absl::Status& error, absl::Time now);
 
@@ -99,15 +100,15 @@ class ResourceReporter {
                    std::shared_ptr<driverupgrade::Clock> clock, driverupgrade::LogSink log);
 
   /// Writes verdicts that the objects do not show yet. Writes at most every ten seconds if another client also writes
-  /// the state, or if only the counts of the standing have changed. The counts must have differed for two seconds. A
-  /// reason that alternates with another reason is written less and less often, at most once in two minutes. Returns
-  /// the time of the next call if a write was refused or counts are delayed, otherwise InfiniteFuture. After a
-  /// conflict, it writes to the next version of the object.
+  /// the state, or if only the counts of the standing have changed. Changed counts are written only after they have
+  /// differed for two seconds. Reasons that alternate are written less and less often, down to once in two minutes.
+  /// Returns the time of the next call if a write was refused or counts are delayed, otherwise InfiniteFuture. After a
+  /// conflict, Report writes once the watch has delivered the next version of the object.
   absl::Time Report(const driverupgrade::CallContext& context, const std::vector<ResourceVerdict>& verdicts);
 
  private:
   absl::Status ReportOne(const driverupgrade::CallContext& context, const ResourceVerdict& verdict);
-  // Returns true if no Event has been written about the error.
+  // Returns true if no Event about the error has been written yet.
   bool IsNews(const driverupgrade::ApiObject& object, const absl::Status& error);
 
   const std::shared_ptr<const driverupgrade::ObjectClient> objects_;
@@ -120,15 +121,15 @@ class ResourceReporter {
     std::string state = {};
     std::optional<UpgradeStanding> standing = std::nullopt;
     absl::Time at = absl::InfinitePast();
-    // Previous reason, and the number of alternations with it.
+    // Reason before the current reason, and how often the two have alternated.
     std::string earlier_reason = {};
     int alternations = 0;
-    // Time since which the standing has differed.
+    // Time since which the standing has differed from the written standing.
     std::optional<absl::Time> differs_since = std::nullopt;
   };
   static void Follow(const Said& before, Said& said);
-  // Returns true if only the standing or the object has changed since, and the change is too recent to be written. Sets
-  // `again` to the time at which it may be written.
+  // Returns true if only the standing or the object has changed since the last write, and the change is too recent to
+  // be written. Sets `again` to the time at which the change may be written.
   static bool MayWait(Said& before, const ResourceVerdict& verdict, absl::Time now, absl::Time& again);
   std::map<std::string, Said> written_;  // verdicts that are completely written, by UID
   std::set<std::string> owed_;           // objects whose Event must still be written, by UID

@@ -14,8 +14,8 @@ using driverupgrade::Severity;
 
 constexpr absl::Duration kTryAgain = absl::Seconds(30);
 constexpr absl::Duration kStandingEvery = absl::Seconds(10);
-// A rollout that starts and ends is one alternation. More alternations in quick succession are caused by another client
-// that removes the labels of nodes that are done.
+// A rollout that starts and ends is one alternation. More alternations in quick succession show that another client
+// removes the labels of nodes that are done.
 constexpr int kAlternationsFree = 1;
 constexpr absl::Duration kAlternatesEveryMax = absl::Minutes(2);
 // Counts that change back within this time cause no write, because another client may remove labels as fast as they are
@@ -70,7 +70,7 @@ absl::Time ResourceReporter::Report(const CallContext& context, const std::vecto
   return failure.ok() ? again : not_before_;
 }
 
-// Counts in `said` how often the reasons have alternated. A reason that stays for a while resets the count.
+// Counts in `said` how often the reasons have alternated. A reason that stays unchanged for a while resets the count.
 void ResourceReporter::Follow(const Said& before, Said& said) {
   said.earlier_reason = before.earlier_reason;
   said.alternations = said.at - before.at > 2 * kAlternatesEveryMax ? 0 : before.alternations;
@@ -79,7 +79,7 @@ void ResourceReporter::Follow(const Said& before, Said& said) {
   said.earlier_reason = ReasonOf(before.standing);
 }
 
-// Changes of the error never wait, because a policy can take effect, or lose its effect, without being changed.
+// A changed error never waits, because a policy can take effect, or lose its effect, without being edited.
 bool ResourceReporter::MayWait(Said& before, const ResourceVerdict& verdict, absl::Time now, absl::Time& again) {
   if (before.error != verdict.error) return false;
   const std::string_view reason = ReasonOf(verdict.standing);
@@ -103,8 +103,8 @@ bool ResourceReporter::MayWait(Said& before, const ResourceVerdict& verdict, abs
   return true;
 }
 
-// Returns true once for each change of the error or the object, but not for changes of the progress. Does not rely on
-// the condition, because another writer may remove it.
+// Returns true once for each change of the error or the object's generation, but not for changes in progress. Does not
+// rely on the condition, because another client may remove it.
 bool ResourceReporter::IsNews(const ApiObject& object, const absl::Status& error) {
   const absl::StatusOr<rapidjson::Document> parsed = ParseJson(object.json);
   const Known now{.error = error, .generation = parsed.ok() ? Integer(*parsed, {"metadata", "generation"}) : 0};

@@ -8,7 +8,7 @@ using driverupgrade::ApiObject;
 using driverupgrade::CallContext;
 using driverupgrade::Severity;
 
-// Additional time after which the server should have ended a watch.
+// Additional time that the server gets to end a watch after the watch timeout.
 constexpr absl::Duration kGrace = absl::Seconds(30);
 
 class ResourceWatch::Sink final : public driverupgrade::WatchSink<ApiObject> {
@@ -70,7 +70,7 @@ absl::Duration ResourceWatch::Turn(const CallContext& context) {
   if (context.stop.stop_requested()) return absl::ZeroDuration();
   if (ended.ok()) {
     Recovered();
-    // A server that ends every watch immediately is queried only after a pause.
+    // If a watch ended without delivering an event, the next watch starts after a pause.
     return moved_ ? absl::ZeroDuration() : options_.retry_first;
   }
   if (absl::IsOutOfRange(ended)) version_.clear();

@@ -9,11 +9,11 @@
 ///     if (const auto now = policies.Latest()) Use(*now);
 ///
 /// Starts with a list, then receives changes. A watch that ends resumes from its version. If the version is too old
-/// (410), it starts again from a list. A watch that fails is retried with growing pauses (api-A12 to api-A18). A kind
-/// that the cluster does not serve counts as an empty set, and is checked again periodically. Suitable for few objects,
-/// because each change copies them all.
+/// (410), the watch starts again from a list. A watch that fails is retried with growing pauses (api-A12 to api-A18). A
+/// kind that the cluster does not serve counts as an empty set, and is checked again periodically. Suitable only for a
+/// small number of objects, because each change copies all of them.
 ///
-/// Latest, status and Stop may be called from any thread. Between Start and Stop it uses one thread.
+/// Latest, status and Stop may be called from any thread. Between Start and Stop, a ResourceWatch uses one thread.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_RESOURCE_WATCH_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_RESOURCE_WATCH_H_
 
@@ -39,7 +39,7 @@ struct ResourceWatchOptions {
   driverupgrade::LabelSelector label_selector = {};
   /// Called on the watch's thread when Latest has changed. May be null.
   std::function<void()> on_change = nullptr;
-  /// Receives each reason why the watch fails, once, and a record when it recovers. May be null.
+  /// Receives one record for each reason why the watch fails, and one record when the watch recovers. May be null.
   driverupgrade::LogSink log = nullptr;
   /// Time after which the server ends a watch (api-A15).
   absl::Duration watch_timeout = absl::Minutes(5);
@@ -61,13 +61,12 @@ class ResourceWatch {
   void Start();
   /// Stops within the time that a call needs to notice its stop token. Latest keeps its value.
   void Stop();
-  /// Replaces Start: runs one watch until it ends. Returns the pause before the next one.
+  /// Replaces Start: runs one watch until it ends. Returns the pause before the next watch.
   absl::Duration Turn(const driverupgrade::CallContext& context);
 
   /// Returns all objects, by namespace and name; nullopt until they have been read once.
   std::optional<Objects> Latest() const;
-  /// Returns why the last watch ended early; OK if there is no problem, including if the cluster does not have the
-  /// kind.
+  /// Returns why the last watch ended early; OK if there is no problem, or if the cluster does not have the kind.
   absl::Status status() const;
 
  private:

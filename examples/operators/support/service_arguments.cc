@@ -17,7 +17,7 @@ namespace examples {
 namespace {
 
 // Returns an identity that is unique for each process, even if a process in another container on the same host has the
-// same number (api-A56).
+// same process ID (api-A56).
 std::string DefaultIdentity() {
   std::array<char, 256> host = {};
   const bool named = gethostname(host.data(), host.size() - 1) == 0;
@@ -25,7 +25,7 @@ std::string DefaultIdentity() {
   return fmt::format("{}_{:08x}{:08x}", named ? host.data() : "operator", random(), random());
 }
 
-// Returns a callback that parses a duration. It throws on errors, because CLI11 expects exceptions.
+// Returns a callback that parses a duration. The callback throws on errors, because CLI11 expects exceptions.
 auto DurationInto(absl::Duration& duration) {
   return [&duration](const std::string& text) {
     if (absl::ParseDuration(text, &duration) && duration > absl::ZeroDuration()) return;

@@ -31,7 +31,7 @@ namespace examples {
 /// Exit codes of the programs.
 inline constexpr int kExitDone = 0;
 inline constexpr int kExitNotDone = 1;  // a node failed or is not done, or the timeout expired
-inline constexpr int kExitUsage = 2;    // usage or configuration
+inline constexpr int kExitUsage = 2;    // usage or configuration error
 inline constexpr int kExitRefused = 3;  // the cluster refused a request, or cannot be reached
 
 struct ServiceArguments {
@@ -42,9 +42,9 @@ struct ServiceArguments {
   bool until_done = false;
   absl::Duration timeout = absl::InfiniteDuration();
   bool transition_events = true;
-  /// Whether to write Events about the reasons why nodes do not move.
+  /// True to write Events about the reasons why nodes do not move.
   bool finding_events = true;
-  /// Whether to write each log line as a JSON object.
+  /// True to write each log line as a JSON object.
   bool json_log = false;
   bool leader_elect = false;
   /// Namespace of the Lease; empty: `ns`.
@@ -64,54 +64,54 @@ struct ServiceArguments {
   std::string driver = {};
   /// Name of this replica among the candidates.
   std::string identity = {};
-  /// The pod of this process. The name is empty if the process does not run in a pod, or does not know its pod. The pod
+  /// The pod of this process. The name is empty if the process does not run in a pod, or if its pod is unknown. The pod
   /// is not evicted, and its node is upgraded last (dep-F19). An empty namespace means `ns`.
   std::string pod_name = {};
   std::string pod_namespace = {};
   std::string pod_uid = {};
   std::string node_name = {};
-  /// `host:port` of /healthz and /readyz; empty for none.
+  /// `host:port` of /healthz and /readyz; empty: not served.
   std::string health_address = {};
-  /// `host:port` of /metrics; empty for none.
+  /// `host:port` of /metrics; empty: not served.
   std::string metrics_address = {};
-  /// `host:port` of the page of the rollout; empty for none.
+  /// `host:port` of the rollout page; empty: not served.
   std::string rollout_address = {};
-  /// Same with TLS, for remote readers; empty for none.
+  /// `host:port` of the rollout page with TLS, for remote readers; empty: not served.
   std::string rollout_secure_address = {};
 };
 
-/// Adds the options that set `arguments`, which must outlive the parsing. Its current values are the defaults;
-/// --namespace is required if it has no default. The options of the pod default to the environment variables that a
-/// manifest sets: POD_NAME, POD_NAMESPACE, POD_UID, NODE_NAME.
+/// Adds the options that set `arguments`, which must outlive the parsing. The current values of `arguments` are the
+/// defaults; --namespace is required if it has no default. The options for the pod default to environment variables
+/// that a manifest sets: POD_NAME, POD_NAMESPACE, POD_UID, NODE_NAME.
 void AddServiceArguments(CLI::App& app, ServiceArguments& arguments);
 /// Adds `--domain` and `--driver`. Their values are checked when the identity is created.
 void AddDriverIdentity(CLI::App& app, ServiceArguments& arguments);
-/// Returns the identity that the two options name. Errors: InvalidArgument.
+/// Returns the identity that `--domain` and `--driver` name. Errors: InvalidArgument.
 absl::StatusOr<driverupgrade::DriverIdentity> IdentityOf(const ServiceArguments& arguments);
 
 /// Adds `--driver-daemonsets`: Make, or Leave, the default.
 CLI::Option* AddDriverDaemonSets(CLI::App& app, DriverDaemonSets& mode);
 
-/// Adds `--resource-state`, for operators whose policies are custom resources: Write or Leave; nullopt if it is not
-/// given.
+/// Adds `--resource-state`, for operators whose policies are custom resources: Write or Leave; `write_state` stays
+/// nullopt without the option.
 CLI::Option* AddResourceState(CLI::App& app, std::optional<bool>& write_state);
 
 /// Adds `--on-delete`, for operators whose policies are custom resources: Release, the default, or Freeze.
 CLI::Option* AddOnDelete(CLI::App& app, bool& release_deleted);
-/// Parses the command line, and sets options that depend on others. Returns the exit code if the program must exit now,
-/// after it has printed its help, its version, or an error.
+/// Parses the command line, and sets options that depend on other options. Returns the exit code if the program must
+/// exit now, after it has printed its help, its version, or an error.
 std::optional<int> ParseServiceArguments(CLI::App& app, int argc, char** argv, ServiceArguments& arguments);
 
-/// Sets the engine's own pod and node; sets neither if the pod's name is unknown.
+/// Sets `own_pod` and `own_node` of the engine's options; sets neither if the pod's name is unknown.
 void SetOwnPod(const ServiceArguments& arguments, driverupgrade::StateMachineOptions& options);
 
-/// Returns nullopt if the variable is not set, or empty.
+/// Returns the value of an environment variable; nullopt if the variable is not set or is empty.
 std::optional<std::string> Environment(const char* name);
 
-/// Returns the whole file. Errors contain its name.
+/// Returns the content of a file. Errors contain the file name.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 
-/// Returns the error with the prefix `what`: an option, a file.
+/// Returns the error with the prefix `what`, such as an option or a file.
 absl::Status About(const std::string& what, const absl::Status& status);
 
 }  // namespace examples

@@ -30,9 +30,9 @@ using driverupgrade::UpgradeEngine;
 using driverupgrade::UpgradeService;
 
 constexpr absl::Duration kLookAgain = absl::Seconds(1);
-// Time limit for one attempt of the director's own calls before a single pass.
+// Time limit for one attempt at the director's own calls before a single pass.
 constexpr absl::Duration kPrepareTimeout = absl::Seconds(30);
-// Limit for a review, because a reader of the page waits for it.
+// Time limit for an access review, because a reader of the page waits for the result.
 constexpr absl::Duration kReviewTimeout = absl::Seconds(5);
 
 using Fields = std::vector<std::pair<std::string, std::string>>;
@@ -52,8 +52,8 @@ EngineOptions EngineOptionsFrom(const ServiceArguments& arguments, EngineOptions
   engine.executor.events = arguments.transition_events || arguments.finding_events;
   engine.executor.transition_events = arguments.transition_events;
   engine.executor.finding_events = arguments.finding_events;
-  // An API server handles about as many writes per second from 8 senders as from 32, and each sender needs its own
-  // connection.
+  // An API server handles about as many writes per second from 8 concurrent senders as from 32, and each sender needs
+  // its own connection.
   engine.executor.calls_in_flight = 8;
   if (arguments.ledger) engine.ledger = {.ns = arguments.ledger_namespace, .name = arguments.ledger_name};
   return engine;
@@ -94,7 +94,7 @@ class Service {
 
  private:
   // Reports missing credentials or permissions before anything starts, but waits for a server that is overloaded or
-  // unavailable. The first attempt does not retry requests, so that its refusal is reported immediately.
+  // unavailable. The first attempt does not retry requests, so that a refusal is reported immediately.
   absl::Status Look() {
     driverupgrade::SnapshotOptions snapshot = service_.engine.snapshot;
     snapshot.driver_labels = probe_labels_;
@@ -169,7 +169,7 @@ class Service {
     options.log = log_;
     const auto service = UpgradeService::Create(connection_.cluster, director_, std::move(options));
     if (!service.ok()) return Misconfigured(log_, service.status());
-    // The pages are served in the meantime: a service that waits for the server is alive, but not ready.
+    // The pages are already served while Look waits: a service that waits for the API server is alive, but not ready.
     const absl::Status seen = Look();
     if (!seen.ok()) return stop_.stop_requested() ? RanOut({}) : Refused(seen);
     const int exit_code = Loop(**service);

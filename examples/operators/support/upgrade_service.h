@@ -1,5 +1,4 @@
-/// Runs the service of an operator's program according to the command line: indefinitely, until a rollout has ended, or
-/// for one pass.
+/// Runs an operator's service according to the command line: indefinitely, until a rollout has ended, or for one pass.
 ///
 /// Defines OperatorOptions, RunService and Misconfigured.
 ///
@@ -23,8 +22,8 @@ namespace examples {
 
 struct OperatorOptions {
   ServiceArguments arguments = {};
-  /// The operator's own options. RunService sets namespace, Events, the operator's own pod, the ledger, the election
-  /// and the addresses from `arguments`, and the rest from its other parameters.
+  /// The operator's own options. RunService sets the namespace, Events, the operator's own pod, the ledger, the
+  /// election and the addresses from `arguments`, and the remaining fields from its other parameters.
   driverupgrade::ServiceOptions service;
   /// Labels of objects that are read before anything starts, to report a missing object or permission early.
   driverupgrade::LabelSelector probe_labels = {};
@@ -36,7 +35,7 @@ int RunService(const OperatorOptions& options, const Connection& connection, dri
                const std::shared_ptr<driverupgrade::Doorbell>& bell, const driverupgrade::LogSink& log,
                std::stop_token stop);
 
-/// Logs the error in the configuration; returns kExitUsage.
+/// Logs a configuration error, and returns kExitUsage.
 int Misconfigured(const driverupgrade::LogSink& log, const absl::Status& status);
 
 }  // namespace examples

@@ -126,8 +126,8 @@ class ClusterReader {
 
   /// Each Watch... blocks until the watch ends. Returns OK if the server ended it normally, or if the sink returned
   /// false. Returns OutOfRange if the version to continue from is too old (410 as a response or as an event); start
-  /// again with a list. Otherwise it returns the error that broke the watch. All data that the sink received before the
-  /// error is complete and in the order of modification.
+  /// again with a list. In all other cases, returns the error that broke the watch. All data that the sink received
+  /// before the error is complete and in the order of modification.
   [[nodiscard]] virtual absl::Status WatchNodes(const CallContext& context, const WatchParams& params,
                                                 WatchSink<Node>& sink);
   [[nodiscard]] virtual absl::Status WatchPods(const CallContext& context, const WatchParams& params,
@@ -159,7 +159,7 @@ class ClusterWriter {
   /// Uses the Eviction API, so that disruption budgets are respected. Never falls back to deletion.
   [[nodiscard]] virtual absl::StatusOr<EvictionAnswer> EvictPod(const CallContext& context,
                                                                 const EvictPodParams& params);
-  /// Also OK if the pod, or this incarnation of it, no longer exists.
+  /// Also returns OK if the pod, or this incarnation of it, no longer exists.
   [[nodiscard]] virtual absl::Status DeletePod(const CallContext& context, const DeletePodParams& params);
   /// Returns the created object. Errors: AlreadyExists if an object with that name exists.
   [[nodiscard]] virtual absl::StatusOr<NodeMaintenance> CreateNodeMaintenance(
@@ -167,7 +167,8 @@ class ClusterWriter {
   /// Returns the patched object. Errors: Aborted if it is at another version or has another UID.
   [[nodiscard]] virtual absl::StatusOr<NodeMaintenance> PatchNodeMaintenance(const CallContext& context,
                                                                              const PatchNodeMaintenanceParams& params);
-  /// Also OK if the object, or this incarnation of it, no longer exists. Its finalizers can delay the deletion.
+  /// Also returns OK if the object, or this incarnation of it, no longer exists. The object's finalizers can delay the
+  /// deletion.
   [[nodiscard]] virtual absl::Status DeleteNodeMaintenance(const CallContext& context,
                                                            const DeleteNodeMaintenanceParams& params);
   /// Returns the created rule. Errors: AlreadyExists if a rule with that name exists.
@@ -176,7 +177,7 @@ class ClusterWriter {
   /// Returns the patched rule. Errors: Aborted if it is at another version or has another UID.
   [[nodiscard]] virtual absl::StatusOr<DeviceTaintRule> PatchDeviceTaintRule(const CallContext& context,
                                                                              const PatchDeviceTaintRuleParams& params);
-  /// Also OK if the rule, or this incarnation of it, no longer exists.
+  /// Also returns OK if the rule, or this incarnation of it, no longer exists.
   [[nodiscard]] virtual absl::Status DeleteDeviceTaintRule(const CallContext& context,
                                                            const DeleteDeviceTaintRuleParams& params);
   /// Returns the created object; `uid` and `resource_version` of the argument are ignored. Errors: AlreadyExists.

@@ -41,8 +41,9 @@ namespace internal {
 struct MarksOfDriver;
 class MarksOfView;
 
-// The marks that ShareView has decoded from a view's node. They are derived from the rest of the view, so any two
-// compare equal. They belong to that view only: a copy of the view has no decoded marks, and may be changed.
+// The marks that ShareView has decoded from a view's node. The marks are derived from the rest of the view, so any two
+// DecodedMarks compare equal. They belong to that view only: a copy of the view has no decoded marks, and may be
+// changed.
 class DecodedMarks {
  public:
   DecodedMarks() = default;
@@ -69,9 +70,9 @@ enum class Outcome : std::uint8_t {
   kConflict,
 };
 
-/// The attempts to patch a node at one of its versions.
+/// The attempts to patch a node at one version of the node.
 struct PatchAttempt {
-  /// The version on which the patches below are based. They cannot apply to any other version.
+  /// The version on which the patches in `possible` are based. These patches cannot apply to any other version.
   std::string based_on = {};
   /// Every patch sent at that version that was not definitely refused: each may have been applied.
   std::vector<PatchNodeParams> possible = {};
@@ -104,7 +105,7 @@ struct PodAttempt {
 template <typename Call>
 struct ObjectAttempt {
   typename Call::Kind kind = Call::Kind::kCreate;
-  /// The version that was judged; empty: the object did not exist.
+  /// The version of the object on which the write is based; empty: the object did not exist.
   std::string based_on = {};
   int count = 0;
   /// nullopt: no response yet.
@@ -152,7 +153,7 @@ PodAttempt AttemptOf(const absl::StatusOr<EvictionAnswer>& answer, absl::Time no
 /// Returns the attempt that the result of a deletion describes.
 PodAttempt AttemptOf(const absl::Status& answer, absl::Time now);
 
-/// One DaemonSet of the driver, and the target revision of its pods.
+/// A DaemonSet of the driver, and the target revision of the DaemonSet's pods.
 struct DriverDaemonSet {
   DaemonSet daemon_set = {};
   /// Value of controller-revision-hash on pods that are up to date; nullopt if it is unknown.
@@ -237,7 +238,7 @@ struct SharedSlots {
 
 /// Interruptions of gangs (RolloutPolicy::gangs) that this process has caused.
 struct GangsInterrupted {
-  /// The revision of the rollout that caused them; empty: none.
+  /// The revision of the rollout that caused the interruptions; empty: there are no interruptions.
   std::string revision = {};
   /// Number of gangs, keyed by how often each was interrupted. Key 0: the gang was interrupted by a unit that had
   /// already interrupted it for the previous revision.

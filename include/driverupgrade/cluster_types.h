@@ -1,4 +1,4 @@
-/// The parts of Kubernetes objects on which upgrade decisions are based. They contain no JSON: see
+/// The parts of Kubernetes objects on which upgrade decisions are based. The types contain no JSON: see
 /// wire/kubernetes_json.h for conversions.
 ///
 /// Defines Node, Pod, DaemonSet, ControllerRevision, PodDisruptionBudget, NodeMaintenance, Lease, ConfigMap and their
@@ -116,7 +116,7 @@ struct Pod {
   PodPhase phase = PodPhase::kUnknown;
   /// Set once the pod is being deleted. The time includes the grace period, so it can be in the future.
   std::optional<absl::Time> deletion_timestamp = {};
-  /// metadata.finalizers: a pod that is being deleted stays until all of them are removed.
+  /// metadata.finalizers: a pod that is being deleted stays until all finalizers are removed.
   std::vector<std::string> finalizers = {};
   /// The annotation kubernetes.io/config.mirror is present: a static pod, which cannot be evicted.
   bool mirror = false;
@@ -155,7 +155,7 @@ bool IsDaemonSetPod(const Pod& pod);
 /// Returns true if the pod is Running, has at least one container status, and all its containers are ready.
 bool IsReady(const Pod& pod);
 /// Returns true if the pod is not ready because it is still starting: it is Pending, or a container has not started
-/// yet. False if a container was restarted, or fails to start or to pull its image.
+/// yet. Returns false if a container was restarted, or fails to start or to pull its image.
 bool IsStarting(const Pod& pod);
 /// Returns true if a container or init container is not ready and has been restarted more than `restart_count_max`
 /// times.
@@ -163,8 +163,8 @@ bool IsFailing(const Pod& pod, int restart_count_max);
 /// Returns the label controller-revision-hash; empty if the pod does not have the label.
 std::string_view RevisionHash(const Pod& pod);
 
-/// A digest of a pod template, equal for equal templates; 0 if unknown. Ignored by comparisons because it follows from
-/// the other fields.
+/// A digest of a pod template, equal for equal templates; 0 if unknown. Comparisons ignore the digest, because it
+/// follows from the other fields.
 struct TemplateDigest {
   std::uint64_t value = 0;
   friend bool operator==(const TemplateDigest&, const TemplateDigest&) { return true; }

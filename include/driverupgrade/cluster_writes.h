@@ -27,11 +27,12 @@
 
 namespace driverupgrade {
 
-/// One atomic change to a node, sent as one merge patch. An empty change is sent as well, to check its preconditions.
+/// One atomic change to a node, sent as one merge patch. An empty change is sent, too, because the server then checks
+/// the preconditions.
 struct PatchNodeParams {
   std::string name = {};
   /// The patch applies only to the node with this UID and at this version. Both are part of the patch, so the result is
-  /// Aborted if the node has been changed or re-created since. Neither may be empty.
+  /// Aborted if the node has been changed or re-created since then. Neither field may be empty.
   std::string uid = {};
   std::string resource_version = {};
   /// nullopt removes the key; removing an absent key is not an error.

@@ -29,7 +29,7 @@ enum class DeviceTaintEffect : std::uint8_t {
 /// Returns `None`, `NoSchedule` or `NoExecute`.
 std::string_view ToString(DeviceTaintEffect effect);
 
-/// Taints all devices of a driver in a pool, including those that are published later. Cluster-scoped.
+/// Taints all devices of a driver in a pool, including devices that are published later. Cluster-scoped.
 struct DeviceTaintRule {
   std::string name = {};
   std::string uid = {};
@@ -56,7 +56,7 @@ struct DeviceTaintRule {
   friend bool operator==(const DeviceTaintRule&, const DeviceTaintRule&) = default;
 };
 
-/// One entry of `status.reservedFor` of a claim.
+/// One entry of a claim's `status.reservedFor`.
 struct ClaimConsumer {
   /// `pods`, or another resource such as `podgroups`.
   std::string resource = {};

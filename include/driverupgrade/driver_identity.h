@@ -72,8 +72,8 @@ class DriverIdentity {
   /// Node annotation: the cause of the failure, as text in at most 256 bytes of UTF-8. Kubernetes deletes Events after
   /// an hour; this annotation stays until the node leaves upgrade-failed.
   const std::string& FailureCauseAnnotation() const;
-  /// Node annotation: the reason why the node does not move, as `<gate>: <detail>` in at most 256 bytes of UTF-8. It is
-  /// set on a node that is in progress or has failed, and whose gate has lasted for a minute.
+  /// Node annotation: the reason why the node does not move, as `<gate>: <detail>` in at most 256 bytes of UTF-8. The
+  /// annotation is set on a node that is in progress or has failed, and whose gate has lasted for a minute.
   const std::string& WaitingForAnnotation() const;
   /// Annotation of the driver's DaemonSet: approvals of a rollout, `<stage>@<revision>`, separated by commas.
   const std::string& ApprovedAnnotation() const;

@@ -46,12 +46,12 @@ struct ExecutorOptions {
   std::shared_ptr<TaskRunner> runner = nullptr;
   /// Time limit for each call. The deadline of the context also applies.
   absl::Duration call_timeout = absl::Seconds(30);
-  /// Whether to write Events. They are best effort and off the critical path.
+  /// True to write Events. Events are best effort and off the critical path.
   bool events = true;
-  /// Whether to write the Events in NodePlan::events, unaggregated. Requires `events`.
+  /// True to write the Events in NodePlan::events, unaggregated. Requires `events`.
   bool transition_events = true;
-  /// Whether to write Events for findings, for gates that an administrator must act on, and for refused requests. They
-  /// are rate-limited and aggregated as in client-go. Requires `events`.
+  /// True to write Events for findings, for gates that require an administrator's action, and for refused requests.
+  /// These Events are rate-limited and aggregated as in client-go. Requires `events`.
   bool finding_events = true;
 };
 

@@ -244,7 +244,8 @@ enum class FindingCode : std::uint8_t {
 };
 std::string_view ToString(FindingCode code);
 
-/// A problem in the cluster that an administrator should know about. It blocks at most the node that it concerns:
+/// A problem in the cluster that an administrator should know about. A finding blocks at most the node that it
+/// concerns:
 ///
 ///     for (const Finding& finding : plan.findings) log.Warn(ToString(finding.code), finding.message);
 struct Finding {

@@ -68,7 +68,7 @@ struct MetricsSnapshot {
   /// Acknowledged patches, by state left and state entered.
   std::map<std::pair<UpgradeState, UpgradeState>, std::uint64_t> transitions = {};
   /// Time that nodes spent in each state, in seconds, for nodes that the observer saw enter and leave it. If one patch
-  /// leads through several states, the node enters only the last of them.
+  /// leads through several states, the node enters only the last state.
   std::map<UpgradeState, Histogram> state_seconds = {};
   /// Duration of upgrades in seconds: from the end of the wait for a slot to done, including failures in between.
   Histogram upgrade_seconds = {};

@@ -28,8 +28,8 @@
 
 namespace driverupgrade {
 
-/// Counts of nodes. Each count is the number of nodes that satisfy a condition, so it stays exact if the contribution
-/// of one node is subtracted and added again. Never negative.
+/// Counts of nodes. Each count is the number of nodes that satisfy a condition, so a count stays exact if one node's
+/// contribution is subtracted and added again. Never negative.
 struct Tally {
   int total = 0;        ///< Nodes in the snapshot: the base of percentages.
   int pending = 0;      ///< In upgrade-required.
@@ -62,7 +62,7 @@ struct UpgradeBudget {
   /// nullopt: no limit.
   std::optional<int> parallel_max = std::nullopt;
   int parallel_used = 0;
-  /// A limit on slots that this engine shares with other engines; nullopt: none.
+  /// A limit on slots that this engine shares with other engines; nullopt: the engine shares no limit.
   std::optional<SharedSlots> shared = std::nullopt;
   std::optional<int> unavailable_max = std::nullopt;
   int unavailable = 0;
@@ -101,12 +101,13 @@ struct NodePlan {
   std::vector<UpgradeState> path = {};
   /// The reason for the last transition, or for the requests, as text for logs and Events.
   std::string reason = {};
-  /// True if the plan consumes budget: with an AdmissionLedger, none of its requests may be sent before the node has a
-  /// grant for `resource_version`.
+  /// True if the plan consumes budget: with an AdmissionLedger, none of the plan's requests may be sent before the node
+  /// has a grant for `resource_version`.
   bool needs_grant = false;
 
-  /// The NodeMaintenance on which the other actions rely. It is patched without a change, which fails if the object
-  /// differs from the judged version. After such a failure, `patch` counts as refused, too (AttemptLog::PatchAnswered).
+  /// The NodeMaintenance on which the other actions rely. A patch that changes nothing is sent to it, and fails if the
+  /// object differs from the judged version. After such a failure, `patch` counts as refused, too
+  /// (AttemptLog::PatchAnswered).
   std::optional<NodeMaintenance> confirm = std::nullopt;
   /// One write with all changes to the node. The patch's own name, UID and version are empty; the fields above apply.
   std::optional<PatchNodeParams> patch = std::nullopt;
@@ -172,7 +173,7 @@ struct RolloutStageStatus {
 /// Number of interruptions of gangs (RolloutPolicy::gangs) in the rest of a rollout, based on the known pods of the
 /// waiting nodes.
 struct RolloutGangs {
-  /// Number of gangs with pods on waiting nodes. Every order of the nodes interrupts each of them at least once.
+  /// Number of gangs with pods on waiting nodes. Every order of the nodes interrupts each of these gangs at least once.
   int gangs = 0;
   /// Number of units: the waiting nodes of one gang that start together.
   int units = 0;
@@ -202,7 +203,7 @@ struct RolloutStatus {
   int open = 0;
   /// The reason why the next stage has not started; nullopt after the last stage.
   std::optional<Gate> next = std::nullopt;
-  /// The reason why the rollout is halted and no node starts; nullopt: it is not halted.
+  /// The reason why the rollout is halted and no node starts; nullopt: the rollout is not halted.
   std::optional<Gate> halted = std::nullopt;
   /// The reason why no node starts at this time of the week; nullopt: nodes may start.
   std::optional<Gate> closed = std::nullopt;
@@ -275,7 +276,7 @@ struct NodeStatus {
   std::string name = {};
   /// Derived from the node's state label or, if another client removed the label, from the node's other marks.
   UpgradeState state = UpgradeState::kUnknown;
-  /// Time at which the node entered the state, if one of its annotations contains that time.
+  /// Time at which the node entered the state, if one of the node's annotations contains that time.
   std::optional<absl::Time> since = std::nullopt;
   /// Revision of the driver pod; empty unless there is exactly one driver pod.
   std::string revision = {};
@@ -310,7 +311,7 @@ struct FleetStatus {
 };
 
 /// Returns true if there is nothing to do, and each waiting node waits for an administrator. Needs a plan with all
-/// gates, such as the one from UpgradeEngine::Everything.
+/// gates, such as the result of UpgradeEngine::Everything.
 bool IsOver(const Plan& everything);
 
 /// Returns one line of text, for logs and tests:

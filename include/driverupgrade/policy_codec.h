@@ -28,7 +28,7 @@
 
 namespace driverupgrade {
 
-/// Values of fields that a document omits. The two operators have different defaults.
+/// Values of fields that a document omits. The GPU Operator and the Network Operator have different defaults.
 struct PolicyDefaults {
   bool auto_upgrade = false;
   std::optional<CountOrPercent> max_unavailable = std::nullopt;

@@ -91,7 +91,8 @@ struct NodeGroups {
   friend bool operator==(const NodeGroups&, const NodeGroups&) = default;
 };
 
-/// Treatment of gangs: pods that run only together, such as those of one training job. Evicting one pod stops them all.
+/// Treatment of gangs: pods that run only together, such as the pods of one training job. Evicting one pod stops the
+/// whole gang.
 enum class GangMode : std::uint8_t {
   kTogether,  ///< Nodes with pods of one gang start together, so that the gang is interrupted once.
   kWhenDone,  ///< Same, but a gang can finish first: within `wait`, or without a time limit if `wait` is zero.
@@ -160,18 +161,18 @@ struct SickCondition {
 inline constexpr absl::Duration kUnwellMax = absl::Minutes(1);
 
 /// Criteria by which an upgraded node counts as sick or unwell. One sick node halts the rollout; an unwell node only
-/// keeps its stage from being done, because no pod is ready while it starts.
+/// keeps its stage from being done, because pods are not ready while they start.
 struct RolloutHealth {
-  /// Any one of them makes a node sick.
+  /// Each of these conditions makes a node sick.
   std::vector<SickCondition> node_conditions = {};
-  /// Selects pods on the node. The node is unwell unless it has such a pod and all of them are ready; nullopt: no pods
+  /// Selects pods on the node. The node is unwell unless it has such pods and all of them are ready; nullopt: no pods
   /// are checked.
   std::optional<LabelSelector> pod_selector = std::nullopt;
   /// Maximum number of restarts of a container of the new driver pod: one more makes the node sick; nullopt: no limit.
   std::optional<int> max_driver_restarts = std::nullopt;
   /// Time that an upgraded node may be NotReady, or without a Ready driver, before it counts as sick; nullopt: a minute
-  /// (kUnwellMax). It applies to the nodes of the stage that is open or soaks, and to the nodes of the last group with
-  /// GroupMode::kOneAtATime. Zero: the rollout checks neither condition.
+  /// (kUnwellMax). The limit applies to the nodes of the stage that is open or soaks, and to the nodes of the last
+  /// group with GroupMode::kOneAtATime. Zero: the rollout checks neither condition.
   std::optional<absl::Duration> unwell_max = std::nullopt;
   friend bool operator==(const RolloutHealth&, const RolloutHealth&) = default;
 };

@@ -102,7 +102,7 @@ class LeaderElection {
   absl::Time Step(const CallContext& context);
 
   /// Gives up leadership, if it is held, so that the other replicas need not wait. Call it when the guarded work has
-  /// ended. If Step is called afterwards nevertheless, its first attempt waits to give the other replicas precedence.
+  /// ended. If Step is nevertheless called afterwards, its first attempt waits to give the other replicas precedence.
   /// IsLeader() is false as soon as this call starts, regardless of the result. Errors: the errors of the calls;
   /// Release may then be called again.
   [[nodiscard]] absl::Status Release(const CallContext& context);

@@ -28,8 +28,8 @@ namespace driverupgrade {
 
 /// waitForCompletion: pods that may finish before the node is evacuated.
 struct WaitForCompletionPolicy {
-  /// The pods to wait for, in any namespace; the default, an empty selector, waits for none. Pods that still exist
-  /// afterwards are evicted according to `pod_deletion` and `drain`.
+  /// The pods to wait for, in any namespace; with the default, an empty selector, the upgrade waits for no pods. Pods
+  /// that still exist afterwards are evicted according to `pod_deletion` and `drain`.
   LabelSelector pod_selector = {};
   /// Time since the node entered wait-for-jobs-required, after which the upgrade continues even if pods are still
   /// running. Positive. By default there is no limit, and a job that never ends holds the slot indefinitely: use the
@@ -174,8 +174,8 @@ struct IsolationPolicy {
   /// scheduler was about to allocate become visible during this pause. At least 0. The scheduler does not report when
   /// it has seen a taint, and a busy scheduler needs seconds.
   absl::Duration settle = absl::Seconds(10);
-  /// DRA drivers whose devices depend on this driver. Each DRA driver has one pool per node, which is named after the
-  /// node.
+  /// DRA drivers whose devices depend on this driver. Each DRA driver has one pool per node; the pool is named after
+  /// the node.
   std::vector<std::string> device_drivers = {"gpu.nvidia.com", "compute-domain.nvidia.com"};
   /// Extended resources of this driver's device plugins; a name may end with `*`. A node that offers such a resource is
   /// cordoned, because device taints do not affect device plugins.
@@ -192,8 +192,8 @@ struct UpgradePolicy {
   /// False, the default, freezes every node in its current state, and nothing is written; true lets every node continue
   /// from its state. Stronger than `paused`: for emergencies and manual upgrades.
   bool auto_upgrade = false;
-  /// The reason why autoUpgrade is off, if the author of the policy did not turn it off. It is the gate text of waiting
-  /// nodes. Not part of any document.
+  /// The reason why autoUpgrade is off, if the author of the policy did not turn it off. This text is the gate detail
+  /// of waiting nodes. Not part of any document.
   std::string frozen_because = {};
   /// True admits no further node; nodes in progress finish. Use it for a gentle stop: before a weekend, or if a driver
   /// looks bad.

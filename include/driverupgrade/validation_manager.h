@@ -35,7 +35,7 @@ std::string_view ToString(EarlyValidation early);
 std::optional<EarlyValidation> ParseEarlyValidation(std::string_view text);
 
 struct Validation {
-  /// True if there is at least one validation pod, all are ready, and none of them is early.
+  /// True if there is at least one validation pod, all validation pods are ready, and none of them is early.
   bool passed = false;
   /// The reason why the node has not passed, for the gate; empty if it has passed.
   std::string missing = {};

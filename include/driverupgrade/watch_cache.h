@@ -9,12 +9,13 @@
 ///
 /// The cache watches nodes, NodeMaintenances, the driver's DaemonSets, and their revisions and pods. One more watch
 /// covers all pods of the cluster; the cache keeps only pods on nodes for which a subscriber requested them. If a scope
-/// names DRA drivers, it watches the cluster's DeviceTaintRules, ResourceClaims and ResourceSlices, and keeps the
-/// objects of these drivers; claims are stored in a packed form. A broken watch resumes where it stopped. If the watch
-/// cannot resume, the cache lists the objects again and compares them with the stored objects. Objects are immutable
-/// and shared. Pods other than driver pods are an exception: because there are so many, they are stored in a packed
-/// form and unpacked on each request. An object that cannot be read is marked (OnUnreadable::kMark) until a watch or a
-/// list delivers a readable version. While one pod of a node cannot be read, the node's pods count as unknown.
+/// names DRA drivers, the cache watches the cluster's DeviceTaintRules, ResourceClaims and ResourceSlices, and keeps
+/// the objects of these drivers; claims are stored in a packed form. A broken watch resumes where it stopped. If the
+/// watch cannot resume, the cache lists the objects again and compares them with the stored objects. Objects are
+/// immutable and shared. Pods other than driver pods are an exception: because there are so many, they are stored in a
+/// packed form and unpacked on each request. An object that cannot be read is marked (OnUnreadable::kMark) until a
+/// watch or a list delivers a readable version. While one pod of a node cannot be read, the node's pods count as
+/// unknown.
 ///
 /// Thread-safe. Shares ownership of `cluster`, and has a thread for each watch between Start and Stop.
 #ifndef DRIVERUPGRADE_WATCH_CACHE_H_

@@ -13,7 +13,7 @@ namespace {
 // Maximum length of a requestor's id that the maintenance operator accepts.
 constexpr std::size_t kRequestorIdMax = 63;
 
-// Shortens an id that is too long. Different ids stay different, and an id does not change after a restart.
+// Shortens an id that is too long. Different ids stay different, and an id has the same short form after a restart.
 std::string Shortened(std::string id) {
   if (id.size() <= kRequestorIdMax) return id;
   const std::string hash = fmt::format("{:08x}", static_cast<std::uint32_t>(internal::Hash(id, 0)));

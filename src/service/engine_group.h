@@ -30,8 +30,8 @@
 
 namespace driverupgrade::internal {
 
-/// Returns true if `a` and `b` request the same engines, regardless of their policies: the group then need not be
-/// created again.
+/// Returns true if `a` and `b` request the same engines, regardless of the engines' policies: the group then need not
+/// be created again.
 bool SameEngines(const std::vector<EngineSpec>& a, const std::vector<EngineSpec>& b);
 
 struct GroupOptions {
@@ -110,7 +110,7 @@ class EngineGroup {
   // Returns the limit over all engines from the perspective of member `i`.
   SharedSlots SharedSlotsFor(std::size_t i) const;
   // Requests a pass of member `i` if the number of slots that the other members leave free has changed since the last
-  // pass of member `i`. Returns true if it did.
+  // pass of member `i`. Returns true if a pass was requested.
   bool TellOfOthers(std::size_t i);
 
   const GroupOptions options_;

@@ -290,7 +290,7 @@ std::shared_ptr<const std::remove_cvref_t<T>> Share(T&& object) {
 inline bool IsActive(const Pod& pod) { return !IsFinished(pod) && !pod.deletion_timestamp.has_value(); }
 inline Key KeyOf(const Pod& pod) { return {pod.ref.ns, pod.ref.name}; }
 bool HasLabels(const StringMap& labels, const StringMap& wanted);
-/// Returns the container statuses of a pod that the model creates: it has a single container.
+/// Returns the container statuses of a pod with a single container, as the model creates it.
 std::vector<ContainerStatus> OneContainer(const std::string& name, bool ready);
 
 }  // namespace driverupgrade::testing::internal

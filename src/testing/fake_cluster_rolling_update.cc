@@ -16,7 +16,7 @@ void Model::QueueRoll(DaemonSetRecord& record) {
         {.kind = EffectKind::kRollDaemonSet, .key = {daemon_set.ns, daemon_set.name}, .uid = daemon_set.uid});
 }
 
-// Deletes all old pods that are not ready. If every node has a ready pod, deletes one old pod.
+// Deletes all old pods that are not ready. If every node has a ready pod, also deletes one old pod that is ready.
 void Model::RollDaemonSet(const Effect& effect) {
   const auto found = daemon_sets_.find(effect.key);
   if (found == daemon_sets_.end() || found->second.daemon_set.uid != effect.uid) return;

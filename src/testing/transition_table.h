@@ -128,7 +128,7 @@ inline constexpr std::array kTransitions = {
                "leaves the cordon; removes our annotations"},
 };
 
-// Returns true if a single transition leads from one state to the other.
+// Returns true if a single transition leads from `from` to `to`.
 bool IsLegalEdge(UpgradeState from, UpgradeState to);
 
 }  // namespace driverupgrade

@@ -23,13 +23,13 @@ driverupgrade::UpgradePolicy PolicyOf(const Resource& resource) {
   return policy;
 }
 
-// Returns a selector of the nodes that none of `drivers` owns.
+// Returns a selector for the nodes that none of `drivers` owns.
 LabelSelector OfNobody(const std::vector<NvidiaDriver>& drivers) {
   if (drivers.empty()) return {};
   LabelSelector::Requirement others{.key = kOwnerLabel, .op = LabelSelector::Operator::kNotIn};
   for (const NvidiaDriver& driver : drivers) others.values.push_back(driver.name);
-  // A name that is not a valid label value cannot own a node. Such a name shows that the object is malformed, so no
-  // node is released.
+  // A name that is not a valid label value cannot own a node. Because it also makes the selector invalid, no node is
+  // then released.
   return LabelSelector::FromRequirements({std::move(others)}).value_or(LabelSelector::Nothing());
 }
 

@@ -26,11 +26,11 @@ struct DriverLabels {
 struct Decision {
   /// If empty, the operator does nothing, and nodes stay in their state.
   std::vector<driverupgrade::EngineSpec> engines = {};
-  /// Engines that release nodes from an owner that no longer exists. If NVIDIADrivers apply and all of them could be
-  /// parsed, these are the nodes without an NVIDIADriver, once each node has its owner label. If the active
-  /// ClusterPolicy has no driver, these are all nodes.
+  /// Engines that release nodes from an owner that no longer exists. If NVIDIADrivers apply and all of them are valid,
+  /// these are the nodes without an NVIDIADriver, once each node has its owner label. If the active ClusterPolicy has
+  /// no driver, these are all nodes.
   std::vector<driverupgrade::EngineSpec> gone = {};
-  /// Name of the active ClusterPolicy; empty if none is active.
+  /// Name of the active ClusterPolicy; empty if there is no ClusterPolicy.
   std::string active = {};
   /// ClusterPolicies and NVIDIADrivers that are not in effect, by name, with the reason.
   std::map<std::string, std::string> idle_policies = {};

@@ -23,7 +23,7 @@ using driverupgrade::Pod;
 using examples::Misconfigured;
 using examples::OperatorOptions;
 
-// Validator pods of NVIDIA's operator, with or without NVIDIADrivers.
+// Selects the validator pods of NVIDIA's operator.
 constexpr char kValidationSelector[] = "app=nvidia-operator-validator";
 
 absl::StatusOr<OperatorOptions> MakeOperatorOptions(const Options& options, const Configuration& configuration,

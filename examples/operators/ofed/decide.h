@@ -32,7 +32,7 @@ struct Decision {
   friend bool operator==(const Decision&, const Decision&) = default;
 };
 
-/// - If the NicClusterPolicy has a driver, or no NicNodePolicy has one: a single engine for the DaemonSets of the
+/// - If the NicClusterPolicy has a driver, or no NicNodePolicy has a driver: a single engine for the DaemonSets of the
 ///   NicClusterPolicy.
 /// - Otherwise an engine for each NicNodePolicy with a driver, for the DaemonSets `ds-owner=nnp-<name>`, on the nodes
 ///   that the NicNodePolicy selects. A node has only one driver. A NicNodePolicy is refused if the NicClusterPolicy has

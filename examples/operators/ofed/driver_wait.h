@@ -26,8 +26,8 @@ std::optional<bool> WaitsForDriver(const std::vector<driverupgrade::Pod>& driver
 inline constexpr char kNicLabel[] = "feature.node.kubernetes.io/pci-15b3.present";
 
 /// Returns the patch that corrects the label; nullopt if the label is correct. Without a driver pod on the node:
-/// - If a policy has a driver (`driver_wanted`), the label was left by a deleted pod. It is removed, unless an upgrade
-///   is in progress, which will create the next pod.
+/// - If a policy has a driver (`driver_wanted`), the label was left by a deleted pod. The label is removed, unless an
+///   upgrade is in progress, because the upgrade will create the next pod.
 /// - If no policy has a driver, no plugin waits for a driver. The label is `false` if the node has a NIC, and is
 ///   removed otherwise.
 std::optional<driverupgrade::PatchNodeParams> WaitLabelPatch(const driverupgrade::Node& node,

@@ -25,7 +25,7 @@ inline constexpr char kFormatLabel[] = "mofed-ds-format-version";
 /// Label with the owner, on DaemonSets and pods.
 inline constexpr char kOwnerLabel[] = "ds-owner";
 inline constexpr char kOwner[] = "NicClusterPolicy";
-/// Node annotation in which earlier versions stored the state, because they did not use labels.
+/// Node annotation in which earlier versions stored the state, because these versions did not use labels.
 inline constexpr char kLegacyStateAnnotation[] = "nvidia.com/ofed-upgrade-state";
 
 /// Returns the patches that remove the legacy annotation from each node that has it.

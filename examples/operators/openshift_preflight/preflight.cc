@@ -52,7 +52,8 @@ bool HasTagBug(const Version& version) {
 constexpr char kEntitle[] = "set up a cluster-wide entitlement";
 constexpr char kSeeStream[] = "oc get -n openshift is/driver-toolkit";
 
-// Returns false only if the user turned the toolkit off: it is on by default in the operator since 22.9.
+// Returns false only if the user turned the toolkit off: since version 22.9 of the operator, the toolkit is on by
+// default.
 bool IsToolkitWanted(const Facts& facts) { return !facts.policy || facts.policy->operator_uses_toolkit.value_or(true); }
 
 std::string TurnOff(const Facts& facts) {

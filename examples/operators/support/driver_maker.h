@@ -45,10 +45,10 @@ class DriverMaker {
 
   void Wish(std::vector<DriverDaemonSet> wishes);
   /// Creates missing DaemonSets, and patches our DaemonSets whose source has changed. A DaemonSet that is no longer
-  /// requested stays, because workloads use the driver in its pods. Returns the time of the next call: a deleted
-  /// DaemonSet is noticed within half a minute. Calls `place` for each wish; null if the wishes are complete. With
-  /// kLeave, Keep only compares the images in the wishes with the images of the driver's DaemonSets. It does so ten
-  /// seconds after the wishes have changed, and every half minute while a DaemonSet is missing.
+  /// requested stays, because workloads use the driver that its pods have loaded. Returns the time of the next call: a
+  /// deleted DaemonSet is noticed within half a minute. Calls `place` for each wish; null if the wishes are complete.
+  /// With kLeave, Keep only compares the images in the wishes with the images of the driver's DaemonSets. It compares
+  /// them ten seconds after the wishes have changed, and every half minute while a DaemonSet is missing.
   absl::Time Keep(const driverupgrade::CallContext& context, const PlaceDriver& place = nullptr);
   /// Returns Unavailable, with the reason, if the DaemonSet of the policy resource `made_of` differs from its wish, as
   /// of the last Keep. Returns OK if the DaemonSet matches, or if the resource requests no DaemonSet.
@@ -56,7 +56,7 @@ class DriverMaker {
 
  private:
   using Failures = std::map<std::string, absl::Status>;  // by made_of
-  // Both return the pause until the next call.
+  // MakeAll and LookForAll return the pause until the next call.
   absl::Duration MakeAll(const driverupgrade::CallContext& context, const PlaceDriver& place, const Failures& before);
   absl::Duration LookForAll(const driverupgrade::CallContext& context, const Failures& before);
   absl::Status Make(const driverupgrade::CallContext& context, const DriverDaemonSet& wish);

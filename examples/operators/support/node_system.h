@@ -42,8 +42,8 @@ struct NodeSystem {
 /// node.
 std::optional<NodeSystem> SystemOf(const driverupgrade::StringMap& labels);
 
-/// Returns the operating systems of those `nodes` that have all of `labels`. Ignores nodes whose operating system is
-/// unknown. Returns nullopt if the nodes have not been read yet, or `cache` is null.
+/// Returns the operating systems of the nodes in `nodes` that have all of `labels`. Ignores nodes whose operating
+/// system is unknown. Returns nullopt if the nodes have not been read yet, or `cache` is null.
 std::optional<std::set<NodeSystem>> SystemsOf(const driverupgrade::WatchCache* cache,
                                               const std::set<std::string>& nodes,
                                               const driverupgrade::StringMap& labels);

@@ -53,8 +53,8 @@ std::optional<UpgradeStanding> StandingOf(const std::map<std::string, driverupgr
                                           const std::string& name);
 inline constexpr char kReady[] = "ready";
 inline constexpr char kNotReady[] = "notReady";
-/// Returns the target value of status.state, as in the vendor's operators: `notReady` until all upgrades have ended,
-/// then `ready`. Empty if too little is known or all upgrades are frozen: the current value is then kept.
+/// Returns the target value of status.state, as in NVIDIA's operators: `notReady` until all upgrades have ended, then
+/// `ready`. Empty if too little is known or all upgrades are frozen: the current value is then kept.
 std::string StateOf(const std::vector<std::optional<UpgradeStanding>>& standings);
 
 struct ResourceVerdict {

@@ -8,15 +8,15 @@
  *     else fprintf(stderr, "%s\n", plan.data);                      // what was attempted, on what, and why it failed
  *     du_free(plan.data);
  *
- * An engine rolls out a driver but sends nothing itself. It returns the next request; the host sends the request and
- * passes the response back. A host has its own clients, threads, timeouts and clock. Examples:
+ * An engine rolls out a driver but sends nothing itself. The engine returns the next request; the host sends the
+ * request and passes the response back. A host has its own clients, threads, timeouts and clock. Examples:
  * examples/python/rollout.py is a short host, and go/internal/host a complete host.
  *
  * Documents are UTF-8. An unknown member in an input document is an error; readers of output documents must ignore
  * unknown members. New versions add functions but never change existing functions, and documents only gain members. The
- * functions never call back into the host, throw or exit. They write no log, and read no file, clock or environment
- * variable. They keep state only in the engine that is passed to them. Use an engine from one thread at a time. Other
- * engines, and functions without an engine, can be used from any number of threads at the same time.
+ * functions never call back into the host, throw or exit. The functions write no log, and read no file, clock or
+ * environment variable. They keep state only in the engine that is passed to them. Use an engine from one thread at a
+ * time. Other engines, and functions without an engine, can be used from any number of threads at the same time.
  *
  * Examples: examples/python. docs/c-api.md describes every document.
  */
@@ -212,8 +212,8 @@ du_code du_engine_put_time_zone(du_engine *engine, du_str zone, du_buf *out);
  */
 du_code du_engine_apply(du_engine *engine, du_str nodes, du_str policy, int64_t now_ms, du_buf *out);
 
-/* Releases the nodes, for an operator that is being removed. Otherwise the same as du_engine_apply. Call it again until
- * "work" is empty. */
+/* Releases the nodes, for an operator that is being removed. In all other respects, the function works like
+ * du_engine_apply. Call it again until "work" is empty. */
 du_code du_engine_release(du_engine *engine, du_str nodes, int64_t now_ms, du_buf *out);
 
 /*
@@ -242,7 +242,7 @@ du_code du_engine_settle(du_engine *engine, int64_t now_ms, du_buf *out);
  * does not wait or is not known. */
 du_code du_engine_explain(du_engine *engine, du_str node, du_buf *out);
 
-/* Returns the state of all nodes after the last passes: the same members as du_engine_apply, with every gate, and
+/* Returns the state of all nodes after the last passes: the members that du_engine_apply returns, with every gate, and
  * "parts" with the counts of each owner. */
 du_code du_engine_everything(du_engine *engine, du_buf *out);
 

@@ -15,8 +15,8 @@
 ///         {.verb = HttpVerb::kGet, .path = "/api/v1/nodes", .query = {{"limit", "500"}}});
 ///     if (answer.ok() && answer->status == 200) Use(answer->body);
 ///
-/// A transport knows the server, the credentials and TLS, but no Kubernetes objects. It does not retry
-/// (MakeRetryingTransport does) or follow redirects, and interprets only one status code: after a 401 it sends the
+/// A transport knows the server, the credentials and TLS, but no Kubernetes objects. A transport does not retry
+/// (MakeRetryingTransport does) or follow redirects. It interprets only one status code: after a 401, it sends the
 /// request again if a new token is available. If a server echoes a credential, the library's backends replace it with
 /// `[redacted]` (SECURITY.md). A transport is meant to be shared: any number of threads may call its methods at the
 /// same time. The transport must outlive these calls. See also kube_config.h.
@@ -62,7 +62,7 @@ class LineSink {
 /// credential, query or body.
 ///  - DeadlineExceeded: no complete response by `context.deadline`, or within one of the transport's own limits.
 ///  - Cancelled: a stop was requested. The call returns soon after, even if the server is silent.
-///  - Unavailable: no connection, or it broke before the response was complete.
+///  - Unavailable: there was no connection, or the connection broke before the response was complete.
 ///  - Unauthenticated: one side refused the other's TLS certificate, or there is no usable token. An immediate retry is
 ///    useless until a credential or a certificate changes.
 ///  - OutOfRange: the body, or a line, exceeds the transport's limit.
@@ -171,7 +171,7 @@ std::shared_ptr<HttpTransport> MakeRateLimitedTransport(std::shared_ptr<HttpTran
 ///     auto meter = std::make_shared<RequestMeter>();
 ///     auto cluster = MakeRestCluster(MakeMeteredTransport(*MakeCpprestTransport(config, {}), meter));
 ///
-/// Each request is counted once, by verb, resource and code, all from closed sets. Resources are the ones that
+/// Each request is counted once, by verb, resource and code, all from closed sets. Resources are the resources that
 /// RestCluster uses, and `other`. Codes are HTTP statuses that Kubernetes uses, `1xx` to `5xx` for other statuses,
 /// `invalid`, and the names of absl::StatusCode if there was no response. A watch counts as soon as it is open, and has
 /// no duration. Requests and responses pass through unchanged.

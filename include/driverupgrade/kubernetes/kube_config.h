@@ -55,7 +55,8 @@ struct ExecPlugin {
   /// Looked up in PATH unless it has a "/".
   std::string command = {};
   std::vector<std::string> args = {};
-  /// Variables set for the program. They are added to this process's environment, and take precedence over it.
+  /// Variables set for the program. These variables are added to this process's environment, and take precedence over
+  /// it.
   std::vector<std::pair<std::string, std::string>> env = {};
 
   friend bool operator==(const ExecPlugin&, const ExecPlugin&) = default;

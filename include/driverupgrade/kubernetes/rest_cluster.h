@@ -47,8 +47,8 @@ struct RestClusterOptions {
 /// - With the selector `LabelSelector::Nothing()`, a list is empty without a request. A watch returns OK immediately,
 ///   after an empty list at the empty version, unless it continues after a version. Do not repeat such a watch.
 /// - Names are checked before anything is sent: a name that is empty, `.`, `..`, or contains `/`, `%`, a space or a
-///   control character is InvalidArgument. So is a write without a UID, or a patch or an update without a resource
-///   version. An empty namespace means all namespaces only if ClusterFacade documents it.
+///   control character is InvalidArgument. A write without a UID, and a patch or an update without a resource version,
+///   are InvalidArgument, too. An empty namespace means all namespaces only if ClusterFacade documents it.
 /// - Watch...: the list is read in the same way as by the List... of that kind, with every page in memory; with
 ///   `list = false`, one object is read to learn the version. Bookmarks are requested. The timeout is rounded up to
 ///   whole seconds, at least one. An event of an unknown type is skipped. A malformed line is Unavailable, and fails
@@ -63,7 +63,7 @@ struct RestClusterOptions {
 ///   devices.
 /// - EvictPod: a 403 whose cause is the state of a budget is also kDisruptionBudget.
 /// - RecordEvent: an Event that already exists is the same Event from an earlier attempt (see EventName), and thus OK.
-///   An Event of a series is patched; if it no longer exists, a second request creates it again.
+///   An Event of a series is patched; if the Event no longer exists, a second request creates it again.
 std::shared_ptr<ClusterFacade> MakeRestCluster(std::shared_ptr<HttpTransport> transport,
                                                RestClusterOptions options = {});
 

@@ -42,8 +42,8 @@ namespace driverupgrade {
 /// The scope and the policy of one engine.
 struct EngineSpec {
   /// Owner of this engine's nodes, if several engines share a driver's nodes: a DNS subdomain, for example the name of
-  /// the custom resource with the policy. It appears in log lines, and names the engine's entry of the ledger. Empty:
-  /// there is only one engine.
+  /// the custom resource with the policy. The name appears in log lines and in the key of the engine's ledger entry.
+  /// Empty: there is only one engine.
   std::string name = {};
   /// Labels of the driver's DaemonSets and their pods.
   LabelSelector driver_labels = {};

@@ -95,7 +95,8 @@ struct ServiceOptions {
   /// nullopt: there is only one replica.
   std::optional<LeaderElectionOptions> election = std::nullopt;
   /// Maximum number of nodes in progress at the same time over all engines; nullopt: only the limits of the engines
-  /// apply. An engine keeps the slots that it has. Free slots go to the engines in the order of the director's specs.
+  /// apply. An engine keeps the slots that its nodes hold. Free slots go to the engines in the order of the director's
+  /// specs.
   std::optional<int> parallel_total = std::nullopt;
   /// Further scopes that the cache follows, after the scopes of the engines: for Director::Work.
   std::vector<DriverScope> more_scopes = {};
@@ -109,9 +110,9 @@ struct ServiceOptions {
   /// which `kubectl port-forward` reaches. The host must be a loopback address, because readers are not asked for
   /// credentials. Empty: not served.
   std::string rollout_address = {};
-  /// `host:port` of the same page for remote readers: `:8443`. It is served over TLS, with the service's self-signed
-  /// certificate, to readers that `rollout_readers` accepts. The leader reports the port in its Lease, where
-  /// `upgradectl` finds it. Empty: not served.
+  /// `host:port` of the rollout page for remote readers: `:8443`. The page is served over TLS, with the service's
+  /// self-signed certificate, to readers that `rollout_readers` accepts. The leader reports the port in its Lease,
+  /// where `upgradectl` finds it. Empty: not served.
   std::string rollout_secure_address = {};
   /// Required with `rollout_secure_address`; usually AccessReview::Check for `/rollout`.
   ReaderCheck rollout_readers = nullptr;
@@ -136,7 +137,8 @@ struct RolloutEnd {
   int upgrading = 0;
   /// Number of nodes that an administrator has excluded: by the skip label, or by a cordon that the policy respects.
   int left_out = 0;
-  /// Number of nodes of engines whose autoUpgrade is off. It is unknown whether their drivers are up to date.
+  /// Number of nodes of engines whose autoUpgrade is off. It is unknown whether the drivers of these nodes are up to
+  /// date.
   int frozen = 0;
   Tally totals = {};
   /// Returns true if every node has the target revision, except for nodes that an administrator has excluded.

@@ -53,7 +53,7 @@ class ContractWorld {
 
   /// Creates a node with the name, labels, annotations and `unschedulable` of `node`, and returns it as stored.
   virtual absl::StatusOr<Node> MakeNode(const Node& node) = 0;
-  /// Changes a field that is not named above, so that the node's resource version changes.
+  /// Changes a field that MakeNode does not set, so that the node's resource version changes.
   virtual absl::Status TouchNode(const std::string& name) = 0;
   /// Creates a pod without an owner, with the name, namespace, labels and node of `pod`, and returns it as stored once
   /// it is Running and ready.

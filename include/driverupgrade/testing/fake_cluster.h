@@ -71,7 +71,8 @@ class FakeCluster final : public ClusterFacade {
   /// operator assumes that it has cordoned the node itself if the object has `cordon`.
   NodeMaintenance AddNodeMaintenance(NodeMaintenance maintenance);
   /// Adds an unallocated claim, for pods that name it in Pod::resource_claims. The scheduler allocates the claim for
-  /// the first of these pods. When the last of them is removed, the claim is deallocated, or deleted if a pod owns it.
+  /// the first of these pods. When the last of these pods is removed, the claim is deallocated, or deleted if a pod
+  /// owns it.
   ResourceClaim AddResourceClaim(ResourceClaimSpec spec);
   /// Publishes devices like a plugin. `slice` contains the driver, the node and the devices. The pool has one slice and
   /// is named after the node; publishing different devices increments its generation.
@@ -97,8 +98,8 @@ class FakeCluster final : public ClusterFacade {
                    const std::string& template_json = {});
   /// Changes a DaemonSet's labels and annotations; all other changes are dropped.
   bool EditDaemonSet(const std::string& ns, const std::string& name, const std::function<void(DaemonSet&)>& edit);
-  /// Deletes a DaemonSet with its ControllerRevisions. Its pods are deleted as well or, if `orphan` is true, lose their
-  /// owner.
+  /// Deletes a DaemonSet with its ControllerRevisions. If `orphan` is true, the DaemonSet's pods lose their owner;
+  /// otherwise, they are deleted, too.
   bool RemoveDaemonSet(const std::string& ns, const std::string& name, bool orphan = false);
   bool RemoveDisruptionBudget(const std::string& ns, const std::string& name);
   /// From now on, nothing can be created in the namespace, not even evictions. Existing pods stay.
@@ -150,9 +151,9 @@ class FakeCluster final : public ClusterFacade {
   // Faults. Faults for one operation take effect in the order in which they were set. For kEvictPod, ResourceExhausted
   // becomes the result kThrottled and NotFound kGone, as the contract of the facade requires.
 
-  /// Makes the next calls fail: they are not applied, and return `status`.
+  /// Makes the next calls fail: the calls are not applied, and return `status`.
   void FailNext(Operation operation, absl::Status status, int times = 1);
-  /// Makes the next calls lose their results: they are applied, but return `status`.
+  /// Makes the next calls lose their results: the calls are applied, but return `status`.
   void FailNextAfterApplying(Operation operation, absl::Status status, int times = 1);
   /// Makes the next evictions return `answer` without being applied.
   void AnswerNextEviction(EvictionAnswer answer, int times = 1);
@@ -172,9 +173,9 @@ class FakeCluster final : public ClusterFacade {
   /// Ends all running watches with `status` (OK: as if they had timed out). The watches do not report remaining
   /// changes.
   void BreakWatches(const absl::Status& status);
-  /// BackUp saves the current state, and RestoreBackup restores it. Afterwards, resource versions are used a second
-  /// time, but UIDs are not. RestoreBackup breaks all running watches, and does not report its changes to the change
-  /// observer. It returns false if there is no backup.
+  /// BackUp saves the current state, and RestoreBackup restores it. After a restore, resource versions are assigned a
+  /// second time, but UIDs are not. RestoreBackup breaks all running watches, and does not report its changes to the
+  /// change observer. It returns false if there is no backup.
   void BackUp();
   bool RestoreBackup();
   /// Until ResumeWatches is called, no watch reports changes or bookmarks, as if the API server lagged behind. Lists

@@ -77,7 +77,7 @@ struct PodBehavior {
   /// Time from the binding of the pod until it is Running and ready.
   absl::Duration start_delay = absl::Seconds(5);
   /// Time from the deletion of the pod until the object disappears. Longer than the grace period: as if a finalizer
-  /// kept the object; infinite: it never disappears.
+  /// kept the object. Infinite: the object never disappears.
   absl::Duration stop_delay = absl::Seconds(2);
   /// Time from the deletion to the deletionTimestamp; zero: the object disappears immediately.
   absl::Duration grace_period = absl::Seconds(30);
@@ -113,7 +113,7 @@ struct DeviceRequest {
   std::string driver = {};
   /// Number of devices. Zero: the request can be allocated on every node, as if there were enough devices.
   int count = 1;
-  /// True if the request shares devices with other claims. It is not exempt from taints.
+  /// True if the request shares devices with other claims. Such a request is not exempt from taints.
   bool admin_access = false;
 };
 
@@ -163,8 +163,8 @@ struct DisruptionBudgetSpec {
   bool processed = true;
 };
 
-/// NVIDIA's maintenance operator, which carries out NodeMaintenances: it cordons, waits, drains, reports Ready, and
-/// releases the node when the object is deleted.
+/// NVIDIA's maintenance operator, which carries out NodeMaintenances: the operator cordons, waits, drains, reports
+/// Ready, and releases the node when the object is deleted.
 struct MaintenanceOperatorOptions {
   /// Time from a change to an object until the operator's next step, which advances the object by one state.
   absl::Duration step_delay = absl::Seconds(1);

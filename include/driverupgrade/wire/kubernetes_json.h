@@ -106,8 +106,8 @@ struct ClusterObjects {
 /// Reads a `List` whose items have a kind, as printed by kubectl. Items of other kinds, or of another API group, are
 /// ignored; an item without apiVersion is identified by its kind.
 ///
-/// Errors: same as ParseObject. Also InvalidArgument for items that no cluster has: without a kind, of one of our kinds
-/// without a name, or with a duplicate name within the same kind and namespace.
+/// Errors: same as ParseObject. Also InvalidArgument for items that no cluster has. These are items without a kind,
+/// items of one of our kinds without a name, and items with a duplicate name within a kind and namespace.
 [[nodiscard]] absl::StatusOr<ClusterObjects> ParseMixedList(std::string_view json,
                                                             OnUnreadable on_unreadable = OnUnreadable::kFail);
 
@@ -171,9 +171,9 @@ template <typename T>
 [[nodiscard]] absl::StatusOr<WatchEvent<T>> ParseWatchEvent(std::string_view line,
                                                             OnUnreadable on_unreadable = OnUnreadable::kFail);
 
-/// Returns the merge patch (`application/merge-patch+json`) of a node. It contains uid and resourceVersion, so it
-/// applies either to the node at that version or not at all. Removed keys are null, and so is `spec.unschedulable` if
-/// the node is made schedulable.
+/// Returns the merge patch (`application/merge-patch+json`) of a node. The patch contains uid and resourceVersion, so
+/// it applies either to the node at that version or not at all. Removed keys are null, and so is `spec.unschedulable`
+/// if the node is made schedulable.
 std::string FormatNodePatch(const PatchNodeParams& params);
 
 /// Returns the body of `POST .../pods/NAME/eviction`, policy/v1, with the UID as a precondition. The pod's own grace
@@ -191,8 +191,8 @@ std::string FormatDeleteOptions(const DeleteDeviceTaintRuleParams& params);
 /// different. Timeouts are in whole seconds, from 0 to the maximum of 32 bits.
 std::string FormatNodeMaintenance(const CreateNodeMaintenanceParams& params);
 
-/// Returns the merge patch of a NodeMaintenance, or of its status if `params` has conditions. It contains uid and
-/// resourceVersion, like FormatNodePatch; lists are replaced as a whole.
+/// Returns the merge patch of a NodeMaintenance, or of its status if `params` has conditions. The patch contains uid
+/// and resourceVersion, like FormatNodePatch; lists are replaced as a whole.
 std::string FormatNodeMaintenancePatch(const PatchNodeMaintenanceParams& params);
 
 /// Returns the body of `POST .../devicetaintrules`, resource.k8s.io/v1. The rule does not block the deletion of the
@@ -209,10 +209,10 @@ std::string FormatConfigMapPatch(const PatchConfigMapParams& params);
 /// Returns the namespace of an Event: the pod's namespace, or `default` for an Event on a node.
 std::string EventNamespace(const RecordEventParams& params);
 
-/// Returns the name of an Event, of at most 253 characters. It consists of the object's name, `.`, 16 hex digits of the
-/// time in nanoseconds since the epoch, and 8 hex digits of a hash of the content. Names sort by time, two Events with
-/// the same time have different names, and an Event that is sent twice keeps its name. All Events of a series have the
-/// name of the first one.
+/// Returns the name of an Event, of at most 253 characters. The name consists of the object's name, `.`, 16 hex digits
+/// of the time in nanoseconds since the epoch, and 8 hex digits of a hash of the content. Names sort by time, two
+/// Events with the same time have different names, and an Event that is sent twice keeps its name. All Events of a
+/// series have the name of the first one.
 std::string EventName(const RecordEventParams& params);
 
 /// Returns a core/v1 Event, written by `component`, with count 1 unless it belongs to a series. The message is

@@ -134,7 +134,7 @@ std::string InvariantChecker::Impl::WhyOverBudget(const UpgradePolicy& the_polic
   const bool is_unavailable = before.unschedulable || before.annotations.contains(keys.isolated_devices);
   if (limits && !is_unavailable && !repairs) {
     const int limit = UnavailableLimit(*the_policy.max_unavailable, NodesWithDriver(Known(before)));
-    // Compares the knowledge of clients only if too many nodes are unavailable.
+    // Determines how many nodes the client knew to be unavailable only if too many nodes are unavailable now.
     const int itself = before.ready ? 1 : 0;
     const int unavailable = (unavailable_ - itself < limit ? unavailable_ : UnavailableKnown(before)) - itself;
     if (unavailable >= limit) {
@@ -156,7 +156,7 @@ std::int64_t InvariantChecker::Impl::Known(const Node& started) const {
 // Returns the number of slots in use that the writer had to know of, including the slot of the started node.
 int InvariantChecker::Impl::SlotsKnown(const UpgradePolicy& the_policy, const Node& started) const {
   const bool in_force = the_policy == *policy;
-  // Under the current policy, the result is at most `slots_`. The knowledge of clients matters only if `slots_` is too
+  // Under the current policy, the result is at most `slots_`. What the client knew matters only if `slots_` is too
   // high.
   if (in_force && slots_ <= the_policy.max_parallel.value_or(slots_)) return slots_;
   const std::int64_t known = Known(started);
@@ -186,8 +186,8 @@ int InvariantChecker::Impl::UnavailableKnown(const Node& started) const {
   return count;
 }
 
-// Counts the nodes that had failed when the start was decided and have not recovered since, because a node may recover
-// in the same pass.
+// Counts the nodes that had failed when the start was decided and have not recovered since then, because a node may
+// recover in the same pass.
 int InvariantChecker::Impl::FailedKnown(const Node& started, std::optional<FailureClass> failure) const {
   const std::int64_t known = Known(started);
   const auto counts = [&](const internal::NodeFacts& facts) {

@@ -37,8 +37,8 @@ bool OtherDriverHolds(const Node& node, const internal::Keys& keys) {
           internal::FactsOf(node, keys).unnamed_driver_relies);
 }
 
-// Returns true if a stage has its own limit, which applies in addition to the limit of the policy and is reported by
-// the same gate.
+// Returns true if a stage has its own limit, which applies in addition to the policy's limit and is reported by the
+// same gate.
 bool SomeStageHasALimit(const UpgradePolicy& policy) {
   const auto has_limit = [](const RolloutStage& stage) { return stage.max_parallel.has_value(); };
   return policy.rollout && std::any_of(policy.rollout->stages.begin(), policy.rollout->stages.end(), has_limit);

@@ -157,8 +157,7 @@ std::optional<UpgradeState> StateOf(const Node& node, const Keys& keys) {
   if (HasLabel(node, keys)) return ParseUpgradeState(node.labels.at(keys.state));
   const bool is_marked = IsMarked(node, keys);
   const bool waits = is_marked && StateOfTimer(node, keys.name) == UpgradeState::kUpgradeRequired;
-  // If another client has removed the cordon as well, the upgrade of the node also depends on its driver pods
-  // (MayGoOn).
+  // If another client has removed the cordon, too, the node's upgrade also depends on its driver pods (MayGoOn).
   if (waits && !node.unschedulable) return UpgradeState::kUnknown;
   if (waits) return UpgradeState::kUpgradeRequired;
   if (node.annotations.contains(keys.failed_revision)) return UpgradeState::kFailed;

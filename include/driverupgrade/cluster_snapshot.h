@@ -70,7 +70,7 @@ enum class Outcome : std::uint8_t {
   kConflict,
 };
 
-/// The attempts to patch a node at one version of the node.
+/// The attempts to patch a node at one of the node's versions.
 struct PatchAttempt {
   /// The version on which the patches in `possible` are based. These patches cannot apply to any other version.
   std::string based_on = {};
@@ -136,7 +136,7 @@ struct NodeAttempts {
   std::map<std::string, MaintenanceAttempt> maintenances = {};
   /// Keyed by the name of the DeviceTaintRule.
   std::map<std::string, DeviceAttempt> devices = {};
-  /// The newest version of the node that has been read. A list may return an older version than the previous list.
+  /// The newest node version that has been read. A list may return an older version than the previous list.
   std::string read_version = {};
   /// Adds the result of a request about a pod, for callers that have one request in flight at a time:
   ///
@@ -163,7 +163,7 @@ struct DriverDaemonSet {
   friend bool operator==(const DriverDaemonSet&, const DriverDaemonSet&) = default;
 };
 
-/// Data that applies to all nodes of the driver.
+/// Data that applies to all nodes with the driver.
 struct DriverFacts {
   /// Keyed by UID.
   std::map<std::string, DriverDaemonSet> daemon_sets = {};
@@ -222,9 +222,9 @@ struct NodeView {
   friend bool operator==(const NodeView&, const NodeView&) = default;
 };
 
-/// The nodes that have been granted a slot (ADR 0005). Maps the UID of a node to the version of the node for which the
-/// slot is granted. An empty version means that the version was lost; the version at which the node is read next is
-/// then used instead.
+/// The nodes that have been granted a slot (ADR 0005). Maps a node's UID to the node version for which the slot is
+/// granted. An empty version means that the version was lost; the version at which the node is read next is then used
+/// instead.
 using Grants = std::map<std::string, std::string>;
 
 /// A limit on the nodes in progress that several engines share.

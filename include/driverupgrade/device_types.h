@@ -104,7 +104,7 @@ struct PublishedDevice {
   friend bool operator==(const PublishedDevice&, const PublishedDevice&) = default;
 };
 
-/// A part of the pool of devices that a driver publishes; there is usually one pool for each node.
+/// A part of a device pool that a driver publishes; there is usually one pool for each node.
 struct ResourceSlice {
   std::string name = {};
   std::string uid = {};

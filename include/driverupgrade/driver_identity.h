@@ -59,8 +59,8 @@ class DriverIdentity {
   /// `GPUDriverUpgrade` for the driver `gpu`.
   const std::string& EventReason() const;
 
-  // Not in the Go library, from here on. Node annotation `<state>@<unix seconds>@<target revision>`: the start of the
-  // node's current phase.
+  // Not in the Go library, from here on. Node annotation `<state>@<unix seconds>@<target revision>`: the time at which
+  // the node's current phase started.
   const std::string& StageAnnotation() const;
   /// Node annotation: the target revision at which the node's upgrade failed.
   const std::string& FailedRevisionAnnotation() const;

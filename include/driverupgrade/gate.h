@@ -54,7 +54,7 @@ enum class GateReason : std::uint8_t {
   kRevisionUnknown,  ///< It is unknown whether the driver pod is up to date.
   // While the node is evacuated or released.
   kMaintenance,       ///< Requestor mode: the maintenance operator has not finished, or could not be queried.
-  kPodsUnknown,       ///< The pods of the node, or of its group, have not been read since it was cordoned.
+  kPodsUnknown,       ///< The pods on the node, or on the nodes of its group, have not been read since the cordon.
   kJobs,              ///< Pods that the policy waits for are still running.
   kPodsTerminating,   ///< Evicted pods still exist.
   kDisruptionBudget,  ///< A disruption budget refuses an eviction.
@@ -236,11 +236,11 @@ enum class FindingCode : std::uint8_t {
   kNoDaemonSet,           ///< The driver's labels and namespace match no DaemonSet.
   kNothingIsEvicted,      ///< The policy evicts no pods: drivers are replaced while pods use them.
   kNoOwner,               ///< A node has a driver pod, but does not belong to any policy.
-  kLabelTakenAway,        ///< Another client removes the state label of a node; the upgrade follows the other marks.
+  kLabelTakenAway,        ///< Another client removes a node's state label; the upgrade follows the node's other marks.
   kDriverPodUnscheduled,  ///< Kubernetes cannot schedule a driver pod.
   kDriverPodNotReady,     ///< A node is done, but its driver pod is not Ready.
   kDevicesNotIsolated,    ///< The devices of a node could not be isolated, so the node was cordoned instead.
-  kSelectsNothing,  ///< A label, a condition type or a selector of the rollout matches nothing: it may be misspelled.
+  kSelectsNothing,  ///< A label, condition type or selector in the rollout policy matches nothing: it may be misspelled.
 };
 std::string_view ToString(FindingCode code);
 

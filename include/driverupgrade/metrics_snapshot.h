@@ -1,4 +1,4 @@
-/// The metrics of a rollout and of its requests, as plain data for any collector.
+/// The metrics of a rollout and its requests, as plain data for any collector.
 ///
 /// Defines MetricsSnapshot, Histogram, MetricsObserver, and RequestMeter with RequestFigures and RequestKind.
 ///

@@ -31,7 +31,7 @@
 
 namespace driverupgrade {
 
-/// The outcome of one call of UpgradeEngine::Reconcile.
+/// The outcome of one call to UpgradeEngine::Reconcile.
 struct PassOutcome {
   /// The reason why nothing was planned: the policy is invalid, or the cluster could not be read.
   absl::Status status = absl::OkStatus();
@@ -89,8 +89,8 @@ using LogSink = std::function<void(const LogRecord& record)>;
 /// to 1 KiB.
 std::string FormatLogfmt(const LogRecord& record);
 
-/// Logs every transition with its reason, every change of a gate, every finding once while it lasts, failures,
-/// problems, leadership, and the end of a rollout.
+/// Returns an observer that logs every transition with its reason, every gate change, every finding once while it
+/// lasts, failures, problems, leadership changes, and the end of a rollout.
 std::shared_ptr<Observer> MakeLoggingObserver(const DriverIdentity& identity, LogSink sink);
 
 }  // namespace driverupgrade

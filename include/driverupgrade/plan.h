@@ -195,7 +195,7 @@ struct RolloutGangs {
 struct RolloutStatus {
   /// Revision of the driver, as used in approvals; empty if it is not known.
   std::string revision = {};
-  /// Start of the rollout of this revision; nullopt: the record does not contain it.
+  /// Time at which the rollout of this revision started; nullopt: the record does not contain it.
   std::optional<absl::Time> began = std::nullopt;
   /// Stages in their order; the nodes that no stage names come last.
   std::vector<RolloutStageStatus> stages = {};

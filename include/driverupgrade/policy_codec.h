@@ -1,4 +1,4 @@
-/// Converts UpgradePolicy to and from the documents that administrators write: the `upgradePolicy` section of the
+/// Converts UpgradePolicy to and from the documents that administrators write: the section `upgradePolicy` in the
 /// custom resources of NVIDIA's GPU Operator and Network Operator, in YAML or JSON.
 ///
 /// Defines ParseUpgradePolicy, ParseUpgradePolicyJson, FormatUpgradePolicy, PolicyDefaults, and Warnings about fields of a

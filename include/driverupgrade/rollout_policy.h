@@ -75,8 +75,8 @@ struct RolloutOrder {
   friend bool operator==(const RolloutOrder&, const RolloutOrder&) = default;
 };
 
-/// Defines how the nodes of one group depend on each other. The nodes of a group have the same value of a label. A node
-/// without the label is a group on its own.
+/// Defines how the nodes of one group depend on each other. The nodes of a group have the same value for a label. A
+/// node without the label is a group on its own.
 enum class GroupMode : std::uint8_t {
   kTogether,  ///< Nodes of a group start together, take one slot of maxParallel, and must all fit into maxUnavailable.
   kOneAtATime,  ///< No node of another group starts before all nodes of the current group are done.
@@ -211,7 +211,7 @@ struct RolloutPolicy {
 /// The reason why the upgrade of a node failed.
 enum class FailureClass : std::uint8_t {
   kDriverCrash,   ///< The driver pod's containers crash repeatedly, or it does not become ready.
-  kImagePull,     ///< The image of the driver cannot be pulled.
+  kImagePull,     ///< The driver image cannot be pulled.
   kValidation,    ///< The validation pods do not become ready.
   kDrainBlocked,  ///< Pods still existed when the time for their eviction ended.
   kNodeLost,      ///< The node was not ready.

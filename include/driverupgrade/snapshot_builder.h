@@ -34,8 +34,8 @@ class AttemptLog;
 
 /// Returns true if a pod uses the driver and must leave the node before the driver is replaced. Every field of the pod
 /// is set: resources of all containers, claims, volumes, annotations, owners. May do I/O within the context. Called
-/// once for each version of a pod (UID and resourceVersion), on a separate thread. An error, an exception or a call
-/// longer than SnapshotOptions::hook_timeout is reported as a finding, and the node waits (gate Hook).
+/// once for each pod version (UID and resourceVersion), on a separate thread. An error, an exception or a call longer
+/// than SnapshotOptions::hook_timeout is reported as a finding, and the node waits (gate Hook).
 using PodFilter = std::function<absl::StatusOr<bool>(const CallContext& context, const Pod& pod)>;
 
 /// Returns true if an out-of-date driver pod can be replaced without evacuating the node, because the driver that it

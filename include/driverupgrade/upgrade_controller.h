@@ -9,7 +9,7 @@
 ///
 /// Run is a loop around Step, which never waits; a program with its own loop, or a virtual clock, calls Step.
 ///
-/// The engine's observer is notified of problems, of changes of leadership, and of the end of a rollout.
+/// The engine's observer is notified of problems, leadership changes, and the end of a rollout.
 ///
 /// A program that steps several controllers in one loop learns from ControllerOptions::on_change when to call Step.
 ///

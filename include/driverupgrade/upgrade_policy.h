@@ -143,7 +143,7 @@ struct FailurePolicy {
 
 /// retry: returns failed nodes to upgrade-required automatically.
 struct RetryPolicy {
-  /// Number of retries of one node at one target revision, each of which needs a slot; 0, the default: none. Use 3 for
+  /// Number of retries per node and target revision, each of which needs a slot; 0, the default: none. Use 3 for
   /// transient failures, and 0 if an administrator should investigate first. A new target revision always returns
   /// failed nodes to upgrade-required.
   int max_attempts = 0;

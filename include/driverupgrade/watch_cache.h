@@ -8,7 +8,7 @@
 ///     EngineOptions options{.snapshot = ..., .cache = *cache};
 ///
 /// The cache watches nodes, NodeMaintenances, the driver's DaemonSets, and their revisions and pods. One more watch
-/// covers all pods of the cluster; the cache keeps only pods on nodes for which a subscriber requested them. If a scope
+/// covers all pods in the cluster; the cache keeps only pods on nodes for which a subscriber requested them. If a scope
 /// names DRA drivers, the cache watches the cluster's DeviceTaintRules, ResourceClaims and ResourceSlices, and keeps
 /// the objects of these drivers; claims are stored in a packed form. A broken watch resumes where it stopped. If the
 /// watch cannot resume, the cache lists the objects again and compares them with the stored objects. Objects are
@@ -146,9 +146,9 @@ class WatchCache final {
   /// Sets the nodes whose pods the driver's engine needs. Pods of other nodes are dropped, unless another engine needs
   /// them.
   void SetInterest(std::size_t driver, std::set<std::string> nodes);
-  /// Reads the pods of a node of interest with one consistent list, which is therefore newer than the cordon. Errors:
-  /// the errors of the list; DataLoss, with the pod's name, if one of the pods cannot be read; Aborted if the watch on
-  /// pods was restarted in the meantime.
+  /// Reads the pods on a node for which SetInterest was called, with one consistent list, which is therefore newer than
+  /// the cordon. Errors: the errors of the list; DataLoss, with the pod's name, if one of the pods cannot be read;
+  /// Aborted if the watch on pods was restarted in the meantime.
   [[nodiscard]] absl::Status ReadPods(const CallContext& context, const std::string& node);
   /// Same as ReadPods for many nodes, with one list of all pods in the cluster; returns the status of each node.
   [[nodiscard]] std::map<std::string, absl::Status> ReadAllPods(const CallContext& context,

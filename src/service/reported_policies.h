@@ -17,8 +17,8 @@ namespace driverupgrade::internal {
 /// A policy takes 0.8 kB, or 3 kB with ten stages.
 inline constexpr std::size_t kReportedPoliciesMax = std::size_t{16} << 10;
 
-/// Returns `{"<name of the engine>":<policy as FormatUpgradePolicy writes it>}`, sorted by name. Leaves out engines
-/// that are `refused`, and policies that an engine would refuse.
+/// Returns `{"<engine name>":<policy as FormatUpgradePolicy writes it>}`, sorted by name. Leaves out engines that are
+/// `refused`, and policies that an engine would refuse.
 std::string FormatReportedPolicies(const std::vector<EngineSpec>& specs,
                                    const std::map<std::string, absl::Status>& refused);
 

@@ -29,7 +29,7 @@ struct EnginesSeen {
   std::string replica = {};
   // The reason why the process makes no progress; empty if it makes progress.
   std::string trouble = {};
-  // The status of each engine, by the name of its policy.
+  // The status of each engine, by policy name.
   std::map<std::string, FleetStatus> engines = {};
 };
 

@@ -52,7 +52,7 @@ PageMaker ProbePage(std::function<absl::Status()> probe);
 bool IsLoopback(const std::string& address);
 /// Same as IsLoopback, for a host name or address without a port.
 bool IsLoopbackHost(const std::string& host);
-/// Returns the port of an address in the format of WebServer::Start; 0 for any other text.
+/// Returns the port in an address that has the format of WebServer::Start; 0 for any other text.
 int PortOf(const std::string& address);
 
 /// All pages of one address.

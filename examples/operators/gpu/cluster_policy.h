@@ -24,7 +24,7 @@ inline const driverupgrade::ObjectKind kNvidiaDrivers{
 
 struct ClusterPolicy {
   std::string name = {};
-  /// False if no version of the object was ever valid; all members except the name then have defaults.
+  /// False if the object has never been valid; all members except the name then have their defaults.
   bool understood = true;
   absl::Time created = absl::UnixEpoch();
   /// spec.driver.useNvidiaDriverCRD

@@ -19,9 +19,9 @@ std::vector<examples::DriverDaemonSet> DriverSets(const ClusterPolicy& policy, c
 /// Returns a DaemonSet `nvidia-driver-<name>` for each NVIDIADriver with spec.version, on the nodes that the
 /// NVIDIADriver owns.
 std::vector<examples::DriverDaemonSet> DriverSets(const std::vector<NvidiaDriver>& drivers, const std::string& ns);
-/// Returns the DaemonSet with the nodes' operating system appended to the tag of the driver image:
-/// `550.54.15-ubuntu22.04`. Refuses the DaemonSet if its nodes have several operating systems, or no known operating
-/// system. Returns an empty list if the tag needs an operating system and the nodes have not been read yet (nullopt).
+/// Returns the DaemonSet with the nodes' operating system appended to the driver image's tag: `550.54.15-ubuntu22.04`.
+/// Refuses the DaemonSet if its nodes have several operating systems, or no known operating system. Returns an empty
+/// list if the tag needs an operating system and the nodes have not been read yet (nullopt).
 std::vector<examples::DriverDaemonSet> OnSystems(examples::DriverDaemonSet set,
                                                  const std::optional<std::set<examples::NodeSystem>>& systems);
 

@@ -164,8 +164,7 @@ void ClusterPolicyDirector::Amend(const std::map<std::string, std::string>& idle
   }
 }
 
-// If nodes lack the driver that the policy requests, the policy is not ready, regardless of the upgrade of the other
-// nodes.
+// If nodes lack the driver that the policy requests, the policy is not ready, regardless of the other nodes' upgrades.
 void ClusterPolicyDirector::AmendByMaker(ResourceVerdict& verdict) const {
   const absl::Status failure = maker_.Failure(verdict.object.name);
   if (failure.ok() || !verdict.error.ok()) return;

@@ -36,9 +36,9 @@ struct Decision {
 ///   NicClusterPolicy.
 /// - Otherwise an engine for each NicNodePolicy with a driver, for the DaemonSets `ds-owner=nnp-<name>`, on the nodes
 ///   that the NicNodePolicy selects. A node has only one driver. A NicNodePolicy is refused if the NicClusterPolicy has
-///   a driver, or if its name is too long for the label of its DaemonSet. If no label separates two NicNodePolicies,
-///   the later NicNodePolicy is refused. No policy counts as deleted while any policy is invalid. `driver_labels`
-///   select the DaemonSets of the NicClusterPolicy.
+///   a driver, or if its name is too long for its DaemonSet's label. If no label separates two NicNodePolicies, the
+///   later NicNodePolicy is refused. No policy counts as deleted while any policy is invalid. `driver_labels` select
+///   the DaemonSets of the NicClusterPolicy.
 Decision Decide(const NicClusterPolicy& cluster, std::vector<NicNodePolicy> nodes,
                 const driverupgrade::LabelSelector& driver_labels);
 

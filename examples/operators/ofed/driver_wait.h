@@ -15,7 +15,7 @@ namespace ofed_operator {
 
 /// `true` while the node's driver is not ready, `false` when it is ready.
 inline constexpr char kDriverWaitLabel[] = "network.nvidia.com/operator.mofed.wait";
-/// The container of the driver pod whose readiness counts.
+/// The driver pod's container whose readiness counts.
 inline constexpr char kDriverContainer[] = "mofed-container";
 
 /// Returns true if the node must wait for its driver: none of its driver pods has a ready driver container. Terminating

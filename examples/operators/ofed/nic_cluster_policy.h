@@ -24,7 +24,7 @@ inline constexpr char kPolicyName[] = "nic-cluster-policy";
 
 struct NicClusterPolicy {
   std::string name = {};
-  /// False if no version of the object was ever valid; all members except the name then have defaults.
+  /// False if the object has never been valid; all members except the name then have their defaults.
   bool understood = true;
   /// True if spec.ofedDriver exists.
   bool has_driver = false;

@@ -135,8 +135,8 @@ std::vector<ResourceVerdict> OfedDirector::Verdicts() const {
   return verdicts;
 }
 
-// If nodes do not have the driver that the policy requests, the policy is not ready, regardless of the upgrade of the
-// other nodes.
+// If nodes do not have the driver that the policy requests, the policy is not ready, regardless of the other nodes'
+// upgrades.
 void OfedDirector::AmendByMaker(ResourceVerdict& verdict) const {
   const absl::Status failure = maker_.Failure(verdict.object.name);
   if (failure.ok() || !verdict.error.ok()) return;

@@ -25,8 +25,8 @@ struct Options {
   std::string driver_labels = "nvidia.com/ofed-driver=,ds-owner=NicClusterPolicy";
   /// File with the policy; empty: use the NicClusterPolicy and the NicNodePolicies of the cluster.
   std::string policy = {};
-  /// Creator of the DaemonSets of policies that name a version. If this operator creates them, they have an init
-  /// container with `init_image`.
+  /// Who creates the driver's DaemonSets, for policies that name a version. If this operator creates them, they have an
+  /// init container with `init_image`.
   examples::DriverDaemonSets daemon_sets = examples::DriverDaemonSets::kLeave;
   std::string init_image = {};
   /// True to report the progress in status.state of the policies; nullopt: true.

@@ -59,7 +59,7 @@ struct ServiceArguments {
   /// Namespace of the ConfigMap; empty: `ns`.
   std::string ledger_namespace = {};
   std::string ledger_name = {};
-  /// Domain and name of the driver in the keys of labels and annotations. Operators set the default of `driver`.
+  /// The driver's domain and name in label and annotation keys. Operators set the default of `driver`.
   std::string domain = "nvidia.com";
   std::string driver = {};
   /// Name of this replica among the candidates.

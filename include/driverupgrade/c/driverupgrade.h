@@ -198,8 +198,8 @@ du_code du_engine_tell(du_engine *engine, du_str answers, du_buf *out);
 du_code du_engine_put_time_zone(du_engine *engine, du_str zone, du_buf *out);
 
 /*
- * Makes one pass. `nodes`: a JSON array of the names of the nodes to which `policy` applies, or empty: all nodes.
- * Several parts of the nodes may each have their own policy; the budgets of a policy count only the nodes of its part.
+ * Makes one pass. `nodes`: a JSON array with the names of the nodes to which `policy` applies, or empty: all nodes.
+ * Several parts of the nodes may each have their own policy; a policy's budgets count only the nodes in its part.
  * {"owner":"gold","names":[...]}: a part with an owner, whose rollout has its own record in the ledger. `owner`: a DNS
  * subdomain, such as the name of the custom resource with the policy. A node without a driver pod stays in its part. A
  * node in progress that no part names any longer still counts in its former part, and waits. Out: "work", the nodes

@@ -100,12 +100,12 @@ struct TransportOptions {
   /// silence of a healthy watch: the minute between bookmarks. With a shorter value, each such silence restarts a
   /// healthy watch.
   absl::Duration stream_idle_timeout = absl::Minutes(3);
-  /// Maximum size of one response body of Send, in bytes. In Stream, the same limit applies to the body of a response
+  /// Maximum size of a response body in Send, in bytes. In Stream, the same limit applies to the body of a response
   /// with a status other than 2xx.
   std::size_t body_size_max = std::size_t{64} << 20;
-  /// Maximum size of one line of Stream, in bytes.
+  /// Maximum size of a line in Stream, in bytes.
   std::size_t line_size_max = std::size_t{4} << 20;
-  /// Maximum size of the names and values of one response's headers, in bytes. The API server sends less than one KiB.
+  /// Maximum size of all header names and values in a response, in bytes. The API server sends less than one KiB.
   std::size_t header_size_max = std::size_t{64} << 10;
   /// Time for which a token from KubeConfig::token_file is used before the file is read again. After a 401, the file is
   /// read immediately. If the file cannot be used, the last good token is kept.

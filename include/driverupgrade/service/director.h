@@ -107,9 +107,9 @@ class Director {
   virtual void OnProgress(const std::map<std::string, EngineProgress>& /*engines*/) {}
 
   /// Does other work of the leading replica. It must finish within the context's deadline, after which another replica
-  /// may lead. `cache`: the cache of the running engines, null without engines; `scope`: the index in the cache of the
-  /// first of ServiceOptions::more_scopes. Returns the time of the next call; if the bell rings, the service calls
-  /// earlier.
+  /// may lead. `cache`: the cache of the running engines, null without engines; `scope`: the cache's index for the
+  /// first entry of ServiceOptions::more_scopes. Returns the time of the next call; if the bell rings, the service
+  /// calls earlier.
   virtual absl::Time Work(const CallContext&, WatchCache* /*cache*/, std::size_t /*scope*/) {
     return absl::InfiniteFuture();
   }

@@ -127,7 +127,7 @@ struct ServiceOptions {
   LogSink log = nullptr;
 };
 
-/// The final state of a rollout: nothing more happens unless an administrator acts.
+/// The state in which a rollout has ended: nothing more happens unless an administrator acts.
 struct RolloutEnd {
   /// Number of running engines; 0: no policy applies.
   int engines = 0;
@@ -137,8 +137,8 @@ struct RolloutEnd {
   int upgrading = 0;
   /// Number of nodes that an administrator has excluded: by the skip label, or by a cordon that the policy respects.
   int left_out = 0;
-  /// Number of nodes of engines whose autoUpgrade is off. It is unknown whether the drivers of these nodes are up to
-  /// date.
+  /// Number of nodes that belong to engines whose autoUpgrade is off. It is unknown whether the drivers of these nodes
+  /// are up to date.
   int frozen = 0;
   Tally totals = {};
   /// Returns true if every node has the target revision, except for nodes that an administrator has excluded.

@@ -19,7 +19,7 @@
 /// add a ForwardingFacade that reports them as not supported. Each case uses names that start with
 /// ContractWorld::prefix(), and judges only its own objects, so the cluster may contain other objects. A world is used
 /// by one thread, for one case or for many. Watches run on a separate thread, and end when they have reported the
-/// change that the case waits for; a silent watch ends at the deadline of the context. Example:
+/// change that the case waits for; a silent watch ends at the context's deadline. Example:
 /// tests/contract/fake_cluster_contract_test.cc.
 #ifndef DRIVERUPGRADE_TESTING_FACADE_CONTRACT_H_
 #define DRIVERUPGRADE_TESTING_FACADE_CONTRACT_H_

@@ -212,7 +212,7 @@ class FakeCluster final : public ClusterFacade {
   bool CanAllocate(const std::string& node_name, const std::vector<DeviceRequest>& requests) const;
   std::optional<Lease> lease(const std::string& ns, const std::string& name) const;
   std::optional<ConfigMap> config_map(const std::string& ns, const std::string& name) const;
-  /// Returns the parameters of all calls of RecordEvent, in order.
+  /// Returns the parameters of all RecordEvent calls, in order.
   std::vector<RecordEventParams> events() const;
   /// Returns the Events as stored, in the order of their creation. A series is one Event, with its latest message, time
   /// and count.

@@ -198,7 +198,7 @@ struct FakeClusterOptions {
   absl::Duration controller_delay = absl::ZeroDuration();
   /// Time until an unbound pod is bound. DaemonSet pods are created bound.
   absl::Duration scheduler_delay = absl::ZeroDuration();
-  /// Time from the removal of a node to the removal of its pods.
+  /// Time between the removal of a node and the removal of its pods.
   absl::Duration pod_gc_delay = absl::ZeroDuration();
   /// First pause between two restarts of a crashing container; doubles up to `crash_backoff_max`. At least one second.
   absl::Duration crash_backoff_initial = absl::Seconds(10);
@@ -209,8 +209,8 @@ struct FakeClusterOptions {
   std::int64_t first_revision = 1000;
   /// True if journal() is recorded. Counters are always recorded.
   bool keep_journal = true;
-  /// Number of commits of each kind that a watch can read from the past; the same number of old object versions is kept
-  /// in memory.
+  /// Number of past commits for each kind that a watch can read; the same number of old object versions is kept in
+  /// memory.
   std::size_t watch_log_size = 100'000;
   /// False: every watch ends with a bookmark when it has reported all existing data, as in Poll. A WatchCache then
   /// needs no threads (WatchCache::Turn).

@@ -48,7 +48,7 @@ class GangController {
 
   /// Returns how often the gang has lost a pod while it was running; 0 for an unknown name.
   int interruptions(const std::string& gang) const;
-  /// Returns the number of interruptions of all gangs.
+  /// Returns the total number of gang interruptions.
   int interruptions() const;
   /// Returns the highest number of interruptions of a single gang.
   int interruptions_peak() const;

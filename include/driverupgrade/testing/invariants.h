@@ -175,7 +175,7 @@ class InvariantChecker {
   /// failed. `everything`: see UpgradeEngine::Everything.
   void CheckGates(const GuardedCluster& replica, const Plan& everything);
   void CheckTotals(const Tally& totals);
-  /// `revision` is the version of the last change of any object except Leases and ConfigMaps. KnowsAll returns true if
+  /// `revision` is the version of the last change to any object except Leases and ConfigMaps. KnowsAll returns true if
   /// the replica has followed the nodes, and in requestor mode the NodeMaintenances, up to that version.
   std::int64_t revision() const;
   bool KnowsAll(const GuardedCluster& replica) const;

@@ -209,10 +209,10 @@ std::string FormatConfigMapPatch(const PatchConfigMapParams& params);
 /// Returns the namespace of an Event: the pod's namespace, or `default` for an Event on a node.
 std::string EventNamespace(const RecordEventParams& params);
 
-/// Returns the name of an Event, of at most 253 characters. The name consists of the object's name, `.`, 16 hex digits
-/// of the time in nanoseconds since the epoch, and 8 hex digits of a hash of the content. Names sort by time, two
+/// Returns the name of an Event, of at most 253 characters. The name consists of the object's name, `.`, the time in
+/// nanoseconds since the epoch as 16 hex digits, and a hash of the content as 8 hex digits. Names sort by time, two
 /// Events with the same time have different names, and an Event that is sent twice keeps its name. All Events of a
-/// series have the name of the first one.
+/// series have the first Event's name.
 std::string EventName(const RecordEventParams& params);
 
 /// Returns a core/v1 Event, written by `component`, with count 1 unless it belongs to a series. The message is

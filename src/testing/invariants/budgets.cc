@@ -14,7 +14,7 @@ using internal::NodeTruth;
 
 namespace {
 
-// Number of past counts of nodes with the driver that are kept. A sender's data is seldom older than the oldest of
+// Number of past node counts (nodes with the driver) that are kept. A sender's data is seldom older than the oldest of
 // these counts.
 constexpr std::size_t kDriverNodesKept = 256;
 
@@ -156,7 +156,7 @@ std::int64_t InvariantChecker::Impl::Known(const Node& started) const {
 // Returns the number of slots in use that the writer had to know of, including the slot of the started node.
 int InvariantChecker::Impl::SlotsKnown(const UpgradePolicy& the_policy, const Node& started) const {
   const bool in_force = the_policy == *policy;
-  // Under the current policy, the result is at most `slots_`. What the client knew matters only if `slots_` is too
+  // Under the current policy, the result is at most `slots_`. The client's knowledge matters only if `slots_` is too
   // high.
   if (in_force && slots_ <= the_policy.max_parallel.value_or(slots_)) return slots_;
   const std::int64_t known = Known(started);

@@ -247,7 +247,7 @@ class InvariantChecker::Impl {
   std::set<std::string> granted_;
   // Revision at which each line was first stored.
   std::map<std::string, std::int64_t> granted_ever_;
-  // Last response to an eviction, by the sender's name and the UID of the pod.
+  // Last response to an eviction, by the sender's name and the pod's UID.
   std::map<std::pair<std::string, std::string>, std::optional<Refusal>> eviction_answers_;
   // Time of the last write to the Lease.
   absl::Time lease_written_ = absl::InfinitePast();
@@ -316,7 +316,7 @@ class InvariantChecker::Impl {
   std::map<std::string, absl::Time> approvals_;
   // NodeMaintenances that were patched, by sender and name. A patch of a node may rely on such a NodeMaintenance.
   std::set<std::pair<std::string, std::string>> maintenance_attempts_;
-  // UIDs of NodeMaintenances of all requestors, by node.
+  // UIDs of all requestors' NodeMaintenances, by node.
   std::map<std::string, std::set<std::string>> maintained_;
   // NodeMaintenances that we claim, by node and then by UID.
   struct Claim {

@@ -19,7 +19,7 @@ namespace {
 // Tolerance for timers that a replica with a slow clock has written.
 constexpr absl::Duration kTimerSkewMax = absl::Minutes(5);
 
-// Returns true if the node's cordon has the name of a driver.
+// Returns true if a driver is named on the node's cordon.
 bool IsShared(const Node& node) { return node.annotations.contains(std::string(kCordonedByAnnotation)); }
 
 // Returns all marks by which drivers of this library decide who owns a cordon, except for the set of names.

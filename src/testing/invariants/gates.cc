@@ -128,7 +128,7 @@ bool InvariantChecker::Impl::BudgetIsOut(const Writer& who, GateReason reason, c
          UnavailableLimit(*its_policy.max_unavailable, static_cast<int>(with_driver_.size()));
 }
 
-// Nodes that start together start only if there is room for all of them, so every other node of the group may block
+// Nodes that start together start only if there is room for all of them, so every other node in the group may block
 // this node.
 InvariantChecker::Impl::Uids InvariantChecker::Impl::WithItsGroup(const UpgradePolicy& the_policy, const Node& node,
                                                                   Uids uids) const {

@@ -87,7 +87,7 @@ bool WasAdmitted(const Node& node, std::string_view driver) {
 enum class Named : std::uint8_t { kUnderWay, kWithoutState, kEnded };
 
 Named ReadName(const Node& node, std::string_view name) {
-  if (name.find('/') == std::string_view::npos) return Named::kEnded;  // not the name of a driver
+  if (name.find('/') == std::string_view::npos) return Named::kEnded;  // not a driver's name
   const auto label = node.labels.find(std::string(name) + std::string(kStateSuffix));
   if (label == node.labels.end() || label->second.empty()) {
     return node.unschedulable && WasAdmitted(node, name) ? Named::kUnderWay : Named::kWithoutState;

@@ -318,8 +318,7 @@ void InvariantChecker::Impl::ExpectWholeGroup(const UpgradePolicy& the_policy, c
   if (!expected.waiting.empty()) started_groups_.push_back(std::move(expected));
 }
 
-// Returns true if the rest of the group may wait because of a fault, a halt, a change of the policy, or the end of a
-// window.
+// Returns true if the rest of the group may wait because of a fault, a halt, a policy change, or the end of a window.
 bool InvariantChecker::Impl::IsHindered(const StartedGroup& group) const {
   if (group.policy != policy || last_fault >= group.time - kKnown) return true;
   const absl::Duration takes = LongestSince(*policy->rollout, group.time);

@@ -12,7 +12,7 @@
 
 namespace driverupgrade::testing {
 
-// Returns the duration that readers of the record assume for a step of the record's sketch.
+// Returns the duration that readers of a rollout's record assume for a step of its sketch.
 absl::Duration LongestOf(int step);
 
 // Returns the duration that 95 of 100 nodes did not exceed, according to a rollout's record; nullopt if too few nodes

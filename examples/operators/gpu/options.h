@@ -43,7 +43,7 @@ struct Options {
   std::optional<bool> mark_nodes = std::nullopt;
   /// True to report the progress in status.state of the policies; nullopt: only if the nodes are marked.
   std::optional<bool> write_state = std::nullopt;
-  /// Who creates the driver's DaemonSets, for policies that name a version.
+  /// Creator of the driver's DaemonSets, for policies that name a version.
   examples::DriverDaemonSets daemon_sets = examples::DriverDaemonSets::kLeave;
   /// True if the cluster is OpenShift: the driver's DaemonSets are those with the Driver Toolkit, unless the
   /// ClusterPolicy switches the toolkit off.

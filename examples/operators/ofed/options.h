@@ -25,7 +25,7 @@ struct Options {
   std::string driver_labels = "nvidia.com/ofed-driver=,ds-owner=NicClusterPolicy";
   /// File with the policy; empty: use the NicClusterPolicy and the NicNodePolicies of the cluster.
   std::string policy = {};
-  /// Who creates the driver's DaemonSets, for policies that name a version. If this operator creates them, they have an
+  /// Creator of the driver's DaemonSets, for policies that name a version. If this operator creates them, they have an
   /// init container with `init_image`.
   examples::DriverDaemonSets daemon_sets = examples::DriverDaemonSets::kLeave;
   std::string init_image = {};

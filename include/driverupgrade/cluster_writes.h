@@ -191,7 +191,7 @@ std::string_view ToString(const EvictionAnswer& answer);
 
 enum class EventType : std::uint8_t { kNormal, kWarning };
 
-/// The first of several Events that are represented by one object.
+/// A series of Events that one object represents: its first Event, and the number of Events.
 struct EventSeries {
   /// Number of Events so far, including the current one: at least 2.
   int count = 2;

@@ -75,7 +75,8 @@ struct AdmissionLedgerOptions {
   std::size_t grants_max = 5000;
 };
 
-/// Requestor mode: NVIDIA's maintenance operator evacuates and releases the nodes; the engine requests this and waits.
+/// Requestor mode: NVIDIA's maintenance operator evacuates and releases the nodes; the engine requests the evacuation
+/// and waits.
 struct RequestorOptions {
   /// The engine's id as a requestor: 2 to 63 characters, a domain name. Do not share it with another driver or program:
   /// the engine treats every claim with this id as its own, and withdraws the claim when the node is done.

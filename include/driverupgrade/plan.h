@@ -56,7 +56,7 @@ struct Tally {
   friend bool operator==(const Tally&, const Tally&) = default;
 };
 
-/// The counts compared with the limits of the policy.
+/// The counts that are compared with the policy's limits.
 struct UpgradeBudget {
   int total = 0;
   /// nullopt: no limit.

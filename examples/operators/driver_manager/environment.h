@@ -25,9 +25,9 @@ struct Settings {
   /// Namespace of the operands' pods to wait for.
   std::string operator_namespace = "gpu-operator";
   bool evict_gpu_pods = true;
-  /// Drain the whole node if the eviction of GPU pods, or the unloading, fails.
+  /// True to drain the whole node if the eviction of GPU pods, or the unloading, fails.
   bool auto_drain = true;
-  /// Also evict pods that no controller will replace.
+  /// True to evict also pods that no controller will replace.
   bool drain_force = false;
   /// Applies only to the full drain.
   driverupgrade::LabelSelector drain_selector = {};
@@ -38,9 +38,9 @@ struct Settings {
   std::string custom_label = {};
   bool gpu_direct_rdma = false;
   bool use_host_mofed = false;
-  /// Always replace the loaded driver.
+  /// True to replace the loaded driver in any case.
   bool force_reinstall = false;
-  /// Empty if unknown; an unknown digest differs from every other digest.
+  /// Digest of the driver's configuration; empty if it is unknown. An unknown digest differs from every other digest.
   std::string config_digest = {};
   /// Empty: use the cluster that runs this pod.
   std::string kubeconfig = {};

@@ -10,8 +10,8 @@
 
 namespace gpu_operator {
 
-/// Runs the operator as the options specify, until it is done or `stop` is requested, and returns the exit code. If the
-/// policy comes from a file, `connection.objects` may be null; ResourceClaims of pods are then ignored.
+/// Runs the operator as the options specify, until its work is done or `stop` is requested, and returns the exit code.
+/// If the policy comes from a file, `connection.objects` may be null; ResourceClaims of pods are then ignored.
 int RunRollout(const Options& options, const Configuration& configuration, const examples::Connection& connection,
                const driverupgrade::LogSink& log, std::stop_token stop);
 

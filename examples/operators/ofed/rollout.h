@@ -10,7 +10,7 @@
 
 namespace ofed_operator {
 
-/// Runs the operator as the options specify, until it is done or `stop` is requested, and returns the exit code.
+/// Runs the operator as the options specify, until its work is done or `stop` is requested, and returns the exit code.
 int RunRollout(const Options& options, const Configuration& configuration, const examples::Connection& connection,
                const driverupgrade::LogSink& log, std::stop_token stop);
 

@@ -12,7 +12,7 @@
 
 namespace openshift_preflight {
 
-/// ClusterVersion `version`.
+/// The ClusterVersion named `version`.
 struct ClusterVersion {
   /// status.desired.version.
   std::string desired = {};

@@ -40,7 +40,7 @@ struct HttpRequest {
   std::vector<std::pair<std::string, std::string>> query = {};
   /// Content type of `body`; not sent if `body` is empty.
   std::string content_type = "application/json";
-  /// Sent unchanged; empty for no body.
+  /// Sent unchanged; empty: no body.
   std::string body = {};
   /// Names and values of additional headers. The transport's own headers, such as Authorization, must not be among
   /// them.

@@ -114,8 +114,8 @@ struct TransportOptions {
   absl::Duration exec_timeout = absl::Seconds(30);
   /// Value of the header User-Agent, visible ASCII and spaces only. Empty: the library's name and version.
   std::string user_agent = {};
-  /// Trust the system's certificate authorities if KubeConfig::ca_pem is empty. Otherwise such a configuration is
-  /// rejected: a cluster has its own authority, and any other party that can sign a certificate for its name could
+  /// True to trust the system's certificate authorities if KubeConfig::ca_pem is empty. If false, such a configuration
+  /// is rejected: a cluster has its own authority, and any other party that can sign a certificate for its name could
   /// obtain the token.
   bool trust_system_roots = false;
 };

@@ -69,11 +69,11 @@ struct KubeConfig {
     std::string base_dir = {};
     /// The context to use instead of `current-context`.
     std::string context = {};
-    /// Accept `insecure-skip-tls-verify: true`, which allows anyone on the network to steal the token. Rejected
-    /// otherwise.
+    /// True to accept `insecure-skip-tls-verify: true`, which allows anyone on the network to steal the token. If
+    /// false, it is rejected.
     bool allow_insecure = false;
-    /// Accept `exec`, which allows the author of the document to run a program with this process's permissions.
-    /// Rejected otherwise.
+    /// True to accept `exec`, which allows the author of the document to run a program with this process's permissions.
+    /// If false, it is rejected.
     bool allow_exec = false;
     /// Name of the document in error texts, for example its file name.
     std::string source = {};

@@ -52,8 +52,8 @@ struct EngineSpec {
   /// Appended to the requestor's id, if the engine is a requestor: each engine is a separate requestor.
   std::string requestor_suffix = {};
   UpgradePolicy policy = {};
-  /// Custom resource that contains the policy, as `GROUP/VERSION/RESOURCE/NAME:PATH.TO.SECTION`. The service reports it to
-  /// `upgradectl`, and does not read it. Empty: the policy is not in a custom resource.
+  /// Custom resource that contains the policy, as `GROUP/VERSION/RESOURCE/NAME:PATH.TO.SECTION`. The service reports
+  /// this location to `upgradectl`, and does not read the resource. Empty: the policy is not in a custom resource.
   std::string policy_resource = {};
   friend bool operator==(const EngineSpec&, const EngineSpec&) = default;
 };

@@ -74,7 +74,7 @@ class GangController {
   bool Choose(const Gang& gang, std::vector<std::string> free, std::map<std::string, std::string>& nodes) const;
   void Interrupt(const std::string& name, Gang& gang);
   void Start(Gang& gang);
-  // Adds free nodes with a taint PreferNoSchedule to `avoided`.
+  // Returns the free nodes, and adds the free nodes with a PreferNoSchedule taint to `avoided`.
   std::vector<std::string> FreeNodes(std::set<std::string>& avoided) const;
 
   std::shared_ptr<FakeCluster> cluster_;

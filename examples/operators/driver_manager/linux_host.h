@@ -2,8 +2,8 @@
 ///
 /// Defines LinuxHostOptions and LinuxHost.
 ///
-///     LinuxHost host; // the node itself LinuxHost other({.root = "fixture"}); // files below a directory; programs
-///     are still found through PATH
+///     LinuxHost host;                        // the node itself
+///     LinuxHost other({.root = "fixture"});  // files below a directory; programs are still found through PATH
 ///
 /// Reads /sys/module, /sys/bus/pci/devices, /proc/mounts and /run. Makes changes through programs (chroot, rmmod and
 /// umount) and through /sys/bus/pci. See host_driver.h.

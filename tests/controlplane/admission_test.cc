@@ -46,7 +46,7 @@ TEST_CASE("The operator changes its own keys and the cordon of a node, and nothi
       {"the provider", R"({"spec": {"providerID": "other://node"}})"},
       {"a finalizer", R"({"metadata": {"finalizers": ["example.com/ours"]}})"},
   };
-  // The API server enforces a new policy only after a moment.
+  // The API server needs a moment until it enforces a new policy.
   const auto binds = [&] {
     return Send(kubectl, node, refused.front().body).err.find("of a node's labels") != std::string::npos;
   };
@@ -61,8 +61,8 @@ TEST_CASE("The operator changes its own keys and the cordon of a node, and nothi
 
   const std::vector<Patch> allowed = {
       {"the state", R"({"metadata": {"labels": {"nvidia.com/gpu-driver-upgrade-state": "cordon-required"}}})"},
-      // Tested before the cordon, because the node lifecycle controller then adds a taint that these patches would
-      // remove.
+      // The taint patches come before the cordon. After a cordon, the node lifecycle controller adds a taint, which
+      // these patches would remove.
       {"its own taint", R"({"spec": {"taints": [{"key": "nvidia.com/gpu-driver-upgrade", "value": "pending",
           "effect": "PreferNoSchedule"}]}})"},
       {"no taint any longer", R"({"spec": {"taints": null}})"},

@@ -38,7 +38,7 @@ const std::vector<AuditedRequest>& AuditLog::Read() {
     requests_.push_back(ToRequest(ParseJson(text.substr(begin, end - begin), "audit log")));
     begin = end + 1;
   }
-  offset_ += begin;  // a line that is still being written is read next time
+  offset_ += begin;  // the next call reads a line that is still being written
   return requests_;
 }
 

@@ -1,4 +1,4 @@
-// The API server's own record of the operator's requests: a witness that does not depend on our code.
+// The API server's own record of the operator's requests. This witness does not depend on our code.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_AUDIT_LOG_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_AUDIT_LOG_H_
 
@@ -16,7 +16,7 @@ namespace driverupgrade::e2e {
 
 struct AuditedRequest {
   std::string verb;
-  std::string resource;  // with its subresource: nodes, pods/eviction
+  std::string resource;  // including the subresource: nodes, pods/eviction
   std::string ns;
   std::string name;
   int code = 0;
@@ -29,15 +29,16 @@ struct AuditedRequest {
   bool may_have_been_done() const { return code < 400 || code >= 499; }
 };
 
-// Reads all requests since the constructor opened the log. A request appears in the log a moment after its response, so
-// use Eventually to wait for an expected entry.
+// Reads all requests that were recorded after the constructor opened the log. An entry appears a moment after the
+// response to its request, so use Eventually to wait for an expected entry.
 class AuditLog {
  public:
   explicit AuditLog(std::filesystem::path file);
 
   const std::vector<AuditedRequest>& Read();
 
-  // Returns the nodes as the operator's writes left them. `before` is their state when the log was opened.
+  // Returns the history of the nodes, based on the operator's writes. `before` is the nodes' state when the log was
+  // opened.
   NodeTimeline Timeline(const std::map<std::string, NodeVersion>& before);
 
   int CountWrites();
@@ -48,7 +49,7 @@ class AuditLog {
   std::vector<AuditedRequest> requests_;
 };
 
-// Prints a table of `requests` by verb, resource and status code, with the number per node.
+// Prints a table of `requests`, with totals and numbers per node by verb, resource and status code.
 void PrintRequests(std::ostream& out, const std::vector<AuditedRequest>& requests, std::size_t nodes);
 
 }  // namespace driverupgrade::e2e

@@ -1,4 +1,4 @@
-// An upgrade that is blocked on one node.
+// Tests an upgrade that is blocked on one node.
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -98,7 +98,7 @@ TEST_CASE("A node that is stuck for a minute shows its gate, and no other node d
     INFO(name);
     CHECK(node.annotations.contains(key) == (name == blocked));
   }
-  // One patch shows the gate, and there is no second patch while the gate stays the same.
+  // One patch shows the gate. No second patch follows while the gate stays the same.
   const auto is_shown = [&] { return CountShownGates(audit, blocked) > 0; };
   CHECK(Eventually(std::chrono::seconds(10), is_shown));
   Eventually(std::chrono::seconds(20), [] { return false; });

@@ -1,5 +1,6 @@
 // Tests the chart upgrades of docs/manual-procedures.md with a real helm and a chart repository. The charts imitate the
-// operators' charts: each has a CustomResourceDefinition, an object of that kind, and a subchart of another operator.
+// operators' charts. Each chart has a CustomResourceDefinition, an object of that kind, and a subchart of another
+// operator.
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -23,7 +24,8 @@ namespace fs = std::filesystem;
 constexpr char kPage[] = "manual-procedures.md";
 constexpr char kKinds[] = "nicthings.charts.example.com";
 
-// Returns a definition that keeps only the fields of `schema`, because the API server drops unknown fields.
+// Returns a CustomResourceDefinition that keeps only the fields of `schema`, because the API server drops unknown
+// fields.
 std::string Definition(const std::string& kind, const std::string& schema) {
   const std::string plural = kind + "s";
   return "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: " + plural +
@@ -43,7 +45,8 @@ class Charts {
     fs::permissions(manual.folder() / "helm", fs::perms::owner_all);
   }
 
-  // Adds a chart to the repository. With `with_policy`, its definitions and its object have the field upgradePolicy.
+  // Adds a chart to the repository. With `with_policy`, the chart's definitions and its object have the field
+  // upgradePolicy.
   void Add(const std::string& name, const std::string& version, bool with_policy) const {
     const fs::path chart = manual_.folder() / "source" / version / name;
     const std::string schema =
@@ -62,7 +65,7 @@ class Charts {
     Helm({"package", chart.string(), "--destination=" + folder_.string()});
   }
 
-  // Serves the repository as `nvidia`.
+  // Serves the repository under the name `nvidia`.
   void Serve() {
     const std::string port = std::to_string(FindFreePorts(1).front());
     const std::string url = "http://127.0.0.1:" + port;
@@ -86,7 +89,7 @@ class Charts {
     REQUIRE(exit_code == 0);
   }
 
-  // Returns `version policy` of the chart's object.
+  // Returns `version policy` from the chart's object.
   std::string Object(const std::string& name) const {
     const rapidjson::Document object = admin().Get({kKinds, name});
     return Text(object, {"spec", "version"}) + " " + Text(object, {"spec", "upgradePolicy"});
@@ -142,7 +145,7 @@ TEST_CASE("Charts are upgraded after their definitions, and to a beta version on
   charts.Helm({"uninstall", "network-operator", ns});
   charts.Helm({"uninstall", "gpu-operator", "--namespace=" + world.driver_ns()});
   charts.admin().Must({"delete", "crd", kKinds, "sriovthings.charts.example.com"});
-  // The next test creates the namespace again, which the API server refuses until the old one is deleted.
+  // The next test creates this namespace again, which the API server refuses until the old namespace is deleted.
   charts.admin().Must({"delete", "namespace", "nvidia-network-operator"});
 }
 

@@ -43,7 +43,7 @@ std::vector<std::string> EventsAsTheSeedsListThem(const World& world) {
   return lines;
 }
 
-// Returns the states of `node` in the order of these lines.
+// Returns the states of `node` that the lines of `events` report, in the same order.
 std::vector<std::string> StatesTold(const std::vector<std::string>& events, const std::string& node) {
   // 10m  Normal  GPUDriverUpgrade  node/k8s-node-1  Successfully updated node state label to upgrade-required
   const std::regex line(
@@ -65,7 +65,7 @@ void ExpectTranscripts(const World& world, const std::string& log) {
   std::vector<std::string> expected;
   for (const std::string& node : world.nodes()) expected.push_back(node + "\tupgrade-done");
   CHECK(NodesAsTheSeedsListThem(world) == expected);
-  // Times are in whole seconds, so the order is not known.
+  // Event times are in whole seconds, so the order of the Events is unknown.
   const std::vector<std::string> told = StatesTold(EventsAsTheSeedsListThem(world), world.nodes().front());
   const std::set<std::string> states(told.begin(), told.end());
   CHECK(states == std::set<std::string>{"cordon-required", "pod-deletion-required", "pod-restart-required",
@@ -141,8 +141,8 @@ TEST_CASE("A ClusterPolicy is followed, and an invalid one gets a condition whil
     return released;
   };
   REQUIRE(Eventually(kStepLimit, [&] { return release() == 1; }));
-  // The second node is held for longer than the ten seconds between two counts, so the log gets two lines about the
-  // progress.
+  // The test holds the second node for longer than the ten seconds between two counts, so the log gets two progress
+  // lines.
   CHECK(counts_are("1 of 3 nodes done, 0 failed, 1 in progress, 1 pending"));
   CHECK(Eventually(kStepLimit,
                    [&] { return program.Log().find("msg=rollout progress=\"1 of 3\" eta=") != std::string::npos; }));
@@ -191,7 +191,7 @@ TEST_CASE("Each NVIDIADriver has its own nodes and policy, and together they kee
   REQUIRE(done);
   ExpectBudgetsKept(rollout, 2, 2);
   CHECK(world.Nodes().at(world.nodes()[4]).state != "upgrade-done");
-  // Returns the owner of the node, and the annotation that driver managers read.
+  // Returns the node's owner, and the annotation that driver managers read.
   const auto marks = [&](std::size_t i) {
     const rapidjson::Document node = world.control_plane().admin().Get({"node", world.nodes()[i]});
     return Text(node, {"metadata", "labels", "nvidia.com/gpu-operator.driver.owner"}) + " " +
@@ -207,7 +207,8 @@ TEST_CASE("Each NVIDIADriver has its own nodes and policy, and together they kee
   }));
   CHECK(Text(world.control_plane().admin().Get({"nvidiadriver", "a"}), {"status", "state"}) == "ready");
 
-  // Owners change without a restart of the operator: c is enabled, and the node without an owner gets one.
+  // Owners change without a restart of the operator: NVIDIADriver c is enabled and becomes the owner of the node
+  // without an owner.
   policies.Patch("nvidiadriver", "c", R"({"spec": {"upgradePolicy": {"autoUpgrade": true}}})");
   CHECK(AwaitDone(world, 5));
   world.control_plane().admin().Create(
@@ -345,7 +346,7 @@ TEST_CASE("The option --until-done succeeds only if the policy enables upgrades 
   CHECK(Text(line, {"level"}) == "info");
   json_log = false;
 
-  // All nodes are labeled as done, but none of them is.
+  // All nodes have the label upgrade-done, but no node has the new driver.
   world.ChangeDriver("driver:2");
   policies.Patch("clusterpolicy", "cluster-policy",
                  R"({"spec": {"driver": {"upgradePolicy": {"autoUpgrade": false}}}})");
@@ -370,7 +371,7 @@ TEST_CASE("If gpu_operator may not read policies, it names the missing permissio
   const Kubectl& admin = world.control_plane().admin();
   const std::string role = (RbacFolder() / "cluster-policy/cluster-policies.yaml").string();
   admin.Must({"delete", "-f", role});
-  // The API server notices the change a moment later.
+  // The API server needs a moment until it notices the change.
   REQUIRE(Eventually(kStepLimit, [&] {
     return world.control_plane().as_operator().Run({"get", "clusterpolicies"}).exit_code != 0;
   }));

@@ -1,5 +1,5 @@
-// Checks, with each HTTP backend, that the real API server fulfills the contract of the facade. This shows that the
-// fake, which fulfills the same contract, is realistic.
+// Checks, with each HTTP backend, that the real API server fulfills the contract of the facade. The fake fulfills the
+// same contract, so this test shows that the fake is realistic.
 #include <chrono>
 #include <functional>
 #include <iostream>
@@ -48,7 +48,7 @@ std::shared_ptr<HttpTransport> Connect(const ControlPlane& control_plane, const 
   return MakeRetryingTransport(*transport);
 }
 
-// A facade without DeviceTaintRules, which Kubernetes serves only from 1.37 on.
+// A facade without DeviceTaintRules, which Kubernetes serves since 1.37.
 class WithoutDeviceTaintRules final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;
@@ -89,8 +89,7 @@ class RealWorld final : public testing::ContractWorld {
     return ns;
   }
 
-  // Creates the node, and returns it once the other writers (kwok and the controllers of Kubernetes) no longer change
-  // it.
+  // Creates the node, and waits until the other writers (kwok and the controllers of Kubernetes) no longer change it.
   absl::StatusOr<Node> MakeNode(const Node& node) override {
     const std::string json = fmt::format(
         R"({{"kind":"Node","apiVersion":"v1","metadata":{{"name":"{}","labels":{},"annotations":{}}},)"
@@ -176,7 +175,7 @@ class RealWorld final : public testing::ContractWorld {
     return json.ok() && is(*json);
   }
 
-  // Returns whether the node is Ready, and has no taint except the taint that belongs to `unschedulable`.
+  // Returns whether the node is Ready, and has no taint except possibly the taint for `unschedulable`.
   bool IsSettled(const std::string& name) {
     return Field(kNodes, {.name = name}, [](const rapidjson::Value& node) {
       bool ready = false;

@@ -23,8 +23,8 @@ constexpr int kLogLines = 5;
 
 const fs::path kSourceDir = DRIVERUPGRADE_CONTROLPLANE_SOURCE_DIR;
 
-// Token, name, UID and groups of the users, in the form of --token-auth-file. The operators use the names of the
-// ServiceAccounts of deploy/rbac.
+// Token, name, UID and groups of each user, in the format of --token-auth-file. The operators have the names of the
+// ServiceAccounts in deploy/rbac.
 constexpr std::string_view kTokens =
     "admin-token,admin,admin,\"system:masters\"\n"
     "operator-token,system:serviceaccount:gpu-operator:driver-upgrade,operator,"
@@ -54,8 +54,8 @@ fs::path FindProgram() {
   return fs::absolute(name);
 }
 
-// Pods of a real node reach the API server at the address and the port of the Service `kubernetes`, in the network
-// namespace of this process (node/namespaces.sh). They have their own tokens.
+// Pods of a real node reach the API server at the address and port of the Service `kubernetes`. This address exists in
+// the network namespace of this process (node/namespaces.sh). The pods have their own tokens.
 constexpr char kServiceAddress[] = "10.0.0.1";
 constexpr int kServicePort = 443;
 bool IsForPods() { return std::getenv("DRIVERUPGRADE_REAL_NODE") != nullptr; }
@@ -76,10 +76,10 @@ ControlPlane::ControlPlane() : program_(FindProgram()) {
   admin_ = std::make_unique<Kubectl>(program_, folder() / "admin.kubeconfig", folder() / "kubectl-admin");
   operator_ = std::make_unique<Kubectl>(program_, operator_kubeconfig(), folder() / "kubectl-operator");
   for (int attempt = 1; !TryToStart(); ++attempt) {
-    // Another process may have taken a free port before it was used.
+    // Another process can take a free port before the control plane uses it.
     if (attempt == kStartAttempts) throw std::runtime_error("the control plane does not start\n" + Troubles());
   }
-  // Namespaced objects belong to each World.
+  // Each World creates the namespaced objects.
   for (const char* file :
        {"base/cluster.yaml", "base/default-namespace.yaml", "admission/nodes.yaml",
         "cluster-policy/cluster-policies.yaml", "ofed/cluster.yaml", "ofed/default-namespace.yaml"}) {
@@ -119,7 +119,7 @@ bool ControlPlane::TryToStart() {
   const Stopwatch stopwatch;
   StartEtcd();
   StartApiServer();
-  // kubectl takes a long time to report a closed port, so ask the kernel first.
+  // kubectl takes a long time to report a closed port, so first check with the kernel whether a process listens.
   const auto is_listening = [this](int port) { return !AllRunning() || IsListening(port); };
   Eventually(kStartLimit, [&] { return is_listening(ports_.api_server); });
   Eventually(kStartLimit, [this] { return !AllRunning() || IsApiServerReady(); });
@@ -160,7 +160,7 @@ void ControlPlane::StartApiServer() {
   std::vector<std::string> flags = {
       Flag("etcd-servers", "http://127.0.0.1:" + std::to_string(ports_.etcd)),
       Flag("secure-port", std::to_string(ports_.api_server)),
-      "--cert-dir=apiserver-certs",  // it creates its self-signed certificate there
+      "--cert-dir=apiserver-certs",  // directory for the self-signed certificate that the API server creates
       "--token-auth-file=tokens.csv",
       "--authorization-mode=RBAC",
       "--service-account-issuer=https://kubernetes.default.svc",
@@ -194,12 +194,13 @@ void ControlPlane::StartClients() {
           "--leader-elect=false",
           "--service-account-private-key-file=sa.key",
           Flag("root-ca-file", ca_file().string()),
-          // The default limits are meant for clusters with more work than one rollout.
+          // The default limits are too low for the number of requests during a rollout.
           "--kube-api-qps=500",
           "--kube-api-burst=1000",
           "--concurrent-daemonset-syncs=10",
-          // While the API server is unavailable, the leases of nodes are not renewed. Pods of nodes that were
-          // considered lost stay unready, because kwok does not report them again as a kubelet would.
+          // While the API server is unavailable, the nodes' Leases are not renewed. If the controller manager considers
+          // a node lost, it marks the node's pods as not ready. kwok, unlike a kubelet, does not report them as ready
+          // again.
           "--node-monitor-grace-period=5m",
           "--controllers=daemonset,deployment,replicaset,statefulset,job,disruption,podgc,garbagecollector,"
           "namespace,nodelifecycle,serviceaccount,taint-eviction-controller,root-ca-certificate-publisher-controller,"
@@ -217,12 +218,12 @@ void ControlPlane::StartClients() {
   StartPart("kwok", {
                         kubeconfig,
                         Flag("config", (kSourceDir / "kubernetes/stages.yaml").string()),
-                        // The selector skips nodes without any labels.
+                        // This selector does not match nodes without any labels.
                         IsForPods() ? Flag("manage-nodes-with-label-selector", "!" + std::string(kRealNodeLabel))
                                     : "--manage-all-nodes=true",
-                        "--node-lease-duration-seconds=40",  // or the nodes become NotReady after 40 s
+                        "--node-lease-duration-seconds=40",  // otherwise the nodes become NotReady after 40 s
                         "--node-ip=127.0.0.1",
-                        // Without an address kwok listens on all interfaces.
+                        // Without an address, kwok listens on all interfaces.
                         Flag("server-address", "127.0.0.1:" + std::to_string(ports_.kwok)),
                     });
 }
@@ -257,7 +258,7 @@ void ControlPlane::SaveData() {
   fs::copy(folder() / "etcd", folder() / "etcd.saved", fs::copy_options::recursive);
   StartEtcd();
   StartApiServerAgain();
-  // Restarted, because clients that have lost their server reconnect late, at different times.
+  // Restarts the clients, because clients that have lost their server reconnect late and at different times.
   StartClients();
 }
 

@@ -1,4 +1,4 @@
-// A real Kubernetes control plane on loopback: etcd, API server, controller manager and scheduler as released, with
+// A real Kubernetes control plane on loopback: the released etcd, API server, controller manager and scheduler, with
 // kwok in place of the kubelets.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_CONTROL_PLANE_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_CONTROL_PLANE_H_
@@ -16,20 +16,20 @@ namespace driverupgrade::e2e {
 
 inline constexpr char kNodeMaintenances[] = "nodemaintenances.maintenance.nvidia.com";
 
-// A node with this label has its own kubelet; kwok simulates the kubelets of all others.
+// A node with this label has its own kubelet. kwok simulates the kubelets of all other nodes.
 inline constexpr char kRealNodeLabel[] = "driverupgrade.test/real";
 
 // Directory of the manifests that an administrator would apply for the operator.
 std::filesystem::path RbacFolder();
 
-// A control plane with three users. `admin` has all permissions. The operator is the ServiceAccount of deploy/rbac: it
-// has its permissions, its admission policy applies, and the audit log has all its requests. The third user is the
-// ServiceAccount of deploy/rbac/ofed. The processes are children that end with the test.
+// A control plane with three users. `admin` has all permissions. The operator is the ServiceAccount of deploy/rbac,
+// with its permissions and its admission policy; the audit log contains all requests of the operator. The third user is
+// the ServiceAccount of deploy/rbac/ofed. The processes are children that exit with the test.
 class ControlPlane {
  public:
-  // Returns the control plane of this run, which starts at the first call and ends at exit. Throws std::runtime_error,
-  // with the reason, if it does not start; in particular if DRIVERUPGRADE_CONTROLPLANE_BINARY does not name the program
-  // of build.sh.
+  // Returns the control plane of this test run. The first call starts it, and it ends when the test program exits.
+  // Throws std::runtime_error, with the reason, if it does not start, for example if DRIVERUPGRADE_CONTROLPLANE_BINARY
+  // does not name the program that build.sh builds.
   static ControlPlane& Shared();
 
   ControlPlane();
@@ -43,7 +43,7 @@ class ControlPlane {
   std::filesystem::path ofed_kubeconfig() const { return folder() / "ofed.kubeconfig"; }
   std::filesystem::path audit_log() const { return folder() / "audit.log"; }
   std::filesystem::path ca_file() const { return folder() / "apiserver-certs/apiserver.crt"; }
-  // Returns the controller manager's certificate, which the API server does not use.
+  // Returns the controller manager's CA certificate, which the API server does not use.
   std::filesystem::path other_ca_file() const {
     return folder() / "controller-manager-certs/kube-controller-manager.crt";
   }
@@ -71,20 +71,21 @@ class ControlPlane {
 
   // Kills the API server immediately. All other processes continue without a server.
   void KillApiServer();
-  // Restarts the API server on its port, with the existing data. Returns when it is ready. Throws std::runtime_error.
+  // Restarts the API server on the same port, with the existing data. Returns when it is ready. Throws
+  // std::runtime_error.
   void StartApiServerAgain();
 
   // Invalidates all earlier tokens of service accounts. This restarts the API server.
   void ReplaceServiceAccountKey();
 
-  // Copies etcd's data. During this time, the whole control plane is down for a few seconds.
+  // Copies etcd's data. The whole control plane is down for a few seconds meanwhile.
   void SaveData();
   // Restores the saved data, as after a disaster. Etcd, the API server and the cluster's own components restart with
-  // this data. All other watchers are then ahead of the cluster.
+  // this data. All other clients that watch the cluster have then seen later versions than the restored ones.
   void RestoreData();
 
-  // Returns which processes have ended, with their last lines of output; empty if all are running. Add it to the
-  // message of every wait that times out.
+  // Returns which processes have exited, with their last lines of output; empty if all are running. Add this text to
+  // the message of every wait that times out.
   std::string Troubles();
 
  private:
@@ -122,7 +123,7 @@ class ControlPlane {
   bool has_node_maintenances_ = false;
   std::unique_ptr<Kubectl> admin_;
   std::unique_ptr<Kubectl> operator_;
-  std::vector<Part> parts_;  // last: ended before the directory is removed
+  std::vector<Part> parts_;  // last: stopped before the directory is removed
 };
 
 }  // namespace driverupgrade::e2e

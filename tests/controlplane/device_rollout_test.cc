@@ -111,7 +111,7 @@ class DeviceFleet {
   DeviceFleet(const DeviceFleet&) = delete;
   DeviceFleet& operator=(const DeviceFleet&) = delete;
 
-  // Does not wait: there may be more pods than devices.
+  // Does not wait for the pods, because there can be more pods than devices.
   void Deploy(const std::string& name, int replicas) const {
     std::string selector = world_.selector();
     selector.replace(selector.find('='), 1, ": ");
@@ -136,7 +136,7 @@ class DeviceFleet {
   const Kubectl& admin_;
 };
 
-// All versions of objects of one kind as a raw watch saw them, one per line.
+// A raw watch of objects of one kind. It records all versions of the objects that it saw, one per line.
 class RawWatch {
  public:
   RawWatch(const ControlPlane& control_plane, const std::string& what, const std::string& ns,
@@ -164,16 +164,17 @@ class RawWatch {
   std::unique_ptr<Process> watch_;
 };
 
-// A time span as a range of resource versions, because all objects of the cluster share one counter.
+// A time span, expressed as a range of resource versions. This works because all objects of the cluster share one
+// counter.
 struct Held {
   std::int64_t from = 0;
   std::int64_t until = INT64_MAX;
 };
 
-// Returns when devices of each node were held, based on the claims.
+// Returns, by node, the time spans in which its devices were held, according to the claims.
 std::map<std::string, std::vector<Held>> HeldOn(const RawWatch& claims) {
   std::map<std::string, std::vector<Held>> held;
-  std::map<std::string, std::pair<std::string, std::int64_t>> open;  // by claim: node, since
+  std::map<std::string, std::pair<std::string, std::int64_t>> open;  // by claim: node, first version with the holder
   for (const std::vector<std::string>& row : claims.Read()) {
     REQUIRE(row.size() >= 5);
     const std::int64_t version = std::stoll(row[2]);
@@ -190,7 +191,7 @@ std::map<std::string, std::vector<Held>> HeldOn(const RawWatch& claims) {
 
 TEST_CASE("A-1 to A-16: drivers are replaced on 20 schedulable nodes while GPU pods start at full speed", "[devices]") {
   ControlPlane& control_plane = ControlPlane::Shared();
-  if (!control_plane.Serves(kDeviceTaintRules)) return;  // devices_test.cc prints a warning
+  if (!control_plane.Serves(kDeviceTaintRules)) return;  // devices_test.cc prints a warning in this case
   World world(control_plane, "devices", kNodes, World::Gpus::kByClaims);
   world.DeployDriver();
   const DeviceFleet devices(world);
@@ -200,7 +201,7 @@ TEST_CASE("A-1 to A-16: drivers are replaced on 20 schedulable nodes while GPU p
   cpu.uses_gpu = false;
   world.Deploy(cpu);
   const std::set<std::string> cpu_pods = world.WorkloadPods();
-  // There are more pods than devices, so each free device is taken immediately.
+  // There are more pods than devices, so a pod takes each free device immediately.
   devices.Deploy("gpu", kNodes * kDevicesOnNode + 40);
   REQUIRE(Eventually(std::chrono::seconds(90), [&] { return devices.Running("gpu") == kNodes * kDevicesOnNode; }));
   const RawWatch claims(control_plane, "resourceclaims", world.workload_ns(),
@@ -222,7 +223,7 @@ TEST_CASE("A-1 to A-16: drivers are replaced on 20 schedulable nodes while GPU p
   CHECK(devices.Rules() == 0);
   CHECK(Eventually(std::chrono::seconds(30), [&] { return devices.Running("gpu") == kNodes * kDevicesOnNode; }));
 
-  // The CPU pods are the same as before, and no node was cordoned.
+  // The rollout has moved no CPU pod, and cordoned no node.
   std::set<std::string> left;
   for (const std::string& pod : world.WorkloadPods()) {
     if (pod.starts_with("cpu-")) left.insert(pod);

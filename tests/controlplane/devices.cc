@@ -98,7 +98,8 @@ void Devices::Untaint(const std::string& node) const { admin().Must({"delete", k
 
 bool Devices::BecomesReady(const std::string& pod) const { return EventuallyHas(pod, "Ready", "True", ""); }
 
-// Until the controller has created the claim of a pod, the scheduler rejects the pod because the claim is missing.
+// Until the controller has created the pod's claim, the scheduler rejects the pod for another reason: the claim is
+// missing.
 bool Devices::IsRefused(const std::string& pod) const {
   return EventuallyHas(pod, "PodScheduled", "False", "cannot allocate all claims");
 }

@@ -1,4 +1,4 @@
-// Checks the behavior of Kubernetes on which upgrades of devices rely: the effect of tainted devices on pods.
+// Checks the behavior of Kubernetes on which device upgrades rely: how tainted devices affect pods.
 #include "devices.h"
 
 #include <memory>

@@ -1,5 +1,5 @@
-// Tests driver_manager as the init container of a driver pod on a real cluster. The operating system of the node is a
-// directory of programs that record their calls.
+// Tests driver_manager as the init container of a driver pod on a real cluster. A directory of programs that record
+// their calls replaces the node's operating system.
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -82,7 +82,7 @@ class NodeFiles {
   fs::path root_;
 };
 
-// A node with a driver, an operand, a job on its GPU and a web server, and the permissions of rbac.yaml.
+// A node with a driver, an operand, a job on its GPU, a web server, and the permissions of rbac.yaml.
 class ManagedNode {
  public:
   ManagedNode(const std::string& name, int unavailable_max)
@@ -139,7 +139,7 @@ class ManagedNode {
     command.emplace_back("uninstall_driver");
     return std::make_unique<Process>(command, options);
   }
-  // Returns the exit code, or -1.
+  // Returns the exit code, or -1 if the program does not exit in time.
   int Run(const std::string& timeout = "60s") const { return Start(timeout)->Wait(kRunLimit).value_or(-1); }
   std::string log() const { return ReadFile(folder_ / "log"); }
 
@@ -173,7 +173,7 @@ class ManagedNode {
   std::string role_;
 };
 
-// Checks that the manager has left no trace, and that its pods return.
+// Checks that the manager has left no trace on the node, and that the node's pods return.
 void CheckGivenBack(const ManagedNode& node, const NodeVersion& before) {
   const NodeVersion after = node.Version();
   CHECK(after.labels == before.labels);
@@ -200,7 +200,7 @@ TEST_CASE("The init container of a driver pod evacuates the node for the driver"
   CHECK(node.Apps("training") != training);
   CHECK(node.Apps("web") == web);
 
-  // A second run finds no loaded driver, and disturbs no pod.
+  // A second run finds no loaded driver, and leaves all pods alone.
   const auto now = node.Plugins();
   REQUIRE(node.Run() == 0);
   CHECK(node.Plugins() == now);
@@ -235,7 +235,7 @@ TEST_CASE("The manager does not force evictions that a disruption budget refuses
   CheckGivenBack(node, before);
 }
 
-// A policy that is deleted at the end of the test.
+// A ClusterPolicy that is deleted at the end of the test.
 struct GpuPolicy {
   explicit GpuPolicy(const ManagedNode& node) : admin(node.admin()) {
     node.world().control_plane().InstallPolicies();

@@ -142,7 +142,7 @@ TEST_CASE("An NVIDIADriver's version and limits are patched, and its own nodes a
   });
   CHECK(upgraded);
   const Peaks peaks = MeasurePeaks(rollout);
-  CHECK(peaks.in_progress == 2);  // without the patch there is only one
+  CHECK(peaks.in_progress == 2);  // without the patch only one node is in progress
   CHECK(peaks.unschedulable <= 2);
   CHECK(drivers.Images("nvidia-driver-b") == Times(1, image + "1-ubuntu22.04"));
 }

@@ -1,5 +1,5 @@
-// Tests docs/on-call-exercise.md: upgradectl shows the cause of each broken rollout, and the page's commands repair it.
-// With DRIVERUPGRADE_EXERCISE set, the user repairs it instead (scripts/exercise.sh).
+// Tests docs/on-call-exercise.md: upgradectl shows the cause of each broken rollout, and the page's commands repair the
+// rollout. With DRIVERUPGRADE_EXERCISE set, the user repairs it instead (scripts/exercise.sh).
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -42,7 +42,7 @@ cordonedNodes: Ignore
 // A broken rollout.
 class Exercise {
  public:
-  // Returns nullptr if this machine cannot run the exercise. Node names contain `name`, so it must not reveal the
+  // Returns nullptr if this machine cannot run the exercise. Node names contain `name`, so `name` must not reveal the
   // cause.
   static std::unique_ptr<Exercise> Make(const std::string& name, std::string_view policy = Viewed::kPatient) {
     auto viewed = Viewed::Make("exercise-" + name, kNodes, policy);
@@ -59,7 +59,7 @@ class Exercise {
     viewed_->world().Deploy(workload);
   }
 
-  // `symptom`: text that `status` must show first.
+  // `symptom` is the text that `upgradectl status` must show first.
   void Solve(const std::string& symptom, const std::string& block, const Manual::Words& words = {}) const {
     REQUIRE(viewed_->Tells({"status"}, symptom));
     const Stopwatch stopwatch;

@@ -30,7 +30,7 @@ bool IsGone(pid_t pid) {
   return after_name == std::string::npos || status[after_name + 2] == 'Z';
 }
 
-// Runs in a separate process: starts a child, reports its pid and waits to be killed.
+// Runs in a separate process: starts a child, reports its pid, and waits until the test kills this process.
 [[noreturn]] void StartSleeperAndWait(const TemporaryFolder& folder) {
   ProcessOptions options;
   options.out = folder.path() / "sleeper.log";
@@ -192,7 +192,7 @@ TEST_CASE("A peak is counted when a node starts, unless an operator that is not 
 
   const std::vector<Turn> of_b_and_c = {{.after = 10, .until = 12}};
   CHECK(timeline.ComputePeaks({}, IsInProgress, of_b_and_c).in_progress == 1);
-  // Nodes that a judged operator starts later are counted on top of these.
+  // Nodes that a judged operator starts later are counted in addition to these nodes.
   add(14, "d", "cordon-required");
   CHECK(timeline.ComputePeaks({}, IsInProgress, of_b_and_c).in_progress == 4);
 }

@@ -34,8 +34,8 @@ spec:
 
 constexpr std::string_view kTogether = "gangs: {mode: Together}";
 
-// Starts a job with a pod on each of two nodes. Only its first pods are marked, so their successors look like pods
-// after the job's end.
+// Starts a job with a pod on each of two nodes. Only the first pods have the job's label, so the rollout does not treat
+// pods that replace them as pods of the job.
 void StartJob(const World& world, const std::string& job, const std::string& first, const std::string& second) {
   for (const std::string& node : {first, second}) {
     Workload work;
@@ -92,13 +92,13 @@ TEST_CASE("B-8: no pod of a job is evicted before both of its nodes are cordoned
   CHECK(std::max(cordoned(2), cordoned(5)) < std::min({cordoned(0), cordoned(1), cordoned(3), cordoned(4)}));
 }
 
-// Jobs that run only as a whole, like a JobSet: once one of its pods stops, the job deletes the others. When all of
-// them have been deleted, it starts again on any free nodes. Each pod takes all GPUs of a node.
+// Jobs that can run only as a whole, like a JobSet: once one of its pods stops, the job deletes its other pods. When
+// all its pods have been deleted, the job starts again on any free nodes. Each pod takes all GPUs of a node.
 class Jobs {
  public:
   explicit Jobs(const World& world) : world_(world) {}
 
-  // The first pods run on these nodes, and later pods on the nodes that the scheduler chooses.
+  // The first pods run on these nodes, and later pods on nodes that the scheduler chooses.
   void Start(const std::vector<std::string>& nodes) {
     const std::string name = "job-" + std::to_string(jobs_.size());
     jobs_[name] = {.size = nodes.size()};
@@ -113,7 +113,7 @@ class Jobs {
     });
   }
 
-  // Must be called often.
+  // Must be called often during the rollout.
   void Step() {
     const std::map<std::string, Pods> pods = Read();
     for (auto& [name, job] : jobs_) {
@@ -194,7 +194,7 @@ spec:
   int interruptions_ = 0;
 };
 
-// Upgrades 32 nodes with jobs on 8, 8, 4, 4 and 2 of them. Returns how often jobs were interrupted.
+// Upgrades 32 nodes, of which five jobs occupy 8, 8, 4, 4 and 2. Returns how often jobs were interrupted.
 int InterruptionsOf(const std::string& name, std::string_view unavailable_max, std::string_view rollout) {
   World world(ControlPlane::Shared(), name, 32);
   world.DeployDriver();
@@ -202,7 +202,7 @@ int InterruptionsOf(const std::string& name, std::string_view unavailable_max, s
   std::size_t next = 0;
   for (const std::size_t size : {8, 8, 4, 4, 2}) {
     std::vector<std::string> nodes;
-    // Neighboring nodes have different jobs.
+    // Neighboring nodes run pods of different jobs.
     for (std::size_t i = 0; i < size; ++i) nodes.push_back(world.nodes()[7 * next++ % world.nodes().size()]);
     jobs.Start(nodes);
   }
@@ -229,8 +229,8 @@ int InterruptionsOf(const std::string& name, std::string_view unavailable_max, s
   return jobs.interruptions();
 }
 
-// In the order of names, the same limit stops most jobs at the same time, and they wait for each other's nodes. With a
-// lower limit they restart earlier, and are interrupted more often.
+// If nodes start in name order, a limit of 8 stops most jobs at the same time, and the jobs wait for each other's
+// nodes. With a limit of 2 the jobs restart earlier, and are interrupted more often.
 TEST_CASE(
     "B-21: each of five jobs on 32 nodes is interrupted once, but more often if nodes start in the order of names",
     "[gangs]") {

@@ -6,8 +6,8 @@
 
 namespace driverupgrade::e2e {
 
-// Gives the user `operator` the permissions that the Go library needs, because it reads single nodes and DaemonSets,
-// and writes whole objects. Does nothing if they were granted before.
+// Grants the user `operator` the permissions that the Go library needs, because the library reads single nodes and
+// DaemonSets and writes whole objects. Does nothing if the permissions have been granted before.
 void GrantGoLibrary(const ControlPlane& control_plane);
 
 }  // namespace driverupgrade::e2e

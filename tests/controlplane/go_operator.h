@@ -1,5 +1,5 @@
-// Runs an operator in Go as user `operator` on one world: an operator of the Go module (go/examples), or of the Go
-// library (bench/peer).
+// Runs a Go operator as user `operator` on one world: an operator of the Go module (go/examples) or of the Go library
+// (bench/peer).
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_GO_OPERATOR_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_GO_OPERATOR_H_
 
@@ -16,7 +16,7 @@ namespace driverupgrade::e2e {
 
 class GoOperator {
  public:
-  // kVendor: the operator that rolls out in stages and runs until it is stopped. It shares its Lease and its ledger
+  // kVendor is the operator that rolls out in stages and runs until it is stopped. It shares its Lease and its ledger
   // with the native operator.
   enum class Of { kModule, kLibrary, kVendor };
 
@@ -24,12 +24,12 @@ class GoOperator {
   // Throws std::runtime_error if the environment does not name it.
   GoOperator(const World& world, std::string_view policy, Of of = Of::kModule);
 
-  // Starts the program. It exits once every node has the target driver, with code 0 unless a node has failed. If a flag
-  // is given twice, the later one counts, and `more_flags` come last.
+  // Starts the program. The program exits once every node has the target driver, with code 0 unless a node has failed.
+  // `more_flags` come last. If a flag is given twice, its last value counts.
   std::unique_ptr<Process> Start(const std::vector<std::string>& more_flags = {}) const;
 
   std::filesystem::path policy_file() const { return folder_ / "policy.yaml"; }
-  // Output of the program.
+  // File with the program's output.
   std::filesystem::path log_file() const { return folder_ / "log"; }
 
  private:

@@ -1,5 +1,5 @@
-// Tests an operator in Go, built on the Go module, against a real API server. It must behave like the native operator,
-// match its performance, and be able to take turns with it.
+// Tests a Go operator, built on the Go module, against a real API server. It must behave like the native operator and
+// match its performance, and the two operators must be able to take turns.
 #include "go_operator.h"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ struct Figures {
 Figures FiguresOf(const Stopwatch& stopwatch, Rollout& rollout, int nodes, const std::string& of) {
   Figures figures{.seconds = stopwatch.seconds()};
   const auto& all = rollout.audit.Read();
-  std::vector<AuditedRequest> requests;  // except Events, whose number is up to the operators
+  std::vector<AuditedRequest> requests;  // without Events, whose number can differ between operators
   std::copy_if(all.begin(), all.end(), std::back_inserter(requests),
                [](const AuditedRequest& request) { return request.resource != "events"; });
   figures.requests_per_node = static_cast<double>(requests.size()) / nodes;
@@ -116,8 +116,8 @@ TEST_CASE("An operator on the Go module upgrades 20 and 50 nodes with few reques
 }
 
 // Uses one node, and a workload pod that cannot be evicted at first. The example watches only its DaemonSet, which does
-// not change when an eviction becomes possible. Between two calls of the operator, only the standing order can continue
-// the upgrade.
+// not change when an eviction becomes possible. Only the standing order can therefore continue the upgrade between two
+// calls of the operator.
 TEST_CASE("Between an operator's calls, ten minutes apart, a node is drained as soon as its pods can be evicted",
           "[go]") {
   World world(ControlPlane::Shared(), "go-order", 1);
@@ -147,7 +147,7 @@ TEST_CASE("Between an operator's calls, ten minutes apart, a node is drained as 
   CHECK(process->IsRunning());
 }
 
-// A running operator, and the file of its output.
+// A running operator and its output file.
 struct Started {
   std::unique_ptr<Process> process;
   std::filesystem::path log;
@@ -155,8 +155,8 @@ struct Started {
 
 struct Operator {
   std::function<Started(const World&)> start;
-  // The Go library's snapshot leaves out a driver pod that is not bound to a node yet, and the node with it. Between
-  // creation and binding of the pod, the node takes no slot, and the library starts one node too many.
+  // The Go library's snapshot omits a driver pod that is not bound to a node yet, and therefore the pod's node as well.
+  // Until a new pod is bound, its node takes no slot, and the library starts one node too many.
   bool keeps_budget = true;
 };
 

@@ -60,8 +60,8 @@ void GoRival::Need(const NodeVersion& node) const {
 }
 
 void GoRival::Drain(const NodeVersion& node) const {
-  // The Go library allows five minutes for a drain, and then fails the node. Here a drain that takes longer than ten
-  // seconds is repeated by the next pass.
+  // The Go library allows five minutes for a drain, and then fails the node. Here a drain stops after ten seconds, and
+  // the next pass repeats it.
   const KubectlResult drained = kubectl().Run(
       {"drain", node.name, "--ignore-daemonsets", "--timeout=10s", "--pod-selector=driverupgrade.test/stays!=true"});
   if (drained.exit_code == 0) SetState(node.name, "pod-restart-required");

@@ -12,14 +12,14 @@
 namespace driverupgrade::e2e {
 
 // Cordons a schedulable node, drains it, deletes the driver pod, and uncordons the node, even if another client holds
-// the cordon by then. It leaves the cordon only if the node was cordoned when it needed the upgrade (T1, T9, T11, T21,
-// T30, T46, §5.2). It has no key for the owner of a cordon, and ignores other operators' nodes in progress. It writes
-// with kubectl, in patches without preconditions.
+// the cordon by then. The rival leaves a cordon only if the node was cordoned when it needed the upgrade (T1, T9, T11,
+// T21, T30, T46, §5.2). It stores no cordon owner on the node, and ignores nodes that other operators have in progress.
+// It writes with kubectl, in patches without preconditions.
 class GoRival {
  public:
   GoRival(const OfedDriver& driver, int parallel_max) : driver_(driver), parallel_max_(parallel_max) {}
 
-  // Moves every node by at most one state, based on the nodes at the start of the pass.
+  // Moves every node by at most one state, based on the nodes' states at the start of the pass.
   void Pass();
 
   // Returns how many of its nodes are in `state`.
@@ -33,7 +33,7 @@ class GoRival {
     bool is_going = false;
   };
 
-  // Returns the pods by node; read once for each pass, because kubectl is slow.
+  // Returns the pods by node. Called once per pass, because kubectl is slow.
   std::map<std::string, Pod> ReadPods() const;
   Pod PodOn(const std::string& node) const;
   void Step(const NodeVersion& node, int& slots) const;

@@ -1,4 +1,4 @@
-// Tests a rollout in stages by the Go module on a real control plane, which takes turns with the native operator.
+// Tests a rollout in stages on a real control plane, in which the Go module takes turns with the native operator.
 #include <chrono>
 #include <ctime>
 #include <functional>
@@ -36,7 +36,7 @@ rollout:
   - {name: canary, nodes: 2, soakSeconds: 20, approval: Manual}
 )";
 
-// A window that has closed, and opens again in 22 hours.
+// A policy whose window has closed, and opens again in 22 hours.
 constexpr std::string_view kShut = R"(
 autoUpgrade: true
 maxParallelUpgrades: 10
@@ -44,7 +44,7 @@ maxUnavailable: 100%
 rollout: {windows: [{start: "$START", durationSeconds: 3600, timeZone: Europe/Berlin}]}
 )";
 
-// Prints the operator's output if the condition does not become true in time.
+// Waits for `condition`, and prints the operator's output if the condition does not become true in time.
 bool Await(const GoOperator& go, std::chrono::seconds limit, const std::function<bool()>& condition) {
   if (Eventually(limit, condition)) return true;
   WARN(ReadFile(go.log_file()));

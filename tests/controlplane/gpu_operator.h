@@ -30,16 +30,17 @@ class GpuOperator {
   // `policy` is the upgradePolicy section in YAML.
   GpuOperator(const World& world, std::string_view policy);
 
-  // For tests of failures: uses a kubeconfig other than the operator's.
+  // Uses a kubeconfig other than the operator's, for tests of failures.
   void set_kubeconfig(std::filesystem::path kubeconfig) { kubeconfig_ = std::move(kubeconfig); }
 
-  // Sets its --timeout.
+  // Sets the program's --timeout.
   void set_timeout(std::chrono::seconds timeout) { timeout_ = timeout; }
 
-  // Options in addition to the usual ones.
+  // Sets options in addition to the usual ones.
   void set_more_options(std::vector<std::string> options) { more_options_ = std::move(options); }
 
-  // Starts the program in `mode`, --until-done or --once. Its output is in out_file() and err_file().
+  // Starts the program with the option `mode`: --until-done or --once. The program's output is in out_file() and
+  // err_file().
   std::unique_ptr<Process> Start(const std::string& mode = "--until-done") const;
 
   // Runs the program until it exits. Throws std::runtime_error if it is still running well after its own --timeout.

@@ -1,5 +1,5 @@
-// Our operator completes an upgrade that the Go library has started: kubectl puts the nodes into the state in which the
-// library leaves them.
+// Tests that our operator completes an upgrade that the Go library has started. kubectl sets the nodes to the states in
+// which the library leaves them.
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -27,7 +27,7 @@ drain: {enable: true, force: false, timeoutSeconds: 300, deleteEmptyDir: false}
 
 constexpr char kValidationStart[] = "nvidia.com/gpu-driver-upgrade-validation-start-time";
 
-// The Go library has no key for the owner of a cordon, and cordons before it sets the label.
+// Imitates the Go library, which stores no cordon owner and cordons the node before it sets the label.
 void LeaveIn(const World& world, const std::string& node, const std::string& state) {
   world.Cordon(node);
   world.control_plane().admin().Must({"label", "node", node, kStateLabel + ("=" + state)});
@@ -53,7 +53,8 @@ void RestartDriver(const World& world, const std::string& node) {
   }));
 }
 
-// Expects that the upgrade continues in the state that was found, and that the node stays cordoned until it is done.
+// Expects that the upgrade continues from the state in which the node was left, and that the node stays cordoned until
+// it is done.
 void ExpectTakenUp(Rollout& rollout, const std::string& node, const std::vector<std::string>& states) {
   INFO(node);
   CHECK(rollout.watch.Read().StatesOf(node) == states);
@@ -86,7 +87,8 @@ TEST_CASE("Nodes that the Go library left in three states are finished, and no l
   LeaveInValidation(world, validating);
 
   GpuOperator gpu_operator(world, kPolicy);
-  // Pods that were ready before the driver pod count, as in the Go library. Replacements would be held.
+  // Validation pods count even if they were ready before the driver pod, as in the Go library. Restarted validation
+  // pods would be held.
   gpu_operator.set_more_options({"--validation-selector", "app=validator", "--early-validation", "Count"});
   const std::unique_ptr<Process> process = gpu_operator.Start();
   for (const std::string& node : {draining, restarting}) REQUIRE(AwaitState(world, node, "upgrade-done"));

@@ -45,7 +45,7 @@ bool IsAvailable(const Kubectl& admin, const Chart& chart, const std::string& im
              .out == image + " 2 2 2";
 }
 
-// Removes the cluster-wide permissions of the other tests, which have the same names as those of the charts.
+// Removes the other tests' cluster-wide permissions, whose names are also used by the charts.
 class SharedRightsAway {
  public:
   explicit SharedRightsAway(const Kubectl& admin) : admin_(admin) { admin_.Must(Command("delete")); }

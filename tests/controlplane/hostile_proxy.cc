@@ -62,7 +62,7 @@ std::vector<std::pair<std::string, std::string>> ParseQuery(std::string_view tex
   return query;
 }
 
-// Finds the header `name`, given in lower case.
+// Returns the value of the header `name`, which must be in lower case.
 std::string HeaderOf(std::string_view head, std::string_view name) {
   std::string lower(head);
   std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -111,7 +111,7 @@ std::string StatusBody(int code, std::string_view reason) {
       reason, code);
 }
 
-// Forwards the lines of a watch until one is cut.
+// Forwards the lines of a watch until the fault plan cuts a line.
 class LinesToClient final : public LineSink {
  public:
   LinesToClient(Connection& client, std::function<bool()> cuts) : client_(client), cuts_(std::move(cuts)) {}
@@ -186,7 +186,8 @@ Fault HostileProxy::Draw(bool is_watch) {
   if (random_.Below(1000) < options_.faults_of_1000) {
     fault = random_.Pick(
         {Fault::kReset, Fault::kRefusal, Fault::kHtml, Fault::kDelay, Fault::kDropAnswer, Fault::kCutAnswer});
-    // A watch has no response that could be lost: its lines are cut instead.
+    // The response to a watch cannot be dropped or cut as a whole; separate faults cut its lines. The connection is
+    // reset instead.
     if (is_watch && (fault == Fault::kDropAnswer || fault == Fault::kCutAnswer)) fault = Fault::kReset;
   }
   ++faults_[fault];

@@ -32,9 +32,9 @@ const char* ToString(Fault fault);
 
 struct HostileProxyOptions {
   std::uint64_t seed = 1;
-  // Number of requests in 1,000 that encounter a fault. For a line of a watch, the probability is a fifth of this.
+  // Number of requests in 1,000 that encounter a fault. The probability for a line of a watch is a fifth of this value.
   int faults_of_1000 = 50;
-  // Called before a request is forwarded, from several threads at the same time; it may wait.
+  // Called before a request is forwarded, from several threads at the same time. The function can wait.
   std::function<void(const HttpRequest&)> before = [](const HttpRequest&) {};
 };
 
@@ -49,10 +49,10 @@ class HostileProxy {
   HostileProxy(const HostileProxy&) = delete;
   HostileProxy& operator=(const HostileProxy&) = delete;
 
-  // Writes a kubeconfig for the client: this proxy as server, with any token.
+  // Writes a kubeconfig for the client, with this proxy as the server and a token that the proxy ignores.
   void WriteKubeconfig(const std::filesystem::path& file) const;
 
-  // Returns how many requests and lines each fault has affected so far. kNone counts those that were not disturbed.
+  // Returns how many requests and watch lines each fault has affected so far. kNone counts undisturbed ones.
   std::map<Fault, int> faults() const;
 
  private:
@@ -69,7 +69,7 @@ class HostileProxy {
   mutable std::mutex mutex_;
   tests::SeededRandom random_;
   std::map<Fault, int> faults_;
-  testing_support::LoopbackServer server_;  // last: its threads use the rest
+  testing_support::LoopbackServer server_;  // last: its threads use the other members
 };
 
 }  // namespace driverupgrade::e2e

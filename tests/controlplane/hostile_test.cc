@@ -1,5 +1,5 @@
-// The operator behind a proxy that harms one request in twenty: it drops, cuts, delays or refuses requests, or responds
-// with HTML.
+// Tests the operator behind a proxy that harms one request in twenty: the proxy drops, cuts, delays or refuses
+// requests, or responds with HTML.
 #include <algorithm>
 #include <cstdint>
 #include <iomanip>
@@ -55,7 +55,7 @@ double RollOut(const std::string& name, const HostileProxyOptions& options, std:
   return result.seconds;
 }
 
-// Rolls out behind a quiet proxy and behind hostile ones, and prints a comparison.
+// Rolls out once behind a proxy without faults and `seeds` times behind a faulty one, and prints a comparison.
 std::map<Fault, int> RollOutSeeds(int seeds) {
   std::map<Fault, int> none;
   std::map<Fault, int> faults;
@@ -85,7 +85,7 @@ TEST_CASE("An upgrade finishes within its budgets on a network that damages one 
   CHECK(RollOutSeeds(2).size() > 4);
 }
 
-// Run by hand, because it takes a quarter of an hour.
+// Run only on request, because this test takes a quarter of an hour.
 TEST_CASE("Ten upgrades finish on such a network, and every fault occurs", "[.hostile-ten]") {
   std::map<Fault, int> faults = RollOutSeeds(10);
   for (const Fault fault : {Fault::kReset, Fault::kRefusal, Fault::kHtml, Fault::kDelay, Fault::kDropAnswer,

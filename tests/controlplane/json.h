@@ -1,4 +1,4 @@
-// Reads JSON as in the examples, except that invalid JSON ends the test.
+// Reads JSON with the functions of the examples, except that invalid JSON ends the test.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_JSON_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_JSON_H_
 
@@ -17,7 +17,7 @@ using examples::JsonPath;
 using examples::Text;
 using examples::TextMap;
 
-// Throws std::runtime_error if `text` is not exactly one JSON value. `what` names it in the message.
+// Throws std::runtime_error if `text` is not exactly one JSON value. `what` names the text in the error message.
 rapidjson::Document ParseJson(const std::string& text, std::string_view what);
 
 }  // namespace driverupgrade::e2e

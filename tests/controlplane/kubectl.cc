@@ -36,7 +36,7 @@ ProcessOptions Kubectl::Options(const std::filesystem::path& out, const std::fil
   ProcessOptions options;
   options.out = out;
   options.err = err;
-  options.environment = {{"HOME", folder_.string()}};  // its caches must not be the user's
+  options.environment = {{"HOME", folder_.string()}};  // kubectl must not use the user's caches
   return options;
 }
 
@@ -66,7 +66,7 @@ rapidjson::Document Kubectl::Get(Arguments arguments) const {
 void Kubectl::Create(std::string_view manifest) const {
   const std::filesystem::path file = folder_ / "manifest.yaml";
   WriteFile(file, manifest);
-  // The API server validates; without its own validation kubectl need not fetch the whole schema first.
+  // The API server validates the objects. With its own validation, kubectl would fetch the whole schema first.
   Must({"create", "--validate=false", "-f", file.string()});
 }
 

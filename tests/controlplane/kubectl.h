@@ -24,13 +24,14 @@ class Kubectl {
  public:
   using Arguments = std::vector<std::string>;
 
-  // `program` is the multi-call binary. kubectl's own files go below `folder`.
+  // `program` is the multi-call binary. kubectl stores its own files below `folder`.
   Kubectl(std::filesystem::path program, std::filesystem::path kubeconfig, std::filesystem::path folder);
 
-  // Runs kubectl until it exits. A command that does not exit within two minutes is killed and has exit code 137.
+  // Runs kubectl until it exits. A command that does not exit within two minutes is killed, and its exit code is 137.
   KubectlResult Run(const Arguments& arguments) const;
 
-  // Same for a command that must succeed: returns its standard output, and throws std::runtime_error otherwise.
+  // Same as Run for a command that must succeed. Returns its standard output, and throws std::runtime_error if the
+  // command fails.
   std::string Must(const Arguments& arguments) const;
 
   // Returns the parsed output of `kubectl get ... -o json`.
@@ -39,7 +40,7 @@ class Kubectl {
   // Creates every object of a YAML text.
   void Create(std::string_view manifest) const;
 
-  // Writes an executable file that runs kubectl with this user's permissions, for scripts that call it by name.
+  // Writes an executable file that runs kubectl with this user's permissions, for scripts that call kubectl by name.
   void WriteCommand(const std::filesystem::path& file) const;
 
   // Starts kubectl, and writes its output to `out`.

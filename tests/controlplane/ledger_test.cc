@@ -1,6 +1,6 @@
-// Tests two replicas that both consider themselves the leader. They are held so that each decides to start a node
-// before it can see the other's start. The test forces this interleaving because it is the only one that exceeds a
-// budget without the admission ledger.
+// Tests two replicas that both consider themselves the leader. The test holds their requests, so that each replica
+// decides to start a node before it can see the other replica's start. The test forces this interleaving because it is
+// the only one that exceeds a budget without the admission ledger.
 #include <array>
 #include <chrono>
 #include <condition_variable>
@@ -23,8 +23,8 @@ namespace driverupgrade::e2e {
 namespace {
 
 constexpr std::size_t kReplicas = 2;
-// Time for which a start waits for the start of the other replica. It is longer than the delay between the starts of
-// two replicas, and shorter than the 30 s after which an operator gives up on a request.
+// Time for which one replica's start waits for a start of the other replica. It is longer than the usual delay between
+// two such starts, and shorter than the 30 s after which an operator gives up on a request.
 constexpr std::chrono::seconds kPatience{15};
 
 constexpr std::string_view kOneAtATime = R"(
@@ -38,7 +38,7 @@ bool StartsNode(const HttpRequest& request) {
          request.body.find("\"unschedulable\":true") != std::string::npos;
 }
 
-// Holds the first start of each replica until the other one has requested one as well.
+// Holds the first start of each replica until both replicas have requested a start.
 class StartsTogether {
  public:
   void Hold(std::size_t replica, const HttpRequest& request) {
@@ -51,7 +51,8 @@ class StartsTogether {
     met_ = all_asked_.wait_for(lock, kPatience, [&] { return asked_[0] && asked_[1]; });
   }
 
-  // Number of nodes that the replicas tried to start, and whether each start was held until both had been requested.
+  // nodes() returns how many nodes the replicas tried to start. met() returns whether each start was held until both
+  // replicas had requested one.
   std::size_t nodes() {
     const std::lock_guard lock(mutex_);
     return nodes_.size();
@@ -80,7 +81,7 @@ struct Outcome {
   int most_at_a_time = 0;
 };
 
-// The replicas would start different nodes, because each takes its own node last (dep-F19).
+// Without the ledger, the replicas start different nodes, because each replica takes its own node last (dep-F19).
 Outcome RollOut(const std::string& name, const std::vector<std::string>& options) {
   World world(ControlPlane::Shared(), name, kReplicas);
   world.DeployDriver();

@@ -6,7 +6,7 @@
 
 namespace driverupgrade::e2e {
 
-// Returns `count` different ports that are free. Another process may take a port before it is used.
+// Returns `count` different ports that are free. Another process can take such a port before the caller uses it.
 std::vector<int> FindFreePorts(int count);
 
 // Returns whether `port` accepts a connection.

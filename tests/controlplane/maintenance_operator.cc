@@ -15,7 +15,7 @@ namespace {
 constexpr char kFinalizer[] = "maintenance.nvidia.com/finalizer";
 constexpr char kInitiallyUnschedulable[] = "maintenance.nvidia.com/node-initial-state.unschedulable";
 
-// Returns the index of Ready among the conditions; -1 if it does not exist yet.
+// Returns the index of the condition Ready, or -1 if the object does not have this condition yet.
 int IndexOfReady(const rapidjson::Value& object) {
   int index = 0;
   for (const rapidjson::Value& condition : Items(object, {"status", "conditions"})) {
@@ -188,7 +188,7 @@ rapidjson::Document MaintenanceOperator::PodsOf(const Object& object, const std:
                        "--field-selector=spec.nodeName=" + Text(object, {"spec", "nodeName"})});
 }
 
-// A refusal is not final: the eviction is requested again at the next step.
+// A refusal is not final: the next step requests the eviction again.
 void MaintenanceOperator::Evict(const Object& pod) {
   if (Find(pod, {"metadata", "deletionTimestamp"}) != nullptr) return;
   const std::string ns = Text(pod, {"metadata", "namespace"});
@@ -200,7 +200,7 @@ void MaintenanceOperator::Evict(const Object& pod) {
       {"create", "--raw", "/api/v1/namespaces/" + ns + "/pods/" + name + "/eviction", "-f", eviction_file_.string()});
 }
 
-// Other conditions stay, because they belong to the requestors.
+// Keeps the other conditions, because they belong to the requestors.
 void MaintenanceOperator::SetReason(const Object& object, const std::string& reason) {
   const std::string condition = Substitute(
       R"({"type": "Ready", "status": "$STATUS", "reason": "$REASON", "message": "", "lastTransitionTime": "$NOW"})",

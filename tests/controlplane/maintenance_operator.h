@@ -13,15 +13,15 @@
 namespace driverupgrade::e2e {
 
 // Behaves like the real operator (rules M0 to M10 of its states), but uses an administrator's kubectl and none of our
-// code. It runs only when it is stepped, so a test can hold it at any point. Omitted: deadlines, OpenShift, and the
-// collection of old objects.
+// code. It acts only in Step, so a test can hold it at any point. Not implemented: deadlines, OpenShift, and the
+// deletion of old objects.
 class MaintenanceOperator {
  public:
-  // Handles the objects in namespace `ns`, at most `parallel_max` nodes at a time. Installs the resource in the API
-  // server.
+  // Handles the objects in namespace `ns`, at most `parallel_max` nodes at a time. Installs the resource
+  // NodeMaintenance in the API server.
   MaintenanceOperator(ControlPlane& control_plane, std::string ns, int parallel_max);
 
-  // Moves each object by one state, if that is due.
+  // Moves each object by one state, if a move is due.
   void Step();
 
  private:

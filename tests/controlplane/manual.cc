@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::chrono::minutes kLimit{2};
 
-// The pages use the labels of the operators' own driver pods; a world has its own.
+// The pages use the labels of the operators' own driver pods. A world's driver pods have a different label.
 constexpr const char* kDriverLabels[] = {"app=nvidia-driver-daemonset", "app=mofed-ubuntu22.04"};
 
 std::string Next(std::istringstream& lines) {
@@ -64,7 +64,7 @@ std::string Manual::Fill(const std::string& name, const Words& words) const {
   std::string text = Substitute(block->second, {{kDriverLabels[0], "app=driver"}, {kDriverLabels[1], "app=driver"}});
   Words all = words;
   all.emplace("NAMESPACE", world_.driver_ns());
-  // A word with a colon is the heading of a column.
+  // A word with a colon is a column heading, and stays.
   for (const auto& [word, value] : all) {
     text = std::regex_replace(text, std::regex("\\b" + word + "\\b(?!:)"), value);
   }

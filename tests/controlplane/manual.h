@@ -1,4 +1,4 @@
-// A page of the documentation, whose commands run as a reader would run them.
+// Runs the commands of a documentation page as a reader would run them.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_MANUAL_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_MANUAL_H_
 
@@ -11,20 +11,21 @@
 
 namespace driverupgrade::e2e {
 
-// Returns the blocks of a page that follow a line `<!-- run: NAME -->`, by name, without the fences and their
-// indentation. Throws std::runtime_error if two blocks have the same name, or if a mark is not followed by a block.
+// Returns the blocks of a page that follow a line `<!-- run: NAME -->`, by name, without fences and indentation. Throws
+// std::runtime_error if two blocks have the same name, or if a mark is not followed by a block.
 std::map<std::string, std::string> MarkedBlocks(std::string_view page);
 
 class Manual {
  public:
-  // A page of docs/. Its commands run with the permissions of the administrator of the world's cluster, with the
-  // world's namespace and labels in place of the page's.
+  // A page of docs/. Its commands run with the cluster administrator's permissions. The world's namespace and labels
+  // replace those on the page.
   Manual(const World& world, const std::string& page);
 
-  // Values that the reader must fill in: {{"NODE", "node-1"}}.
+  // Values for the words that the reader must fill in: {{"NODE", "node-1"}}.
   using Words = std::map<std::string, std::string>;
 
-  // Directory in which the blocks run, for files that a command names. It comes first in PATH.
+  // Directory in which the blocks run. A test puts the files here that a command names. The directory comes first in
+  // PATH.
   const std::filesystem::path& folder() const { return folder_; }
 
   // Runs a block with bash and returns its output. Throws std::runtime_error if the page has no such block, if a word

@@ -1,4 +1,4 @@
-// The page that Prometheus scrapes.
+// Reads the page that Prometheus scrapes.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_METRICS_PAGE_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_METRICS_PAGE_H_
 
@@ -8,8 +8,8 @@
 
 namespace driverupgrade::e2e {
 
-// Returns the page /metrics at that port of this machine. `promtool check metrics` must accept the page without
-// warnings. If promtool, which scripts/install-deps.sh installs, is missing, prints a warning instead of this check.
+// Returns the page /metrics at `port` of this machine. `promtool check metrics` must accept the page without warnings.
+// If promtool is missing (scripts/install-deps.sh installs it), prints a warning instead of this check.
 std::string CheckedMetrics(const ControlPlane& control_plane, int port);
 
 }  // namespace driverupgrade::e2e

@@ -1,6 +1,6 @@
 // Tests gpu_operator alongside other clients that change the cluster: an autoscaler, an administrator, kubelets that
-// stop reporting, and a scheduler without room. One client removes gpu_operator's state label, as NVIDIA's operators do
-// while their own `autoUpgrade` is false.
+// stop reporting, and a scheduler without room. Another client removes gpu_operator's state label, as NVIDIA's
+// operators do while their own `autoUpgrade` is false.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -75,8 +75,8 @@ class Neighbourhood {
   int erased() const { return erased_; }
   std::string OperatorLog() const { return operator_.Log(); }
 
-  // Returns the writes of nodes and Events. The Lease, which the operator renews all the time, and the ledger do not
-  // count.
+  // Returns the operator's writes to nodes and Events. Writes to the Lease, which the operator renews all the time, and
+  // to the ledger do not count.
   std::vector<std::string> Writes() {
     std::vector<std::string> writes;
     for (const AuditedRequest& request : audit_.Read()) {
@@ -107,7 +107,7 @@ TEST_CASE("W1: three idle nodes whose labels are removed cost at most ten writes
   World world(ControlPlane::Shared(), "idle-neighbour", 3);
   world.DeployDriver();
   Neighbourhood neighbourhood(world);
-  // Once its labels have been removed three times, the operator must be running.
+  // Three removed labels show that the operator is running.
   REQUIRE(neighbourhood.EraseUntil(kStartLimit, [&] { return neighbourhood.erased() >= 3; }));
   const std::size_t before = neighbourhood.Writes().size();
   neighbourhood.EraseFor(std::chrono::seconds(60));

@@ -36,7 +36,7 @@ Peaks NodeTimeline::ComputePeaks(const std::set<std::string>& outside, bool (*ho
   Peaks peaks;
   std::set<std::string> in_progress;
   std::set<std::string> unschedulable;
-  // Returns whether the node joins the set.
+  // Updates the set. Returns whether the node was added to it.
   const auto update = [](std::set<std::string>& nodes, const std::string& name, bool is_member) {
     if (is_member) return nodes.insert(name).second;
     nodes.erase(name);

@@ -1,4 +1,4 @@
-// The history of the nodes, version by version, as a witness saw it.
+// The history of the nodes: every version of each node that a witness saw.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_NODE_TIMELINE_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_NODE_TIMELINE_H_
 
@@ -33,14 +33,14 @@ std::uint64_t LatestVersion(const std::map<std::string, NodeVersion>& nodes);
 // Returns whether a node in this state is being upgraded and takes a slot.
 bool IsInProgress(std::string_view state);
 
-// A range of versions during which another operator ran, whose starts are not judged.
+// A range of versions during which another operator ran. Nodes that start in this range are not judged.
 struct Turn {
   std::uint64_t after = 0;
   std::uint64_t until = 0;
 };
 
-// The largest number of nodes that were in progress when one started, and the largest number that were unschedulable at
-// the same time.
+// The largest number of nodes in progress at the moment when a node started, and the largest number of nodes that were
+// unschedulable at the same time.
 struct Peaks {
   int in_progress = 0;
   int unschedulable = 0;
@@ -48,14 +48,15 @@ struct Peaks {
 
 class NodeTimeline {
  public:
-  // Versions may be added in any order, because an API server does not respond in the order of its writes.
+  // Adds a version. Versions can be added in any order, because an API server does not respond in the order of its
+  // writes.
   void Add(NodeVersion version);
 
-  // Adds the versions that another witness saw.
+  // Adds all versions of another timeline.
   void Add(const NodeTimeline& other);
 
-  // Does not count the nodes of `outside` as in progress. Starts during a turn of `unjudged` count, but do not set a
-  // peak.
+  // Does not count the nodes of `outside` as in progress. Nodes that start during a turn of `unjudged` are counted, but
+  // their starts do not set a peak.
   Peaks ComputePeaks(const std::set<std::string>& outside, bool (*holds_slot)(std::string_view) = IsInProgress,
                      const std::vector<Turn>& unjudged = {}) const;
 
@@ -68,8 +69,8 @@ class NodeTimeline {
   // Returns whether an existing node was in progress when it was last seen.
   bool AnyInProgress() const;
 
-  // Returns a line for each version that changed a node's state or its cordon, in order, to help explain why a test
-  // failed.
+  // Returns a line for each version that changed a node's state or cordon, in order. These lines help to explain why a
+  // test failed.
   std::string Changes() const;
 
   // Returns the existing nodes, as they were last seen.

@@ -112,7 +112,7 @@ void OfedDriver::ChangeAndHold(const std::string& image) const {
            R"(": "true"}}, "spec": {"containers": [{"name": "mofed-container", "image": ")" + image + R"("}]}}}})"});
 }
 
-// A pod that was deleted in the meantime needs no release.
+// If a pod has been deleted in the meantime, it needs no release.
 void OfedDriver::ReleasePods() const {
   world_.control_plane().admin().Run(
       {"annotate", "pods", "--selector=app=mofed", "--namespace=" + ns(), std::string(kHold) + "-"});

@@ -12,15 +12,15 @@ namespace driverupgrade::e2e {
 
 inline constexpr char kOfedState[] = "nvidia.com/ofed-driver-upgrade-state";
 
-// The driver is in the namespace of the world's workloads, where ofed_operator gets its permissions. The destructor
+// The driver is in the namespace of the world's workloads, where ofed_operator has its permissions. The destructor
 // deletes all policies.
 class OfedDriver {
  public:
-  // Creates a NicClusterPolicy, and a DaemonSet `mofed` on every node. Throws std::runtime_error if it does not become
-  // Ready.
+  // Creates a NicClusterPolicy, and a DaemonSet `mofed` on every node. Throws std::runtime_error if the DaemonSet does
+  // not become Ready.
   explicit OfedDriver(const World& world);
-  // Sets the label `rack` on the nodes of each of `racks`, and creates a NicNodePolicy `rack-<value>` for them with
-  // autoUpgrade, and its DaemonSet `mofed-<value>`.
+  // Sets the label `rack` on the nodes, with one value for each of `racks`. For each value, creates a NicNodePolicy
+  // `rack-<value>` with autoUpgrade, and its DaemonSet `mofed-<value>`.
   OfedDriver(const World& world, const std::vector<std::string>& racks);
   ~OfedDriver();
   OfedDriver(const OfedDriver&) = delete;
@@ -32,10 +32,10 @@ class OfedDriver {
   // Starts ofed_operator, with the permissions of deploy/rbac/ofed.
   OperatorProgram Start(const std::vector<std::string>& more_options = {}) const;
 
-  // Gives the DaemonSet a new template, and does not wait.
+  // Gives the DaemonSet a new template. Does not wait.
   void Change(const std::string& image, const std::string& daemon_set = "mofed") const;
 
-  // Same for the DaemonSet `mofed`, whose new pods do not become Ready before ReleasePods.
+  // Same as Change for the DaemonSet `mofed`, except that new pods do not become Ready before ReleasePods is called.
   void ChangeAndHold(const std::string& image) const;
   void ReleasePods() const;
 

@@ -66,7 +66,7 @@ TEST_CASE("ofed_operator upgrades, loads safely, and keeps the wait label and th
   REQUIRE(upgraded);
   CHECK(Eventually(kStepLimit, [&] { return ofed.Count(kWait, "false") == kNodes; }));
 
-  // The init container of a node that has booted waits until its node is evacuated.
+  // After a boot, the init container of the driver pod waits until the node is evacuated.
   const std::string& node = world.nodes().front();
   const std::set<std::string> before = world.WorkloadPodsOn(node, "work");
   REQUIRE_FALSE(before.empty());
@@ -91,7 +91,7 @@ TEST_CASE("ofed_operator upgrades, loads safely, and keeps the wait label and th
   CHECK(Eventually(kStepLimit, [&] { return standing() == "Done"; }));
   CHECK(state() == "ready");
 
-  // No node waits for a driver that is no longer in any policy.
+  // A node does not wait for a driver that was removed from all policies.
   admin.Must({"label", "node", node, "feature.node.kubernetes.io/pci-15b3.present=true"});
   admin.Must(
       {"patch", "nicclusterpolicy", "nic-cluster-policy", "--type=merge", R"(--patch={"spec":{"ofedDriver":null}})"});
@@ -176,9 +176,8 @@ TEST_CASE("Each NicNodePolicy has its own nodes, DaemonSet and policy", "[operat
     CHECK(node.labels.count(kOfedState) == (node.labels.at("rack") == "east" ? 1 : 0));
   }
   CHECK(Eventually(kStepLimit, [&] { return ofed.Count(kWait, "false") == kNodes; }));
-  CHECK(program.Log().find("code=NothingIsEvicted") != std::string::npos);  // no drain, and no pods to delete
-  // A policy whose name is too long for a label gets an error message, and stops neither the program nor other
-  // policies.
+  CHECK(program.Log().find("code=NothingIsEvicted") != std::string::npos);  // no drain, no pod deletion
+  // A policy whose name is too long for a label gets an error message. It stops neither the program nor other policies.
   const std::string name(60, 'n');
   admin.Create("apiVersion: mellanox.com/v1alpha1\nkind: NicNodePolicy\nmetadata: {name: " + name +
                "}\nspec: {nodeSelector: {rack: none}, ofedDriver: {upgradePolicy: {autoUpgrade: true}}}\n");
@@ -192,7 +191,7 @@ TEST_CASE("Each NicNodePolicy has its own nodes, DaemonSet and policy", "[operat
   CHECK(NobodyIsCordoned(world));
   CheckedMetrics(world.control_plane(), program.Port());
 
-  // A policy that would give a node a second driver gets a message, and changes nothing.
+  // A policy that would give a node a second driver gets a message, and has no effect.
   admin.Create(R"(
 apiVersion: mellanox.com/v1alpha1
 kind: NicNodePolicy
@@ -225,7 +224,7 @@ TEST_CASE(
   for (const std::string& node : world.nodes()) admin.Must({"label", "node", node, "rack=east"});
   const OfedDriver ofed(world, {"east"});
   LetRequest(ofed);
-  // The name is valid for an object, but too long for a label as part of a requestor's id.
+  // The name is valid for an object. As part of a requestor ID, it is too long for a label.
   const std::string name(55, 'n');
   admin.Create("apiVersion: mellanox.com/v1alpha1\nkind: NicNodePolicy\nmetadata: {name: " + name +
                "}\nspec: {nodeSelector: {rack: none}, ofedDriver: {upgradePolicy: {autoUpgrade: true}}}\n");

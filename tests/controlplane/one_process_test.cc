@@ -1,5 +1,5 @@
-// Tests two engines in one process that upgrade both drivers on the same nodes at the same time. They share a cache and
-// a connection.
+// Tests two engines in one process that share a cache and a connection. They upgrade both drivers on the same nodes at
+// the same time.
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -54,7 +54,7 @@ class Upgrade {
  private:
   std::unique_ptr<UpgradeEngine> engine_;
   std::unique_ptr<UpgradeController> controller_;
-  std::jthread thread_;  // last: ends before the rest is destroyed
+  std::jthread thread_;  // last: ends before the other members are destroyed
 };
 
 TEST_CASE("Both drivers are upgraded on the same nodes at the same time by one process", "[operators]") {

@@ -1,5 +1,6 @@
-// openshift_preflight as a process on a real API server that has OpenShift's kinds, with the permissions of its
-// rbac.yaml. Simulated nodes serve no logs: tests/examples/operators/openshift_preflight covers their content.
+// Tests openshift_preflight as a process on a real API server that has OpenShift's kinds, with the permissions of its
+// rbac.yaml. Simulated nodes serve no logs; tests/examples/operators/openshift_preflight tests the checks of log
+// contents.
 #include <chrono>
 #include <filesystem>
 #include <set>
@@ -90,7 +91,7 @@ void Patch(const ControlPlane& control_plane, std::vector<std::string> what, con
 const std::vector<std::string> kRegistry = {"configs.imageregistry.operator.openshift.io", "cluster"};
 const std::vector<std::string> kVersion = {"clusterversions.config.openshift.io", "version"};
 
-// Must run first, because the other test installs OpenShift's kinds.
+// Must run first, because the other test installs OpenShift's kinds in the shared API server.
 TEST_CASE("A cluster that is not OpenShift is reported as such", "[openshift]") {
   ControlPlane& control_plane = ControlPlane::Shared();
   InstallRights(control_plane);
@@ -132,7 +133,7 @@ spec: {tags: [{name: 410.84.202203290245-0}, {name: latest}]}
         R"({"status":{"history":[{"state":"Completed","version":"4.9.9"}],"desired":{"version":"4.9.9"}}})");
   CHECK(Look(control_plane, 0).empty());
 
-  // 4.15: from here on, the registry counts.
+  // From 4.15 on, openshift_preflight checks the registry.
   Patch(control_plane, kVersion,
         R"({"status":{"history":[{"state":"Completed","version":"4.15.3"}],"desired":{"version":"4.15.3"}}})");
   CHECK(Look(control_plane, 1) == Set{"registry-storage", "registry-not-managed", "no-builder-secret"});
@@ -148,7 +149,7 @@ secrets: [{name: builder-dockercfg-rnt7v}]
 )");
   CHECK(Look(control_plane, 0).empty());
 
-  // A node whose RHCOS version is missing in the image stream, and a driver pod whose log is not available.
+  // A node whose RHCOS version is missing from the image stream, and a driver pod whose log is not available.
   const std::string& node = world.nodes().front();
   admin.Must(
       {"patch", "node", node, "--subresource=status", "--type=merge", "--patch",
@@ -170,7 +171,7 @@ spec:
   CHECK(ids.contains("no-toolkit-for-node"));
   admin.Must({"delete", "pod", "nvidia-driver", std::string("--namespace=") + kNs, "--force", "--grace-period=0"});
 
-  // Without permissions it lists the objects that it may not read.
+  // Without permissions, openshift_preflight lists the objects that it cannot read.
   admin.Must({"delete", "role", "openshift-preflight", "--namespace=openshift"});
   const Outcome refused = Preflight(control_plane);
   INFO(refused.err);

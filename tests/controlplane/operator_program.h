@@ -18,22 +18,25 @@ namespace driverupgrade::e2e {
 // does not exist.
 std::filesystem::path FindProgram(const std::string& name);
 
-// Returns options that select the HTTP library to test. If the environment does not name one, the program chooses.
+// Returns options that select the HTTP library to test. If the environment does not name a library, the program
+// chooses.
 std::vector<std::string> TransportOptions();
 
-// Runs from its construction to its destruction.
+// A program that runs from the construction to the destruction of this object.
 class OperatorProgram {
  public:
-  // `name`: a program that CMake built, or the path of another one. `kubeconfig`: determines its permissions.
+  // `name` is a program that CMake built, or the path of another program. `kubeconfig` determines the program's
+  // permissions.
   OperatorProgram(const ControlPlane& control_plane, const std::string& name, const std::filesystem::path& kubeconfig,
                   const std::vector<std::string>& options);
 
   bool IsRunning() { return process_->IsRunning(); }
-  // Returns the exit code of a program that has exited on its own, otherwise -1.
+  // Returns the exit code if the program has exited on its own, otherwise -1.
   int ExitCode() { return process_->Wait(std::chrono::seconds(0)).value_or(-1); }
-  // Returns its output so far.
+  // Returns the program's output so far.
   std::string Log() const;
-  // Returns the port that the program chose for its pages. Throws std::runtime_error if the program does not report it.
+  // Returns the port that the program chose for its pages. Throws std::runtime_error if the program does not report a
+  // port.
   int Port() const;
 
  private:

@@ -38,15 +38,16 @@ std::ptrdiff_t CountDone(const World& world) {
                        [](const auto& node) { return node.second.state == "upgrade-done"; });
 }
 
-// The cluster's controllers must recover before anything can continue, which can take a long time on a busy machine.
+// After an outage, the cluster's controllers must recover before anything can continue. This can take a long time on a
+// busy machine.
 constexpr std::chrono::seconds kRecoveryLimit{240};
 
 bool AwaitDone(const World& world, std::ptrdiff_t count) {
   return Eventually(kRecoveryLimit, [&] { return CountDone(world) >= count; });
 }
 
-// A driver pod that was replaced must not be replaced again: no more driver pods are deleted than there were to
-// replace.
+// Expects that no replaced driver pod was replaced again: at most `count_max` driver pods, the number that needed a
+// replacement, were deleted.
 void ExpectDriverPodsReplaced(const World& world, AuditLog& audit, std::ptrdiff_t count_max) {
   std::set<std::string> deleted;
   for (const AuditedRequest& request : audit.Read()) {
@@ -56,8 +57,8 @@ void ExpectDriverPodsReplaced(const World& world, AuditLog& audit, std::ptrdiff_
   CHECK(deleted.size() <= static_cast<std::size_t>(count_max));
 }
 
-// Starts observing in the middle of an upgrade: only one of the nodes that are cordoned then was cordoned by an
-// administrator.
+// Starts to observe in the middle of an upgrade. Only one of the nodes that are cordoned at that moment was cordoned by
+// an administrator.
 Rollout RestOf(const World& world) {
   Rollout rest(world);
   rest.cordoned_before = {world.nodes().at(3)};
@@ -87,7 +88,7 @@ TEST_CASE("The API server is unavailable for half a minute in the middle of an u
   Eventually(std::chrono::seconds(30), [] { return false; });
   CHECK(process->IsRunning());
   control_plane.StartApiServerAgain();
-  // The earlier watch has ended with the API server. This watch sees the rest.
+  // The earlier watch ended when the API server was killed. This watch sees the rest.
   Rollout rest = RestOf(world);
   ExpectEnd(gpu_operator, *process);
 
@@ -102,8 +103,8 @@ TEST_CASE("The API server is unavailable for half a minute in the middle of an u
             << stopwatch.seconds() << " s\n";
 }
 
-// From here on a version may appear twice with different content, and the operator knows versions that do not exist
-// yet.
+// After the restore, the API server assigns resource versions a second time, with different content, and the operator
+// has already seen versions that are higher than the server's.
 TEST_CASE("The cluster is restored to an earlier state in the middle of an upgrade", "[outage]") {
   ControlPlane& control_plane = ControlPlane::Shared();
   World world(control_plane, "back", kNodes);
@@ -117,7 +118,7 @@ TEST_CASE("The cluster is restored to an earlier state in the middle of an upgra
   control_plane.SaveData();
   REQUIRE(AwaitDone(world, 7));
   control_plane.RestoreData();
-  // Counted first, because a node that is done before the audit starts loses no driver pod during it.
+  // Counted before the audit starts, because nodes that are already done lose no driver pod during the audit.
   const std::ptrdiff_t done = CountDone(world);
   Rollout rest = RestOf(world);
   const Stopwatch stopwatch;

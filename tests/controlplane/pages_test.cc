@@ -52,7 +52,7 @@ class Namespace {
   const std::string name_;
 };
 
-// Runs a block of an example's page in the top directory of the repository.
+// Runs a block of an example's page in the repository's root directory.
 void Install(const World& world, const std::string& example, const std::string& block) {
   const Manual manual(world, "../examples/operators/" + example + "/README.md");
   const std::filesystem::path root = std::filesystem::path(DRIVERUPGRADE_DOCS_DIR).parent_path();
@@ -85,7 +85,7 @@ TEST_CASE("operations.md: the progress of a rollout, a predicted pass, and the h
   ExpectNames(standing, world.DriverPodOn(node).name);
   ExpectNames(manual.Run("ops-ledger"), world.nodes()[1]);
   const Manual no_leader(world, "runbooks/no-leader.md");
-  ExpectNames(no_leader.Run("runbook-lease", {{"NAME", "nvidia-gpu-driver-upgrade"}}), "Z");  // part of a time
+  ExpectNames(no_leader.Run("runbook-lease", {{"NAME", "nvidia-gpu-driver-upgrade"}}), "Z");  // "Z" ends a time
 
   world.ChangeDriver("driver:3");
   std::filesystem::create_symlink(DRIVERUPGRADE_UPGRADECTL, manual.folder() / "upgradectl");

@@ -1,4 +1,4 @@
-// Creates policies of gpu_operator as custom resources, runs the operator with them, and waits for its nodes.
+// Creates policies of gpu_operator as custom resources, runs the operator with them, and waits for nodes.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_POLICIES_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_POLICIES_H_
 
@@ -66,7 +66,7 @@ OperatorProgram Start(const World& world, std::vector<std::string> options = {},
 
 int CountInState(const World& world, const std::string& state);
 
-// Returns whether `count` nodes are done in time.
+// Returns whether `count` nodes reach upgrade-done in time.
 bool AwaitDone(const World& world, int count);
 
 }  // namespace driverupgrade::e2e

@@ -1,4 +1,5 @@
-// Tests gpu_operator when, in the middle of an upgrade, a policy is deleted, or another policy or version takes over.
+// Tests policy changes in the middle of an upgrade by gpu_operator: a policy is deleted, or another policy or version
+// takes over.
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>
@@ -50,7 +51,7 @@ TEST_CASE(
   CHECK(program.IsRunning());
 }
 
-// Counts nodes in the middle of an upgrade: their driver pods are held, so they do not become Ready.
+// Counts nodes in the middle of an upgrade. Their driver pods are held, so they do not become Ready.
 int CountHeld(const World& world) {
   int count = 0;
   for (const auto& [_, node] : world.Nodes()) count += node.state == "pod-restart-required" && node.unschedulable;
@@ -79,7 +80,8 @@ void SelectFirst(const World& world, int count, const std::string& label) {
   }
 }
 
-// Expects that the node stayed cordoned from its restart until it was done, so it was not released in the meantime.
+// Expects that the node stayed cordoned from its driver restart until it was done, so it was not released in the
+// meantime.
 void ExpectNeverGivenBack(Rollout& rollout, const std::string& node) {
   bool under_way = false;
   for (const NodeVersion& version : rollout.watch.Read().VersionsOf(node)) {
@@ -207,7 +209,7 @@ TEST_CASE("If a ClusterPolicy is deleted during an upgrade, its NodeMaintenances
   CHECK(program.IsRunning());
 }
 
-// Not in a ctest group, because it needs a build of the other version (scripts/versions.sh).
+// Not part of a CTest group, because this test needs a build of the other version (scripts/versions.sh).
 TEST_CASE("Operators of two versions take over an upgrade from each other", "[versions]") {
   const char* other = std::getenv("DRIVERUPGRADE_OTHER_GPU_OPERATOR");
   if (other == nullptr) FAIL("DRIVERUPGRADE_OTHER_GPU_OPERATOR does not name a gpu_operator of another version");

@@ -1,4 +1,4 @@
-// Checks that the API server, with deploy/crds, refuses the policies that the parser would refuse.
+// Checks that the API server, with the definitions in deploy/crds, rejects the policies that the parser rejects.
 #include <cstddef>
 #include <filesystem>
 #include <fstream>

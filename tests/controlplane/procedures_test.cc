@@ -1,5 +1,5 @@
 // Tests docs/manual-procedures.md: each marked command runs exactly as printed, and must have the described effect. The
-// test does what gpu_operator leaves to another operator: it reads the version and the policy from a resource.
+// test does the work that gpu_operator leaves to another operator: it reads the version and the policy from a resource.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -104,7 +104,7 @@ class Policies {
   rapidjson::Document Gpu() const { return admin().Get({kClusterPolicy, "cluster-policy"}); }
   rapidjson::Document Ofed() const { return admin().Get({kNicClusterPolicy, "nic-cluster-policy"}); }
 
-  // Returns an operator with the policy that is in the resource now.
+  // Returns an operator with the resource's current policy.
   GpuOperator MakeOperator() const {
     const rapidjson::Document resource = Gpu();
     const rapidjson::Value* policy = Find(resource, {"spec", "driver", "upgradePolicy"});
@@ -112,7 +112,7 @@ class Policies {
     return {world_, examples::ToText(*policy)};
   }
 
-  // Gives the DaemonSet the version of the resource.
+  // Sets the driver image of the DaemonSet to the version in the ClusterPolicy.
   void ApplyVersion() const { world_.ChangeDriver("driver:" + Text(Gpu(), {"spec", "driver", "version"})); }
 
  private:
@@ -217,7 +217,7 @@ TEST_CASE("Nodes that were upgraded by hand one at a time are not touched again"
   policies.ApplyVersion();
   UpgradeByHand(world, manual, world.nodes()[0]);
   CHECK(world.DriverPodOn(world.nodes()[1]).revision != world.NewestDriverRevision());
-  // The pods that were evicted from the first node are on the second, and none of them moves back.
+  // The pods that were evicted from the first node run on the second node, and none of them moves back.
   REQUIRE(Eventually(kStepLimit, [&] { return world.WorkloadPodsOn(world.nodes()[1], "work").size() == 4; }));
   UpgradeByHand(world, manual, world.nodes()[1]);
   manual.Run("forget-waiting-nodes");
@@ -230,7 +230,7 @@ TEST_CASE("Nodes that were upgraded by hand one at a time are not touched again"
   for (const std::string& node : world.nodes()) CHECK(StateOf(world, node) == "upgrade-done");
 }
 
-// The test uses this driver as the OFED driver, and sets the label that the network operator would set on the nodes.
+// The test treats this driver as the OFED driver, and sets the node label that the network operator would set.
 TEST_CASE("All nodes are upgraded by hand at the same time, and each is uncordoned when its driver is ready",
           "[procedures]") {
   constexpr char kWait[] = "network.nvidia.com/operator.mofed.wait=";
@@ -260,7 +260,8 @@ TEST_CASE("All nodes are upgraded by hand at the same time, and each is uncordon
   ExpectUpgraded(world, world.nodes()[1]);
 }
 
-// Starts a pod without a controller, which the policy does not allow a drain to delete. Returns when it is running.
+// Starts a pod without a controller. The policy does not allow a drain to delete such a pod. Returns when the pod is
+// running.
 void StartBarePod(const World& world, const std::string& node) {
   const Kubectl& admin = world.control_plane().admin();
   admin.Create(Substitute(std::string(kBarePod), {{"$WORKLOAD_NS", world.workload_ns()}, {"$NODE", node}}));
@@ -269,7 +270,7 @@ void StartBarePod(const World& world, const std::string& node) {
   }));
 }
 
-// Makes one node fail because of a pod, and removes the pod afterwards.
+// Makes one node fail because of a pod, and removes this pod afterwards.
 void FailNode(const World& world, const Policies& policies) {
   world.DeployDriver();
   StartBarePod(world, world.nodes()[0]);
@@ -335,7 +336,7 @@ TEST_CASE("dep-F17: the crashing driver pod of a relabeled node restarts once, a
   ExpectUpgraded(world, node);
 }
 
-// Returns the manual's table of nodes and their states.
+// Returns the table of nodes and states that the manual's command prints.
 std::string StateTable(const World& world, const std::vector<std::string>& states) {
   std::string table;
   for (std::size_t i = 0; i < states.size(); ++i) table += world.nodes()[i] + "\t" + states[i] + "\n";
@@ -365,7 +366,7 @@ TEST_CASE("A version is set and reverted, a node is skipped and triggered, and t
   manual.Run("gpu-version", {{"VERSION", "2"}});
   policies.ApplyVersion();
   manual.Run("skip-node", {{"NODE", last}});
-  ExpectRun(policies.MakeOperator(), 0);  // no node is left that it may upgrade
+  ExpectRun(policies.MakeOperator(), 0);  // the operator has no further node to upgrade
   CHECK(manual.Run("monitor-states") == StateTable(world, {"upgrade-done", "upgrade-done", "upgrade-required"}));
   CHECK_FALSE(world.Nodes().at(last).unschedulable);
 

@@ -32,14 +32,15 @@ std::vector<std::string> Environment(std::map<std::string, std::string> variable
     const std::string_view text = *entry;
     const std::size_t equals = text.find('=');
     if (equals == std::string_view::npos) continue;
-    variables.emplace(text.substr(0, equals), text.substr(equals + 1));  // existing variables take precedence
+    variables.emplace(text.substr(0, equals), text.substr(equals + 1));  // variables of `options` take precedence
   }
   std::vector<std::string> entries;
   for (const auto& [name, value] : variables) entries.push_back(name + "=" + value);
   return entries;
 }
 
-// All memory that the child needs, allocated before the fork: between fork and exec a child must not allocate.
+// All memory that the child needs. It is allocated before the fork, because a child must not allocate between fork and
+// exec.
 struct Image {
   pid_t parent = 0;
   char* const* command = nullptr;
@@ -90,7 +91,7 @@ Process::Process(const std::vector<std::string>& command, const ProcessOptions& 
   pid_ = fork();
   if (pid_ < 0) throw std::system_error(errno, std::generic_category(), "cannot start " + command.front());
   if (pid_ == 0) RunChild(image);
-  setpgid(pid_, pid_);  // set here, too, so that Kill finds the group however early it is called
+  setpgid(pid_, pid_);  // the parent sets it as well, so that Kill finds the group even if it is called very early
 }
 
 std::optional<int> Process::Poll() {

@@ -14,10 +14,10 @@
 namespace driverupgrade::e2e {
 
 struct ProcessOptions {
-  std::filesystem::path out;                       // standard output goes to this file
-  std::filesystem::path err;                       // standard error too; empty = the same file
-  std::filesystem::path folder;                    // working directory; empty = ours
-  std::map<std::string, std::string> environment;  // in addition to ours
+  std::filesystem::path out;                       // file for standard output
+  std::filesystem::path err;                       // file for standard error; empty = same as `out`
+  std::filesystem::path folder;                    // working directory; empty = working directory of the test
+  std::map<std::string, std::string> environment;  // in addition to the test's environment
 };
 
 // Resources used by a process that has exited on its own.
@@ -26,12 +26,12 @@ struct Usage {
   double peak_mib = 0;  // resident
 };
 
-// A child process in its own process group. The destructor kills it, and so does the kernel if the test itself dies in
-// any way. Start it only from the main thread, because the kernel ties this promise to the thread that forked. Standard
-// input is empty.
+// A child process in its own process group. The destructor kills it. The kernel also kills it if the test itself dies
+// for any reason. Start it only from the main thread, because the kernel ties this guarantee to the thread that forked.
+// Standard input is empty.
 class Process {
  public:
-  // Starts `command[0]`, which is searched in PATH. A program that cannot be started exits with code 127, as in a
+  // Starts `command[0]`, which is searched for in PATH. If the program cannot be started, the exit code is 127, as in a
   // shell.
   Process(const std::vector<std::string>& command, const ProcessOptions& options);
   ~Process() { Kill(); }
@@ -41,11 +41,11 @@ class Process {
   pid_t pid() const { return pid_; }
   bool IsRunning() { return !Poll().has_value(); }
 
-  // Returns the exit code once the process has ended (128 + signal if a signal ended it), or nullopt when `limit` has
-  // passed.
+  // Waits at most `limit`. Returns the exit code once the process has ended (128 + signal if a signal ended it), or
+  // nullopt if it is still running.
   std::optional<int> Wait(std::chrono::milliseconds limit);
 
-  // Resources used; zero until the process has ended.
+  // Resources used by the process; zero until it has ended.
   const Usage& usage() const { return usage_; }
 
   // Sends SIGKILL to the whole process group. Does nothing if the process has ended.

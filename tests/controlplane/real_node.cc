@@ -51,11 +51,11 @@ void RealNode::WriteFiles() const {
         std::pair("pods.conflist", "cni/pods.conflist")}) {
     WriteFile(folder_ / to, Substitute(ReadFile(SourceFolder() / from), {{"$DIR", folder_.string()}}));
   }
-  // The tools that unload a module come from the played node.
+  // The tools that unload a module come from the build directory of the played node.
   for (const char* program : {"busybox", "rmmod"}) {
     fs::copy_file(node_ / "context/bin" / program, root() / "bin" / program);
   }
-  // Pods write there as any user.
+  // Pods write to this file as any user.
   WriteFile(root() / "log", "");
   chmod(root().c_str(), 0777);
   chmod((root() / "log").c_str(), 0666);
@@ -111,7 +111,7 @@ void RealNode::AwaitReady() const {
   if (!Eventually(kLimit, is_ready)) throw std::runtime_error("the real node does not become Ready\n" + Troubles());
 }
 
-// Truncates the file, because pods have it open.
+// Truncates the file instead of deleting it, because pods have it open.
 void RealNode::ForgetLog() const { fs::resize_file(root() / "log", 0); }
 
 void RealNode::RestartKubelet() {
@@ -124,7 +124,7 @@ std::string RealNode::Output(const std::string& pod, const std::string& containe
   std::string output;
   std::error_code none;
   for (const fs::directory_entry& file : fs::recursive_directory_iterator(folder_ / "pod-logs", none)) {
-    // namespace_pod_uid/container/0.log
+    // Log path: namespace_pod_uid/container/0.log
     const std::string name = file.path().parent_path().parent_path().filename().string();
     const bool is_its = file.path().extension() == ".log" && file.path().parent_path().filename() == container &&
                         name.find("_" + pod) != std::string::npos;

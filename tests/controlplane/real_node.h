@@ -1,4 +1,4 @@
-// A node with a real kubelet and a real container runtime, next to the simulated ones.
+// A node with a real kubelet and a real container runtime, alongside the simulated nodes.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_REAL_NODE_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_REAL_NODE_H_
 
@@ -11,30 +11,32 @@
 
 namespace driverupgrade::e2e {
 
-// Uses the programs and images of scripts/node.sh, which include ours under the names in our manifests. Runs only
-// within node/namespaces.sh, and ends with it, together with its containers, addresses and mounts.
+// Uses the programs and images of scripts/node.sh. The images include our own images under the names that our manifests
+// use. Runs only within node/namespaces.sh, and ends together with its containers, addresses and mounts when that
+// script exits.
 class RealNode {
  public:
-  // Throws std::runtime_error if it does not become Ready, or if the process does not run within node/namespaces.sh.
+  // Throws std::runtime_error if the node does not become Ready, or if the process does not run within
+  // node/namespaces.sh.
   explicit RealNode(ControlPlane& control_plane);
   RealNode(const RealNode&) = delete;
   RealNode& operator=(const RealNode&) = delete;
 
-  // The host's name as a node, and the value of its label kRealNodeLabel.
+  // Name of the host as a node, and value of the node's label kRealNodeLabel.
   static constexpr char kName[] = "real-1";
 
-  // Directory of the host that the pods of node/played mount as /node.
+  // Directory on the host that the pods of node/played mount as /node.
   std::filesystem::path root() const { return folder_ / "node"; }
-  // Returns the log of these pods, with a line for each step.
+  // Returns the log of the pods of node/played, with a line for each step.
   std::string Log() const { return ReadFile(root() / "log"); }
   void ForgetLog() const;
-  // Returns the output of the container in all its runs, from the logs of pods whose name starts with `pod`.
+  // Returns the output of `container` in all its runs, from the logs of pods whose name starts with `pod`.
   std::string Output(const std::string& pod, const std::string& container) const;
 
   // Restarts the kubelet while its containers continue to run.
   void RestartKubelet();
 
-  // Returns the last lines of the logs of kubelet and runtime.
+  // Returns the last lines of the logs of the kubelet and the container runtime.
   std::string Troubles() const;
 
  private:
@@ -45,8 +47,8 @@ class RealNode {
   void AwaitReady() const;
 
   ControlPlane& control_plane_;
-  std::filesystem::path node_;    // folder of scripts/node.sh
-  std::filesystem::path folder_;  // folder of this test
+  std::filesystem::path node_;    // directory that scripts/node.sh has built
+  std::filesystem::path folder_;  // directory of this test
   std::unique_ptr<Process> runtime_;
   std::unique_ptr<Process> kubelet_;
 };

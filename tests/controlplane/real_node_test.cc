@@ -25,7 +25,8 @@ using std::chrono::seconds;
 constexpr seconds kPodLimit{90};
 constexpr char kNs[] = "--namespace=gpu-operator";
 
-// The tools and actions of the played node for a daemonset.yaml of the examples, which unload and load the module.
+// Overlay for the daemonset.yaml of an example: the played node's tools and the actions that unload and load the
+// module.
 constexpr std::string_view kDriverOverlay = R"(
 apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
@@ -124,7 +125,7 @@ spec:
       volumes: [{name: node, hostPath: {path: $ROOT}}]
 )";
 
-// A pod with emptyDir data, which the drain may evict but pod deletion may not, and a pod that does not use a GPU.
+// A pod with emptyDir data, which the drain may evict but pod deletion may not. The second pod does not use a GPU.
 constexpr std::string_view kNotebook = R"(
 apiVersion: apps/v1
 kind: Deployment
@@ -152,7 +153,7 @@ spec:
       containers: [{name: web, image: "localhost/played:1"}]
 )";
 
-// gpu_operator as deploy/gpu has it, the driver, its validator and a workload, all on the real node.
+// gpu_operator as deployed by deploy/gpu, the driver, its validator and a workload, all on the real node.
 class GpuNode {
  public:
   explicit GpuNode(ControlPlane& control_plane) : control_plane_(control_plane), node_(control_plane) {
@@ -181,7 +182,7 @@ class GpuNode {
     admin().Must({"patch", "clusterpolicy", "cluster-policy", "--type=merge",
                   R"(--patch={"spec": {"driver": {"upgradePolicy": )" + upgrade_policy + "}}}"});
   }
-  // Returns whether the driver of that version reports in time that it is loaded.
+  // Returns whether the driver with this version reports in time that it is loaded.
   bool AwaitLoaded(const std::string& version) const {
     return Eventually(kPodLimit,
                       [&] { return ReadFile(node_.root() / "sys/module/nvidia/version") == version + "\n"; });
@@ -193,7 +194,7 @@ class GpuNode {
              "upgrade-done";
     });
   }
-  // Returns whether `count` pods with that label are Ready in time.
+  // Returns whether exactly `count` pods with this label become Ready in time.
   bool AwaitReady(const std::string& ns, const std::string& app, int count) const {
     return Eventually(kPodLimit, [&] { return CountReady(ns, app) == count; });
   }
@@ -210,15 +211,15 @@ class GpuNode {
   bool AwaitState(const std::string& state) const {
     return Eventually(kPodLimit, [&] { return State() == state; });
   }
-  // Returns whether the node has the driver in time, is schedulable and works.
+  // Returns whether the node is done in time: it is schedulable, and its pods are running.
   bool AwaitDone() const { return AwaitState("upgrade-done") && !IsCordoned() && AwaitReady("default", "training", 1); }
-  // Returns whether everything is running with some driver.
+  // Returns whether all pods are running in time, with any version of the driver.
   bool AwaitUp() const {
     return AwaitReady("gpu-operator", "driver-upgrade", 2) &&
            AwaitReady("gpu-operator", "nvidia-driver-daemonset", 1) &&
            AwaitReady("gpu-operator", "nvidia-operator-validator", 1) && AwaitReady("default", "training", 1);
   }
-  // Returns whether the node gets a Warning with that text in time. Events follow the label.
+  // Returns whether the node gets a Warning that contains `text` in time. Events arrive after the label.
   bool AwaitWarning(const std::string& text) const {
     return Eventually(kPodLimit, [&] {
       return admin()
@@ -233,7 +234,8 @@ class GpuNode {
     for (const rapidjson::Value& pod : Items(pods, {"items"})) uids.insert(Text(pod, {"metadata", "uid"}));
     return uids;
   }
-  // Returns the successive states that the operator has reported for the node. One patch may pass several states.
+  // Returns the successive states that the operator has reported for the node. One patch can pass through several
+  // states.
   std::vector<std::string> StatesTold() const {
     const std::string log = node_.Output("driver-upgrade", "operator");
     const std::regex move("msg=\"node moved\" driver=nvidia.com/gpu node=" + std::string(RealNode::kName) +
@@ -256,7 +258,7 @@ class GpuNode {
     }
     return restarts;
   }
-  // Returns all data that may explain why the expected event of a test does not occur.
+  // Returns all data that can help to explain why an expected event did not occur.
   std::string Story() const {
     return "log of the node:\n" + node_.Log() + "\npods:\n" +
            admin().Run({"get", "pods", "--all-namespaces", "--output=wide"}).out + "\nevents:\n" +
@@ -282,7 +284,7 @@ class GpuNode {
   RealNode node_;
 };
 
-// Returns the directories of the processes in /proc.
+// Returns the /proc directories of the processes that run `program`.
 std::vector<fs::path> ProcessesOf(const std::string& program) {
   std::vector<fs::path> processes;
   for (const fs::directory_entry& entry : fs::directory_iterator("/proc")) {
@@ -324,7 +326,7 @@ TEST_CASE("The operator from our image and manifests upgrades a driver whose ini
   CHECK(Since(before, gpu.StatesTold()) == States{"upgrade-required", "cordon-required", "wait-for-jobs-required",
                                                   "pod-deletion-required", "pod-restart-required",
                                                   "validation-required", "uncordon-required", "upgrade-done"});
-  // The operator still runs on the node that was upgraded.
+  // The operator still runs on the upgraded node.
   CHECK(gpu.Pods("gpu-operator", "driver-upgrade") == operators);
   CHECK(gpu.OperatorRestarts() == 0);
 }

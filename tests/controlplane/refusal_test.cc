@@ -1,5 +1,5 @@
-// Tests gpu_operator when it cannot work at all: it prints one clear line, exits with the right code, and changes
-// nothing.
+// Tests gpu_operator in cases in which it cannot work at all. It prints one clear line, exits with the right code, and
+// changes nothing.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -62,7 +62,7 @@ std::vector<Refusal> Refusals(const ControlPlane& control_plane) {
 
 using NodeContent = std::tuple<bool, std::map<std::string, std::string>, std::map<std::string, std::string>>;
 
-// Returns everything that an upgrade might change. Resource versions are excluded, because kwok updates the nodes.
+// Returns everything that an upgrade can change. Resource versions are excluded, because kwok updates the nodes.
 std::map<std::string, NodeContent> Content(const World& world) {
   std::map<std::string, NodeContent> content;
   for (const auto& [name, node] : world.Nodes()) {

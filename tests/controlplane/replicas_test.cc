@@ -30,8 +30,8 @@ constexpr int kUnschedulableMax = 4;
 // Long enough to kill a replica ten times in the middle of the upgrade, even on a busy machine.
 constexpr char kDriverStart[] = "4s";
 
-// maxUnavailable is one more than the parallel nodes, because of the administrator's cordon, so both limits are
-// reached.
+// maxUnavailable is maxParallelUpgrades plus one, for the node that the administrator cordons. The test therefore
+// reaches both limits.
 constexpr std::string_view kPolicy = R"(
 autoUpgrade: true
 maxParallelUpgrades: 3
@@ -43,12 +43,12 @@ drain: {enable: true, force: false, timeoutSeconds: 300, deleteEmptyDir: false}
 // deploy/rbac grants access to this Lease.
 constexpr char kLease[] = "nvidia-gpu-driver-upgrade";
 
-// A replica that runs as a sequence of processes.
+// A replica, which runs as a sequence of processes.
 class Replica {
  public:
   Replica(const World& world, std::string name, std::string_view policy = kPolicy)
       : gpu_operator_(world, policy), name_(std::move(name)) {
-    gpu_operator_.set_timeout(std::chrono::seconds(240));  // extra time because of the kills
+    gpu_operator_.set_timeout(std::chrono::seconds(240));  // includes extra time for the restarts
   }
 
   // Returns an identity that no later process of the replica uses.
@@ -104,7 +104,7 @@ std::string LeaseHolder(const World& world) {
                                              "--ignore-not-found", "--output=jsonpath={.spec.holderIdentity}"});
 }
 
-// Returns the replica that holds the Lease, once the holder is a running one.
+// Waits until a running replica holds the Lease, and returns this replica.
 Replica& AwaitLeader(const World& world, Replicas& replicas) {
   Replica* leader = nullptr;
   REQUIRE(Eventually(kStepLimit, [&] {
@@ -122,7 +122,7 @@ std::ptrdiff_t CountNodePatches(AuditLog& audit) {
   return std::count_if(requests.begin(), requests.end(), [](const auto& request) { return request.node.has_value(); });
 }
 
-// Waits until there have been `patches` patches of nodes and a node is in progress.
+// Waits until there have been at least `patches` node patches and a node is in progress.
 void AwaitMiddle(Rollout& rollout, std::ptrdiff_t patches, Replicas& replicas) {
   const bool came_there = Eventually(
       kStepLimit, [&] { return CountNodePatches(rollout.audit) >= patches && rollout.watch.Read().AnyInProgress(); });
@@ -146,8 +146,8 @@ void PrintFigures(const std::string& title, double seconds, Rollout& rollout) {
   PrintRequests(std::cout, rollout.audit.Read(), kNodes);
 }
 
-// The disruption budget allows one unavailable workload pod per node. If the sender of an eviction is killed, its share
-// of the budget stays reserved for two minutes, and the budget must allow for several of these.
+// The workload's disruption budget allows one unavailable pod per node. If the sender of an eviction is killed, the
+// budget counts the pod as disrupted for two minutes, so the budget must allow for several such pods.
 TEST_CASE("The leader of two replicas is killed ten times, and the upgrade finishes within the budgets", "[replicas]") {
   World world(ControlPlane::Shared(), "elected", kNodes);
   DeployAll(world, kNodes);
@@ -160,7 +160,7 @@ TEST_CASE("The leader of two replicas is killed ten times, and the upgrade finis
   for (int kill = 0; kill < kKills; ++kill) {
     INFO("kill " << kill + 1);
     Replica& leader = AwaitLeader(world, replicas);
-    // Each leader makes progress, and is killed at a different moment.
+    // Each leader makes progress before it is killed, and is killed at a different moment.
     AwaitMiddle(rollout, CountNodePatches(rollout.audit) + 1 + kill % 3, replicas);
     leader.Kill();
     leader.StartElected();
@@ -169,8 +169,9 @@ TEST_CASE("The leader of two replicas is killed ten times, and the upgrade finis
   PrintFigures("Two replicas with leader election", stopwatch.seconds(), rollout);
 }
 
-// Without leader election, both replicas consider themselves the leader. The ledger must not block them, with real
-// optimistic concurrency and kills. ledger_test.cc shows that they exceed the budgets without it.
+// Without leader election, both replicas consider themselves the leader. With the ledger they keep the budgets, and the
+// ledger must not block them despite conflicting writes and kills. ledger_test.cc shows that they exceed the budgets
+// without it.
 TEST_CASE("Two replicas that both lead keep the budgets with the ledger while either is killed ten times",
           "[replicas]") {
   World world(ControlPlane::Shared(), "forced", kNodes);
@@ -195,7 +196,7 @@ TEST_CASE("Two replicas that both lead keep the budgets with the ledger while ei
   PrintFigures("Two replicas that both lead, with the ledger", stopwatch.seconds(), rollout);
 }
 
-// The policy is paused, so that the rollout does not end.
+// The policy is paused, so that the operator does not exit.
 TEST_CASE("The Lease contains the policy of the current leader, and upgradectl shows whose policy it is and its age",
           "[replicas]") {
   World world(ControlPlane::Shared(), "reported", 1);
@@ -227,7 +228,7 @@ TEST_CASE("The Lease contains the policy of the current leader, and upgradectl s
   await("policy reported by second-1, whose Lease " + lease + " has ended, ", "slots 0 of 8,");
 }
 
-// Other tests leave Leases of the same driver in other namespaces.
+// Other tests leave behind Leases of the same driver in other namespaces.
 TEST_CASE("upgradectl needs only the namespace of a driver whose operator reports its options (W36)", "[replicas]") {
   World world(ControlPlane::Shared(), "options", 1);
   world.DeployDriver();

@@ -1,5 +1,5 @@
 // Tests requestor mode: a maintenance operator evacuates the nodes, and gpu_operator replaces the driver and releases
-// them.
+// the nodes.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -55,7 +55,7 @@ bool IsJoined(const rapidjson::Value& object) {
   return std::any_of(others.begin(), others.end(), [](const rapidjson::Value& id) { return id == kOurId; });
 }
 
-// Sets the additional requestors, as another requestor would.
+// Sets the object's additional requestors, as another requestor would.
 void SetOthers(const World& world, const std::string& node, const std::string& ids) {
   world.control_plane().admin().Must({"patch", kNodeMaintenances, MaintenanceOf(node),
                                       "--namespace=" + world.driver_ns(), "--type=merge",
@@ -66,7 +66,7 @@ bool IsBeingDeleted(const rapidjson::Value& object) {
   return Find(object, {"metadata", "deletionTimestamp"}) != nullptr;
 }
 
-// arch-A12: the request is recorded before its effect, and released before the end.
+// arch-A12: the request is recorded on the node before it takes effect, and is released before the upgrade ends.
 void ExpectRequestedAndReleasedInTime(Rollout& rollout, const std::string& node) {
   INFO(node);
   const auto created = FindWrite(rollout.audit, "create", "nodemaintenances", MaintenanceOf(node));
@@ -114,7 +114,7 @@ TEST_CASE("In requestor mode the maintenance operator evacuates the nodes, and g
     ExpectRequestedAndReleasedInTime(rollout, node);
     ExpectSchedulableBeforeDone(rollout, node);
   }
-  // Our operator sent no evictions: the pods were evicted by the maintenance operator.
+  // The maintenance operator evicted the pods. Our operator sent no evictions.
   const auto is_eviction = [](const AuditedRequest& request) { return request.resource == "pods/eviction"; };
   CHECK_FALSE(FindRequest(rollout.audit, is_eviction).has_value());
   for (const std::string& pod : world.WorkloadPods()) CHECK(rollout.workload_pods_before.count(pod) == 0);
@@ -133,7 +133,8 @@ TEST_CASE("A node that another requestor holds is joined, used when it is ready,
   world.ChangeDriver("driver:2");
   const std::string old_pod = world.DriverPodOn(shared).name;
 
-  // The maintenance operator is held until ours has joined and has had enough time to continue by mistake.
+  // The maintenance operator is held until our operator has joined the request and has had enough time to continue by
+  // mistake.
   GpuOperator gpu_operator(world, kPolicy);
   gpu_operator.set_more_options(RequestorOptions(world));
   const std::unique_ptr<Process> process = gpu_operator.Start();

@@ -1,5 +1,5 @@
-// Tests gpu_operator alongside an operator of another driver that behaves like the Go library. The other operator has
-// no key for the owner of a cordon, and lifts every cordon that it considers its own (dep-F8).
+// Tests gpu_operator alongside an operator of another driver that behaves like the Go library. The other operator
+// stores no cordon owner, and lifts every cordon that it considers its own (dep-F8).
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -22,7 +22,7 @@ constexpr std::chrono::seconds kRolloutLimit{150};
 constexpr int kNodes = 6;
 constexpr int kOursMax = 2;
 constexpr int kRivalsMax = 2;
-// Includes the nodes that the rival has cordoned. The rival does not count ours.
+// Limit that includes the nodes that the rival has cordoned. The rival does not count our nodes.
 constexpr int kUnavailableMax = 3;
 
 constexpr std::string_view kGpuPolicy = R"(
@@ -44,7 +44,7 @@ bool IsBetween(const std::string& rivals_state) {
   return std::find(states.begin(), states.end(), rivals_state) != states.end();
 }
 
-// Returns how many versions of nodes show an upgrade by both operators.
+// Returns how many recorded node versions show both operators in progress on the same node.
 int MeetingsSeen(Rollout& rollout) {
   int meetings = 0;
   for (const std::string& name : rollout.world.nodes()) {
@@ -70,14 +70,14 @@ TEST_CASE("dep-F8: alongside a rival that behaves like the Go library, both driv
   world.ChangeDriver("driver:2", "500ms");
   ofed.Change("mofed:2");
 
-  // The rival has cordoned two nodes when ours starts, so these must wait for it.
+  // The rival has cordoned two nodes when our operator starts, so these two nodes must wait for the rival.
   GoRival rival(ofed, kRivalsMax);
   for (int pass = 0; pass < 20 && rival.Count("drain-required") < kRivalsMax; ++pass) rival.Pass();
   REQUIRE(rival.Count("drain-required") == kRivalsMax);
   OperatorProgram ours(world.control_plane(), "gpu_operator", world.control_plane().operator_kubeconfig(),
                        {"--cluster-policy", "--namespace", world.driver_ns(), "--driver-labels", "app=driver",
                         "--validation-selector", ""});
-  // Ours upgrades all other nodes, within the headroom that the rival leaves.
+  // Our operator upgrades all other nodes, within the headroom that the rival's nodes leave.
   const bool others_done =
       Eventually(kRolloutLimit, [&] { return CountInState(world, "upgrade-done") == kNodes - kRivalsMax; });
   INFO(ours.Log());
@@ -89,7 +89,8 @@ TEST_CASE("dep-F8: alongside a rival that behaves like the Go library, both driv
     CHECK(node.unschedulable == is_rivals);
   }
 
-  // The two operators meet: ours keeps a node in progress until the rival, which does not check, starts it as well.
+  // The two operators meet: our operator keeps a node in progress until the rival, which does not check for this,
+  // starts the same node.
   world.ChangeDriverAndHold("driver:3");
   const bool at_work = Eventually(kRolloutLimit, [&] { return CountInState(world, "pod-restart-required") > 0; });
   INFO(ours.Log());
@@ -99,7 +100,7 @@ TEST_CASE("dep-F8: alongside a rival that behaves like the Go library, both driv
     return MeetingsSeen(rollout) > 0;
   }));
 
-  // From here on they work side by side, and in the middle our operator gets a newer driver.
+  // The two operators now work in parallel, and our operator gets a newer driver in the middle.
   world.ChangeDriver("driver:4", "500ms");
   const bool done = Eventually(kRolloutLimit, [&] {
     rival.Pass();
@@ -110,8 +111,8 @@ TEST_CASE("dep-F8: alongside a rival that behaves like the Go library, both driv
   REQUIRE(done);
   CHECK(ours.IsRunning());
   ExpectEveryNodeUpgraded(rollout);
-  // One write ends an upgrade. A node that is seen in uncordon-required therefore waits for the rival, and takes no
-  // slot.
+  // A single write ends an upgrade in our operator. A node in uncordon-required is therefore only waiting for the
+  // rival, and takes no slot.
   ExpectBudgetsKept(rollout, kOursMax, kUnavailableMax + kRivalsMax,
                     [](std::string_view state) { return IsInProgress(state) && state != "uncordon-required"; });
   for (const auto& [name, node] : world.Nodes()) {

@@ -1,5 +1,5 @@
-// Tests the ClusterRoles of tools/upgradectl/rbac.yaml: with them every verb works, and without any one of their rules
-// some verb fails.
+// Tests the ClusterRoles of tools/upgradectl/rbac.yaml: every verb works with all their rules, and at least one verb
+// fails if any single rule is missing.
 #include <rapidjson/document.h>
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
@@ -132,7 +132,7 @@ class Office {
   World world_;
 };
 
-// Returns commands that only read, and that together use everything that the role may read.
+// Returns read-only commands that together use all read permissions of the role.
 std::vector<Words> Reading(const Office& office) {
   return {{"status"},
           {"status", "--requestor-id", "test"},
@@ -144,7 +144,7 @@ std::vector<Words> Reading(const Office& office) {
           {"status", "--driver", "ofed"}};
 }
 
-// A command that writes, and the query that shows its effect.
+// A command that writes, and a query that shows the command's effect.
 struct Writing {
   Words words;
   Words get;
@@ -260,7 +260,7 @@ std::size_t CountRules(const Office& office, const std::string& role) {
   return Items(office.admin().Get({"clusterrole", role}), {"rules"}).Size();
 }
 
-// The API server notices a change of roles only after a moment.
+// Waits until one of the commands is forbidden, because the API server needs a moment to notice a change of roles.
 bool AwaitForbidden(const Office& office, const std::string& account, const std::vector<Words>& commands) {
   return Eventually(std::chrono::seconds(10), [&] {
     for (const Words& words : commands) {
@@ -275,7 +275,7 @@ TEST_CASE("Every rule of upgradectl's roles is needed", "[troubles]") {
   const std::vector<Words> reading = Reading(office);
   const rapidjson::Document view = office.admin().Get({"clusterrole", "driver-upgrade-view"});
   for (std::size_t rule = 0; rule < CountRules(office, "driver-upgrade-view"); ++rule) {
-    // No pod of this cluster has a ResourceClaim.
+    // The rule for ResourceClaims is skipped, because no pod of this cluster has a ResourceClaim.
     const rapidjson::Value& of_rule = Items(view, {"rules"})[static_cast<rapidjson::SizeType>(rule)];
     if (std::string_view(Items(of_rule, {"apiGroups"})[0].GetString()) == "resource.k8s.io") continue;
     const WithoutRule without(office, "driver-upgrade-view", rule);

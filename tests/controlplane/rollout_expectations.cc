@@ -20,7 +20,8 @@ std::set<std::string> CordonedNodes(const std::map<std::string, NodeVersion>& no
   return names;
 }
 
-// The annotation that keeps driver managers away from the node stays as long as a policy exists, so it does not count.
+// The annotation that keeps driver managers away from the node remains as long as a policy exists, so it is not a
+// leftover.
 bool IsOurKey(const std::string& key) {
   if (key == "nvidia.com/gpu-driver-upgrade-enabled") return false;
   return key.rfind("nvidia.com/gpu-driver-upgrade", 0) == 0 || key.rfind("driverupgrade/", 0) == 0;
@@ -34,7 +35,7 @@ std::vector<std::string> OurAnnotations(const NodeVersion& node) {
   return keys;
 }
 
-// Returns whether the last versions in `timeline` match `nodes`, in state and cordon.
+// Returns whether the last version of each node in `timeline` has the same state and cordon as in `nodes`.
 bool HasSeen(const NodeTimeline& timeline, const std::map<std::string, NodeVersion>& nodes) {
   const std::map<std::string, NodeVersion> latest = timeline.Latest();
   return std::all_of(nodes.begin(), nodes.end(), [&](const auto& entry) {
@@ -44,8 +45,8 @@ bool HasSeen(const NodeTimeline& timeline, const std::map<std::string, NodeVersi
   });
 }
 
-// Returns the states that a node passes when it is upgraded in place. A node that an administrator cordoned skips
-// uncordon-required, because its cordon stays.
+// Returns the states that a node passes through in an in-place upgrade. A node that an administrator cordoned skips
+// uncordon-required, because this cordon stays.
 std::vector<std::string> StatesPassed(bool was_cordoned) {
   std::vector<std::string> states = {"upgrade-required",      "cordon-required",      "wait-for-jobs-required",
                                      "pod-deletion-required", "pod-restart-required", "upgrade-done"};
@@ -53,8 +54,8 @@ std::vector<std::string> StatesPassed(bool was_cordoned) {
   return states;
 }
 
-// Returns the versions that both witnesses saw. The audit log alone is not sufficient: if the sender was killed, it may
-// lack the node that resulted from a PATCH.
+// Returns the versions that either witness saw. The audit log alone is not sufficient: if the sender of a PATCH was
+// killed, the log can lack the resulting node.
 NodeTimeline TimelineOf(Rollout& rollout) {
   const std::map<std::string, NodeVersion> nodes = rollout.world.Nodes();
   CHECK(Eventually(kWitnessDelay, [&] { return HasSeen(rollout.watch.Read(), nodes); }));
@@ -170,7 +171,7 @@ void ExpectUsualRequests(Rollout& rollout, int per_node, int at_start) {
     return request.verb != "watch" && others.count(request.resource) == 0;
   });
   const int nodes = static_cast<int>(rollout.nodes_before.size());
-  CHECK(count >= nodes);  // the log contains the rollout: each node was patched
+  CHECK(count >= nodes);  // each node was patched, so the log contains the rollout
   CHECK(count <= per_node * nodes + at_start);
   for (const auto& [name, _] : rollout.nodes_before) {
     INFO(name);

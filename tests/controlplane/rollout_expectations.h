@@ -14,7 +14,8 @@
 
 namespace driverupgrade::e2e {
 
-// A world before its rollout, and the witnesses of the rollout. Create it right before the driver changes.
+// A world before its rollout, and the witnesses of the rollout. Create this object immediately before the driver
+// changes.
 struct Rollout {
   explicit Rollout(const World& world);
 
@@ -29,17 +30,17 @@ struct Rollout {
 // The Go library ignores our annotations, and leaves them on the nodes if it completes an upgrade that we started.
 enum class EndedBy { kUs, kGoLibraryToo };
 
-// Expects that every node is upgrade-done with one Ready driver pod of the newest revision, and that none of our marks
-// is left on it. It must be schedulable unless an administrator had cordoned it.
+// Expects that every node is upgrade-done with one Ready driver pod of the newest revision, and has none of our labels
+// and annotations left. Every node must be schedulable unless an administrator had cordoned it.
 void ExpectEveryNodeUpgraded(Rollout& rollout, EndedBy by = EndedBy::kUs);
 
-// Returns the largest numbers of nodes that were in progress and that were unschedulable at the same time. Only the
-// second number includes nodes that an administrator cordoned. Uses both witnesses: every version of every node in the
-// audit log or in the watch.
+// Returns the largest number of nodes that were in progress at the same time, and the largest number that were
+// unschedulable at the same time. Only the second number includes nodes that an administrator cordoned. Uses both
+// witnesses: every node version in the audit log or in the watch counts.
 Peaks MeasurePeaks(Rollout& rollout, bool (*holds_slot)(std::string_view) = IsInProgress);
 
-// Expects that neither number ever exceeded its limit. Starts by another operator, during a turn of `unjudged`, are
-// counted but not judged.
+// Expects that the two numbers of MeasurePeaks never exceeded their limits. Nodes that another operator started during
+// a turn in `unjudged` are counted but not judged.
 void ExpectBudgetsKept(Rollout& rollout, int in_progress_max, int unschedulable_max,
                        bool (*holds_slot)(std::string_view state) = IsInProgress,
                        const std::vector<Turn>& unjudged = {});
@@ -47,31 +48,31 @@ void ExpectBudgetsKept(Rollout& rollout, int in_progress_max, int unschedulable_
 // Expects that both witnesses are complete: the last state of every node is in the watch and in the audit log.
 void ExpectWitnessesSawTheEnd(Rollout& rollout);
 
-// Expects that the audit log and the watch report the same versions of every node. Not valid if the operator was
-// killed, because the audit log does not record the result of a request whose sender has died.
+// Expects that the audit log and the watch report the same versions of every node. Do not use this function if the
+// operator was killed, because the audit log does not record the result of a request whose sender has died.
 void ExpectWitnessesAgree(Rollout& rollout);
 
-// Same as ExpectPodsMovedByEvictionOnly, except that some of the workload pods may not have been evicted.
+// Same as ExpectPodsMovedByEvictionOnly, except that workload pods from before the rollout can still be there.
 void ExpectNothingElseWritten(Rollout& rollout);
 
-// Expects that the operator has only written nodes, evictions of workload pods, deletions of driver pods, Events, and
+// Expects that the operator has written only nodes, evictions of workload pods, deletions of driver pods, Events, and
 // the objects that replicas share: Lease and ledger. Every workload pod from before the rollout must have been evicted.
 void ExpectPodsMovedByEvictionOnly(Rollout& rollout);
 
 // Expects a rollout in which no node was stuck: no node has shown its gate, and the operator sent at most `per_node`
-// requests for each node and `at_start` more. Evictions, watches, Leases and Events do not count.
+// requests for each node plus `at_start` more. Evictions, watches, Leases and Events do not count.
 void ExpectUsualRequests(Rollout& rollout, int per_node, int at_start);
 
-// Returns how many of the operator's patches changed the annotation that shows the gate of the node.
+// Returns how many of the operator's patches changed the annotation that shows the node's gate.
 int CountShownGates(AuditLog& audit, const std::string& node);
 
 // Expects one Event for every state on the way from upgrade-required to upgrade-done.
 void ExpectOneEventForEachState(Rollout& rollout);
 
-// The annotation that shows the gate of a node.
+// The annotation that shows a node's gate.
 inline constexpr char kWaitingFor[] = "nvidia.com/gpu-driver-upgrade.waiting-for";
 
-// Returns the text of an Event for this state of a rollout.
+// Returns the text of the Event that reports this state.
 std::string StateMessage(const std::string& state);
 
 }  // namespace driverupgrade::e2e

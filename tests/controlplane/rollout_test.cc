@@ -1,4 +1,4 @@
-// Measures the cost of a larger rollout, and compares it with the minimum that this cluster allows.
+// Measures the cost of a larger rollout, and compares the cost with the minimum that this cluster allows.
 #include <algorithm>
 #include <iomanip>
 #include <iostream>
@@ -15,8 +15,8 @@ namespace {
 
 constexpr int kNodes = 50;
 constexpr int kInProgressMax = 10;
-// Per node: four patches of the node, a list of its pods, and the deletion of its driver pod. At the start: the lists
-// before the first watches.
+// Requests per node: four patches of the node, a list of its pods, and the deletion of its driver pod. Requests at the
+// start: the lists before the first watches.
 constexpr int kRequestsPerNode = 6;
 constexpr int kRequestsAtStart = 14;
 
@@ -28,8 +28,8 @@ podDeletion: {force: false, timeoutSeconds: 60, deleteEmptyDir: false}
 drain: {enable: true, force: false, timeoutSeconds: 60, deleteEmptyDir: false}
 )";
 
-// Prints two other results, which were measured once in the same world on a machine with 2 cores. One is of a program
-// that makes the fewest possible calls and ignores the policy, the other of the Go library in a loop.
+// Prints two other results, which were measured once in the same world on a machine with 2 cores. The first is from a
+// program that makes the fewest possible calls and ignores the policy, the second from the Go library in a loop.
 void PrintComparison(double seconds, const std::vector<AuditedRequest>& requests) {
   const double per_node = static_cast<double>(requests.size()) / kNodes;
   std::cout << std::fixed << std::setprecision(1) << "50 nodes, 10 at a time    time      requests per node\n"
@@ -71,13 +71,13 @@ TEST_CASE("While nothing needs to be done on fifty nodes, the operator sends onl
   const GpuOperator gpu_operator(world, kPolicy);
   const std::unique_ptr<Process> service = gpu_operator.Start("--leader-elect");
   REQUIRE(Eventually(std::chrono::seconds(60), [&] { return AllDone(world); }));
-  Eventually(std::chrono::seconds(5), [] { return false; });  // Events, and the watch events of its own writes
+  Eventually(std::chrono::seconds(5), [] { return false; });  // Events and watch events arrive
 
   const std::size_t before = rollout.audit.Read().size();
   Eventually(std::chrono::seconds(60), [] { return false; });
   CHECK(service->IsRunning());
   const std::vector<AuditedRequest>& requests = rollout.audit.Read();
-  CHECK(requests.size() > before + 10);  // the operator renews its Lease every two seconds, so it is alive
+  CHECK(requests.size() > before + 10);  // the operator is alive: it renews its Lease every two seconds
   for (std::size_t i = before; i < requests.size(); ++i) {
     INFO(requests[i].verb << " " << requests[i].resource);
     CHECK((requests[i].verb == "watch" || requests[i].resource == "leases"));

@@ -99,7 +99,7 @@ TEST_CASE("A driver waits until its node's annotation is removed", "[safe_load]"
   INFO(waiting.output());
   CHECK(Annotation(world, node).empty());
 
-  // A new pod waits again, and an empty annotation counts as missing.
+  // A new pod waits again, and an empty annotation counts as a missing one.
   InitContainer again(world.control_plane(), node);
   REQUIRE(again.AwaitLine(kWaits));
   CHECK(Annotation(world, node) == "true");
@@ -181,7 +181,8 @@ TEST_CASE("An upgrade evacuates the node of a driver that waits, and lets it be 
   CHECK(waiting.process().Wait(kLimit) == 0);
   INFO(waiting.output());
   CHECK(Annotation(world, node).empty());
-  // The node was evacuated before the driver was released: none of its pods is left, and the node was cordoned first.
+  // The node was evacuated before the driver was released: none of its earlier pods is left, and the node was cordoned
+  // first.
   const std::set<std::string> pods_after = world.WorkloadPods();
   for (const std::string& pod : pods_before) CHECK_FALSE(pods_after.contains(pod));
   const auto released = FindRequest(audit, [&](const AuditedRequest& request) {

@@ -13,14 +13,14 @@ namespace driverupgrade::e2e {
 // Returns the directory of an example.
 std::filesystem::path ExampleFolder(const std::string& example);
 
-// Returns the command of a program that was built, with the HTTP library to test. Throws std::runtime_error if it does
-// not exist.
+// Returns the command that runs a built program with the HTTP library to test. Throws std::runtime_error if the program
+// does not exist.
 std::vector<std::string> ExampleCommand(const std::string& program);
 
-// Applies the file, whose namespaces must exist.
+// Applies the manifest `rbac`, whose namespaces must exist.
 void ApplyRights(const ControlPlane& control_plane, const std::filesystem::path& rbac);
 
-// Returns a kubeconfig with a token of `service_account`, like the token that a pod gets.
+// Returns a kubeconfig with a token of `service_account`, like the token that a pod receives.
 std::filesystem::path KubeconfigOf(const ControlPlane& control_plane, const std::string& ns,
                                    const std::string& service_account);
 

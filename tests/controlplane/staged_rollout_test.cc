@@ -53,7 +53,7 @@ maxParallelUpgrades: 6
 maxUnavailable: 100%
 )";
 
-// Versions of the cluster at which the node's upgrade started and ended; 0: not yet.
+// Resource versions at which the node's upgrade started and ended; 0 if it has not yet started or ended.
 struct Upgrade {
   std::uint64_t begun = 0;
   std::uint64_t done = 0;
@@ -87,8 +87,8 @@ bool AwaitWord(const GpuOperator& gpu_operator, std::string_view word) {
   });
 }
 
-// The two canaries are upgraded in sequence. A sick canary halts the rollout although the other is healthy, and an
-// approval afterwards lets all nodes continue.
+// The two canaries are upgraded in sequence. An unhealthy canary halts the rollout although the other one is healthy.
+// An approval afterwards lets all nodes continue.
 TEST_CASE("Two canaries soak, a sick canary halts the rollout, and an approval resumes it", "[staged]") {
   World world(ControlPlane::Shared(), "canary", 5);
   world.DeployDriver();
@@ -103,7 +103,7 @@ TEST_CASE("Two canaries soak, a sick canary halts the rollout, and an approval r
   CHECK(NodesIn(world, "upgrade-required").size() == 3);
   SetGpuHealthy(world, *canaries.begin(), "False");
   CHECK(AwaitWord(gpu_operator, "the rollout is halted: node " + *canaries.begin() + " of stage canary is sick"));
-  // A halt outlasts the soak time and its cause.
+  // A halt continues after the soak time and after its cause has disappeared.
   SetGpuHealthy(world, *canaries.begin(), "True");
   Eventually(std::chrono::seconds(5), [] { return false; });
   GiveTimeToAct(world);
@@ -122,15 +122,15 @@ TEST_CASE("Two canaries soak, a sick canary halts the rollout, and an approval r
   CHECK((one.done < other.begun || other.done < one.begun));
 }
 
-// No node starts after the end of the window, and no node that has started is left unfinished.
+// No node starts after the window closes, and every node that has started finishes.
 TEST_CASE("After a window closes in the middle, no further node starts, and nodes in progress finish", "[staged]") {
   World world(ControlPlane::Shared(), "window", 6);
   world.DeployDriver();
   Rollout rollout(world);
   world.ChangeDriver("driver:2", "4s");
 
-  // The window opened at a full minute in the past, and stays open for a few seconds: enough for two or three of the
-  // six nodes.
+  // The window opened at a full minute in the past, and stays open for a few more seconds, which is enough for two or
+  // three of the six nodes.
   const std::time_t now = system_clock::to_time_t(system_clock::now());
   const std::time_t start = (now / 60 - 2) * 60;
   const std::time_t end = now + 16;
@@ -156,7 +156,7 @@ TEST_CASE("After a window closes in the middle, no further node starts, and node
   CHECK(NodesIn(world, "upgrade-required").size() == 6 - done.size());
   process.reset();
 
-  // The remaining nodes, with a policy without a window.
+  // The remaining nodes are upgraded with a policy that has no window.
   const OperatorResult result = GpuOperator(world, kNoWindow).Run();
   INFO(result.output());
   REQUIRE(result.exit_code == 0);
@@ -169,7 +169,7 @@ TEST_CASE("Twenty nodes in groups of four start group by group, each group as a 
   World world(ControlPlane::Shared(), "groups", 20);
   std::map<std::string, std::size_t> group;
   for (std::size_t i = 0; i < world.nodes().size(); ++i) {
-    group[world.nodes()[i]] = i % 5;  // not in the order of their names
+    group[world.nodes()[i]] = i % 5;  // neighbors in name order are in different groups
     world.control_plane().admin().Must(
         {"label", "node", world.nodes()[i], "example.com/clique=c" + std::to_string(i % 5)});
   }

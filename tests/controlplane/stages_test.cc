@@ -1,4 +1,4 @@
-// Tests the conditions that an upgrade waits for on a node, one at a time: jobs, validation pods, and a driver that
+// Tests the conditions for which an upgrade waits on a node, one at a time: jobs, validation pods, and a driver that
 // waits to be loaded.
 #include <algorithm>
 #include <cstdint>
@@ -52,7 +52,7 @@ spec:
 
 class TrainingJob {
  public:
-  // Returns once its pod runs on `node`.
+  // Returns once the job's pod runs on `node`.
   TrainingJob(const World& world, const std::string& node) : world_(world) {
     kubectl().Create(Substitute(std::string(kJob), {{"$WORKLOAD_NS", world.workload_ns()}, {"$NODE", node}}));
     REQUIRE(Eventually(kStepLimit, [this] { return Status("ready") == 1; }));
@@ -149,8 +149,8 @@ TEST_CASE("A node whose validation pod is ready late stays in validation-require
   ExpectWitnessesAgree(rollout);
 }
 
-// Plays the init containers of held driver pods: each annotates its node to show that the driver waits to be loaded,
-// and starts the driver when the annotation is removed.
+// Acts as the init containers of held driver pods. Each container annotates its node to show that the driver waits to
+// be loaded, and starts the driver when the annotation is removed.
 class InitContainers {
  public:
   explicit InitContainers(const World& world) : world_(world) {}
@@ -172,7 +172,7 @@ class InitContainers {
   int loads() const { return loads_; }
 
  private:
-  // Checks the conditions under which the kernel module would load.
+  // Checks the conditions under which the kernel module may load.
   void Load(const DriverPod& pod, const NodeVersion& node) {
     INFO(pod.name << " on " << node.name);
     CHECK(node.unschedulable);
@@ -186,7 +186,7 @@ class InitContainers {
   int loads_ = 0;
 };
 
-// Returns the version of `node` at which the driver was allowed to load.
+// Returns the version of `node` in which the operator allowed the driver to load.
 NodeVersion Unblocked(const NodeTimeline& timeline, const std::string& node) {
   const std::vector<NodeVersion> versions = timeline.VersionsOf(node);
   const auto is_blocked = [](const NodeVersion& version) { return version.annotations.count(kSafeLoad) == 1; };
@@ -209,7 +209,7 @@ void ExpectUnblockedWhenEvacuated(Rollout& rollout, const std::string& node, con
   }
 }
 
-// One node was restarted and gets the new driver immediately. The other node gets it through the upgrade.
+// One node was rebooted and gets the new driver immediately. The other node gets the new driver through the upgrade.
 TEST_CASE("A driver that waits to be loaded is released when its node is cordoned and evacuated", "[stages]") {
   World world(ControlPlane::Shared(), "safeload", 2);
   world.DeployDriver();

@@ -9,7 +9,7 @@ namespace driverupgrade::e2e {
 namespace {
 
 constexpr int kNudges = 3;
-// The operator reacts to a change within milliseconds. This is the time that a loaded machine may need.
+// Time that the operator may need on a busy machine to react to a change. Usually it reacts within milliseconds.
 constexpr std::chrono::milliseconds kTimeToAct{700};
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Helpers that wait for the middle of an upgrade, and find it in the audit log.
+// Helpers that wait for the middle of an upgrade, and find steps of the upgrade in the audit log.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_STEPS_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_STEPS_H_
 
@@ -17,12 +17,12 @@ namespace driverupgrade::e2e {
 
 inline constexpr std::chrono::seconds kStepLimit{60};
 
-// Grants the operator's user `get` on nodes, because kubectl gets a node before it patches it. The operator itself
-// neither needs nor has this permission.
+// Grants the operator's user `get` on nodes, because kubectl gets a node before it patches the node. The operator
+// itself neither needs nor has this permission.
 void LetKubectlWork(const ControlPlane& control_plane);
 
-// Deploys a driver, and two workload pods for each node, of which `unavailable_max` may be unavailable at a time. Then
-// cordons one of the nodes, of which there must be at least four, as an administrator.
+// Deploys a driver, and two workload pods for each node; at most `unavailable_max` pods may be unavailable at a time.
+// Then cordons one of the nodes as an administrator. The world must have at least four nodes.
 void DeployAll(const World& world, int unavailable_max);
 
 // Returns the nodes that are in `state`.
@@ -31,10 +31,10 @@ std::set<std::string> NodesIn(const World& world, std::string_view state);
 // Returns whether `node` reaches `state` in time.
 bool AwaitState(const World& world, const std::string& node, const std::string& state);
 
-// Changes every node three times, and gives the operator enough time for a wrong reaction.
+// Changes every node three times, and gives the operator enough time to react incorrectly.
 void GiveTimeToAct(const World& world);
 
-// Returns the first request for which `is_wanted` is true among those that were, or may have been, carried out.
+// Returns the first request that `is_wanted` accepts, among the requests that were carried out or may have been.
 std::optional<AuditedRequest> FindRequest(AuditLog& audit, const std::function<bool(const AuditedRequest&)>& is_wanted);
 
 // Returns the first PATCH that moved `node` to `state`.

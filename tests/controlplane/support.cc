@@ -21,8 +21,8 @@ namespace fs = std::filesystem;
 constexpr std::string_view kFolderPrefix = "driverupgrade-e2e-";
 constexpr std::chrono::milliseconds kPollInterval{20};
 
-// Locks a directory until the process ends. Returns -1 if another process has the lock and `wait` is false, or if the
-// directory does not exist.
+// Locks a directory until the process ends. Returns -1 if the directory does not exist, or if another process has the
+// lock and `wait` is false.
 int LockFolder(const fs::path& folder, bool wait) {
   const int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (file >= 0 && flock(file, LOCK_EX | (wait ? 0 : LOCK_NB)) == 0) return file;
@@ -30,8 +30,8 @@ int LockFolder(const fs::path& folder, bool wait) {
   return -1;
 }
 
-// A running process holds the lock of its directory. Its process id is not sufficient, because it may run in another
-// namespace.
+// A running process holds the lock of its directory. Its process ID does not show that it is running, because it may
+// belong to another PID namespace.
 void RemoveFoldersOfTheDead(const fs::path& parent) {
   std::error_code ignored;
   std::vector<fs::path> folders;
@@ -96,7 +96,7 @@ double Stopwatch::seconds() const {
 
 TemporaryFolder::TemporaryFolder() {
   const fs::path parent = fs::temp_directory_path();
-  // The lock keeps other processes away from the new directory until it is locked.
+  // The lock of the parent keeps other processes away from the new directory until that directory is locked.
   const int parent_lock = LockFolder(parent, /*wait=*/true);
   RemoveFoldersOfTheDead(parent);
   std::string name = (parent / kFolderPrefix).string() + std::to_string(getpid()) + "-XXXXXX";

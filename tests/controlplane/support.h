@@ -1,4 +1,4 @@
-// Helpers of all end-to-end tests: files, text and waiting.
+// Helpers of all end-to-end tests for files, text and waiting.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_SUPPORT_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_SUPPORT_H_
 
@@ -12,7 +12,7 @@
 
 namespace driverupgrade::e2e {
 
-// Returns the content of `file`, starting at byte `offset`; empty if there is no such file.
+// Returns the content of `file`, starting at byte `offset`; empty if the file does not exist.
 std::string ReadFile(const std::filesystem::path& file, std::size_t offset = 0);
 
 void WriteFile(const std::filesystem::path& file, std::string_view text);
@@ -36,7 +36,7 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-// A directory that is removed with all its content. The next test removes the directories of a killed test.
+// A directory that is removed with all its content. If a test is killed, a later test removes its directory.
 class TemporaryFolder {
  public:
   TemporaryFolder();

@@ -1,5 +1,5 @@
-// Tests `upgradectl` on rollouts in trouble: the output of each verb must match troubles/*.txt, and `explain` must name
-// the true cause. DRIVERUPGRADE_REWRITE=1 rewrites these files.
+// Tests `upgradectl` on rollouts with problems: the output of each verb must match troubles/*.txt, and `explain` must
+// name the true cause. DRIVERUPGRADE_REWRITE=1 rewrites these files.
 #include <algorithm>
 #include <filesystem>
 #include <functional>
@@ -93,7 +93,7 @@ Words operator+(Words words, const Words& more) {
   return words;
 }
 
-// Two nodes with a driver that has a new revision, and the policy of its rollout.
+// Two nodes whose driver has a new revision, and the policy of their rollout.
 class Trouble {
  public:
   Trouble(const std::string& name, std::string_view policy) : world_(ControlPlane::Shared(), name, 2) {
@@ -102,8 +102,8 @@ class Trouble {
     policy_options_ = {"--policy", file.string()};
     world_.DeployDriver();
     gpu_operator_ = std::make_unique<GpuOperator>(world_, policy);
-    // The operator is stopped while the output is recorded. This Lease makes it look alive, so that the stopped
-    // operator is not reported as the problem.
+    // The operator is stopped while the output is recorded. This Lease makes the operator look alive, so that
+    // upgradectl does not report the stopped operator as the problem.
     world_.control_plane().admin().Create(
         Substitute(std::string(kLease), {{"$NAMESPACE", world_.driver_ns()},
                                          {"$NOW", absl::FormatTime(kMicroTime, absl::Now(), absl::UTCTimeZone())}}));
@@ -114,7 +114,7 @@ class Trouble {
   const std::string& other_node() const { return world_.nodes()[1]; }
   GpuOperator& gpu_operator() { return *gpu_operator_; }
 
-  // Deploys one pod on each node, none of which may be evicted.
+  // Deploys one pod on each node. The disruption budgets allow no evictions of these pods.
   void DeployStrictWorkload() const {
     Workload workload;
     workload.name = "web";
@@ -123,7 +123,7 @@ class Trouble {
     world_.Deploy(workload);
   }
 
-  // Runs the operator until the condition is true, then stops it.
+  // Runs the operator until the condition is true, then stops the operator.
   void RollUntil(const std::function<bool()>& condition) const {
     const std::unique_ptr<Process> process = gpu_operator_->Start();
     const bool is_so = Eventually(kStepLimit, condition);
@@ -133,15 +133,16 @@ class Trouble {
   void RollUntil(const std::string& node, const std::string& state) const {
     RollUntil([&] { return world_.Nodes().at(node).state == state; });
   }
-  // Same, until `explain` prints `text` for `node`, because Events arrive a moment after their cause.
+  // Same as RollUntil, until `explain` prints `text` for `node`. The wait is needed because Events arrive a moment
+  // after their cause.
   void RollUntilExplained(const std::string& node, const std::string& text) const {
     RollUntil([&] { return Explained(node).find(text) != std::string::npos; });
   }
 
-  // From here on, upgradectl looks for the policy in the cluster.
+  // Makes upgradectl look for the policy in the cluster instead of a file.
   void ForgetPolicyFile() { policy_options_.clear(); }
 
-  // Returns the output of each verb for `node`. Verbs that write only do a dry run on the server.
+  // Returns the output of each verb for `node`. Verbs that write only perform a server-side dry run.
   std::string Picture(const std::string& node) const {
     const std::vector<Words> reading = {
         {"status"}, {"status", "-o", "wide"}, {"explain", node}, {"plan"}, {"preflight"}};
@@ -173,7 +174,7 @@ void ExpectNames(const std::string& text, const Words& wanted) {
   }
 }
 
-// Reports an image that its registry does not have, as a kubelet would.
+// Reports that the registry does not have the image, as a kubelet would.
 void FailToPullImage(const World& world, const std::string& pod) {
   constexpr char kStatus[] = R"({"status": {"containerStatuses": [{
     "name": "driver", "image": "driver:2", "imageID": "", "ready": false, "restartCount": 0,

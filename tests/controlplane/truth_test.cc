@@ -1,5 +1,5 @@
-// Compares `upgradectl simulate` with reality: a rollout runs on a cluster, and is simulated from a dump that was taken
-// before it.
+// Compares `upgradectl simulate` with reality: a rollout runs on a cluster, and is also simulated from a dump that was
+// taken before the rollout.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -22,22 +22,22 @@
 namespace driverupgrade::e2e {
 namespace {
 
-// Number of parallel calls of the operator. It starts calls in the order of the plan, so a later call can overtake at
-// most the other calls in flight.
+// Number of parallel API calls of the operator. The operator starts calls in the order of the plan, so a later call can
+// overtake at most the other calls in flight.
 constexpr std::ptrdiff_t kCallsInFlight = 8;
-// Start time in both rollouts. It is long compared with the roughly three seconds that a control plane on two
-// processors needs for twenty-five nodes at a time, a delay that a simulation does not have.
+// Start time of the driver in both rollouts. A control plane on two processors takes about three seconds for
+// twenty-five nodes, a delay that the simulation lacks. The start time is long in comparison.
 constexpr char kDriverStart[] = "24s";
 constexpr char kPodStop[] = "2s";
 
 struct Story {
   double seconds = 0;
   Peaks peaks = {};
-  // Nodes in the order of their starts.
+  // Nodes in the order in which they started.
   std::vector<std::string> order = {};
 };
 
-// Expects all measurements that such a cluster can provide. It has no validation.
+// Expects that the simulation measured every duration that such a cluster can provide. The cluster has no validation.
 void ExpectMeasured(const std::string& told) {
   for (const char* option : {"--driver-start ", "--driver-stop ", "--pod-start ", "--pod-stop "}) {
     INFO(told);
@@ -116,8 +116,8 @@ Story Rolled(const World& world, const std::string& policy, const std::string& d
   return story;
 }
 
-// Returns the largest number of nodes that one node overtook: nodes that should have started before it but started
-// after it.
+// Returns the largest number of nodes that one node overtook. A node overtakes another if it starts first although the
+// simulation starts it later.
 std::ptrdiff_t OvertakenAtMost(const std::vector<std::string>& told, const std::vector<std::string>& happened) {
   std::map<std::string, std::ptrdiff_t> places;
   for (const std::string& node : happened) places.emplace(node, static_cast<std::ptrdiff_t>(places.size()));
@@ -176,7 +176,7 @@ constexpr char kUnavailable[] =
 constexpr char kStages[] =
     "{autoUpgrade: true, maxParallelUpgrades: 30, maxUnavailable: 100%, drain: {enable: true, timeoutSeconds: 60}, "
     "rollout: {stages: [{name: canary, nodes: 20}]}}";
-// Disruption budget for the pods of 25 nodes.
+// Disruption budget for the pods on 25 nodes.
 constexpr int kBudget = 12;
 
 TEST_CASE("A rollout with slots, and then one in stages with measured times, matches its simulation", "[truth]") {
@@ -193,7 +193,7 @@ TEST_CASE("A rollout slowed down by a disruption budget matches its simulation",
   Fleet("budget", 50, kBudget).Roll(kSlots);
 }
 
-// Runs on request only, because each rollout takes four minutes.
+// Runs only on request, because each rollout takes four minutes.
 TEST_CASE("Rollouts of 200 nodes match their simulations", "[.truth_200]") {
   SECTION("with slots, and then in stages") {
     Fleet fleet("slots-200", 200);

@@ -1,5 +1,4 @@
-// Tests complete upgrades by gpu_operator against a real API server, and checks them with the records of the API
-// server.
+// Tests complete upgrades by gpu_operator against a real API server, and checks the upgrades with the server's records.
 #include <chrono>
 #include <iomanip>
 #include <iostream>
@@ -53,7 +52,7 @@ TEST_CASE("A driver is upgraded on six nodes within the budgets, and the cordon 
   PrintRequests(std::cout, rollout.audit.Read(), kNodes);
 }
 
-// The engine compares templates, because the number of a revision can be wrong (kubernetes#80698).
+// The engine compares templates, because the revision number can be wrong (kubernetes#80698).
 TEST_CASE("The newest revision has the template that the API server returns for its DaemonSet", "[upgrade]") {
   World world(ControlPlane::Shared(), "templates", kNodes);
   DeployAll(world, 2);
@@ -81,18 +80,18 @@ TEST_CASE("The newest revision has the template that the API server returns for 
 TEST_CASE("An operator that is killed ten times in the middle of an upgrade reaches the same result", "[upgrade]") {
   constexpr int kKills = 10;
   World world(ControlPlane::Shared(), "killed", kNodes);
-  // The API server counts an eviction against the disruption budget before it deletes the pod. If the sender dies in
-  // between, the eviction keeps its share of the budget for two minutes although the pod stays. The budget must allow
-  // for several of these.
+  // The API server charges an eviction to the disruption budget before it deletes the pod. If the sender dies in
+  // between, the budget counts the eviction for two minutes although the pod stays. The budget must allow for several
+  // such evictions.
   DeployAll(world, kNodes);
   Rollout rollout(world);
   world.ChangeDriver("driver:2", "1500ms");
 
   GpuOperator gpu_operator(world, kPolicy);
-  gpu_operator.set_timeout(std::chrono::seconds(240));  // in case the budget did not allow them
+  gpu_operator.set_timeout(std::chrono::seconds(240));  // the budget may block evictions for two minutes
   for (int kill = 0; kill < kKills; ++kill) {
-    // Each process makes one to three more writes before it is killed, so that the kills happen at various moments.
-    // Each must make progress; otherwise ten processes would be no different from one.
+    // Each process makes one to three more writes before it is killed, so that the kills occur at various moments. Each
+    // process must make progress; otherwise killing ten processes would show no more than killing one.
     const int writes_wanted = rollout.audit.CountWrites() + 1 + kill % 3;
     const std::unique_ptr<Process> process = gpu_operator.Start();
     const bool killed_in_progress = Eventually(std::chrono::seconds(60), [&] {

@@ -14,7 +14,7 @@
 namespace driverupgrade::e2e {
 namespace {
 
-// Moves Events about gates behind those about states, because different calls write them in no particular order.
+// Moves Events about gates after Events about states, because different calls write them in no particular order.
 std::string WithGatesLast(const std::string& text) {
   std::istringstream lines(text);
   std::string line;
@@ -39,17 +39,18 @@ std::string WithoutChance(const World& world, std::string text) {
       {R"(\bdriver-[bcdfghjklmnpqrstvwxz2456789]{5}\b)", "driver-POD"},
       {R"(\b(web)-[a-z0-9]{5,10}-[bcdfghjklmnpqrstvwxz2456789]{5}\b)", "$1-POD"},
       {R"(\b(ReplicaSet web)-[a-z0-9]{5,10}\b)", "$1-SET"},
-      // After the names of pods, because their random part can look like an age.
+      // Applied after pod names are replaced, because their random part can look like an age.
       {R"(\b(\d+(\.\d+)?(ms|s|m|h))+\b)", "AGE"},
       {R"(operator \S+_\S+)", "operator HOLDER"},
       {R"(\(\d+ times\))", "(N times)"},
-      // Event times are in whole seconds, so the first pod also counts if the restart is in the second of its start.
+      // Event times are in whole seconds. If the first pod started in the same second as the restart, it is also
+      // counted.
       {R"(\n +pod number \d+ since TIME \(AGE ago\): the earlier pods were deleted or evicted)", ""},
-      // The widths of a table's columns depend on these words.
+      // The widths of table columns depend on the replaced words.
       {R"(([^ \n])  +)", "$1  "},
   };
   for (const auto& [pattern, word] : words) text = std::regex_replace(text, std::regex(pattern), word);
-  // The newest revision first, because it may occur in the name of the other one by chance.
+  // The newest revision is replaced first, because the other revision's name can contain it by chance.
   const std::string newest = world.NewestDriverRevision();
   for (const std::string& revision : {newest, newest.substr(0, 7) + "…"}) {
     text = Substitute(std::move(text), {{revision, "NEW"}});
@@ -68,7 +69,7 @@ std::string WithoutChance(const World& world, std::string text) {
 std::vector<std::string> UpgradectlOptions(const World& world, const std::string& kubeconfig) {
   std::vector<std::string> options = {"--kubeconfig",    kubeconfig,   "--namespace", world.driver_ns(),
                                       "--driver-labels", "app=driver"};
-  // The operators of these tests read their policy from a file, and then validate only if an option requires it.
+  // The operators of these tests read their policy from a file. Such operators validate only if an option requires it.
   options.insert(options.end(), {"--validation-selector", ""});
   return options;
 }

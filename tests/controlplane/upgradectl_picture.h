@@ -1,4 +1,4 @@
-// Normalizes the output of upgradectl about a rollout to a text that is the same in each run.
+// Normalizes upgradectl's output about a rollout to a text that is the same in each run.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_UPGRADECTL_PICTURE_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_UPGRADECTL_PICTURE_H_
 
@@ -9,16 +9,16 @@
 
 namespace driverupgrade::e2e {
 
-// Returns the options that select the driver and the cluster of a verb.
+// Returns the options that select the driver and the cluster for a verb.
 std::vector<std::string> UpgradectlOptions(const World& world, const std::string& kubeconfig);
 
-// Returns each command after a `$`, its output, and its exit code if it is not 0. Times, ages, and names that
-// Kubernetes generates, such as those of pods, are replaced by words in capitals; the world's name becomes `world`.
+// Returns each command after a `$`, its output, and its exit code if the code is not 0. Words in capitals replace
+// times, ages, and names that Kubernetes generates, such as pod names. The word `world` replaces the world's name.
 std::string PictureOf(const World& world, const std::vector<std::vector<std::string>>& commands,
                       const std::vector<std::string>& options);
 
-// Compares `text` with troubles/`name`.txt in the directory of the test. Writes the file instead if
-// DRIVERUPGRADE_REWRITE is set.
+// Compares `text` with troubles/`name`.txt in the test's directory. Writes this file instead if DRIVERUPGRADE_REWRITE
+// is set.
 void CheckPicture(const std::string& name, const std::string& text);
 
 }  // namespace driverupgrade::e2e

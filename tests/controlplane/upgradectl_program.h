@@ -1,4 +1,4 @@
-// Runs `upgradectl` on a cluster of the tests, as a user would.
+// Runs `upgradectl` on a test cluster, as a user would.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_UPGRADECTL_PROGRAM_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_UPGRADECTL_PROGRAM_H_
 
@@ -10,7 +10,7 @@
 
 namespace driverupgrade::e2e {
 
-// Runs upgradectl until it exits. If it does not exit within a minute, it is killed and has exit code 137.
+// Runs upgradectl until it exits. If it does not exit within a minute, it is killed, and the exit code is 137.
 KubectlResult RunUpgradectl(const ControlPlane& control_plane, const std::vector<std::string>& arguments);
 
 }  // namespace driverupgrade::e2e

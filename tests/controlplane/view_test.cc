@@ -25,8 +25,8 @@ TEST_CASE("Status shows an operator that is not installed, that alice may not qu
   if (viewed == nullptr) return;
   viewed->CheckPictures("not-installed");
 
-  // Without the role, upgradectl shows alice its own pass, and the reason. Without a token, the page refuses even the
-  // administrator.
+  // Without the role, upgradectl shows alice the results of its own pass, and the reason for this. Without a token, the
+  // page rejects even the administrator.
   viewed->StartOperator();
   CHECK(viewed->Tells({"status"}, std::string(kOwnView) + "create serviceaccounts/token " + viewed->ns() +
                                       "/nvidia-gpu-driver-upgrade-viewer: 403: "));
@@ -65,7 +65,7 @@ TEST_CASE("An operator on the Go module shows its own view, too", "[go]") {
   viewed->world().ChangeDriver("driver:2");
   REQUIRE(viewed->Tells({"explain", viewed->node()}, "DisruptionBudget: "));
   CHECK(viewed->Show({"explain", viewed->node()}).find(kOwnView) == std::string::npos);
-  // Renewals of the Lease keep the port.
+  // Renewals of the Lease keep the port that the Lease contains.
   Eventually(std::chrono::seconds(15), [] { return false; });
   CHECK(viewed->Show({"status"}).find(kOwnView) == std::string::npos);
 }
@@ -76,7 +76,7 @@ TEST_CASE("A webhook that refuses the operator's patches of nodes is named until
   viewed->Begin();
   viewed->Freeze("UPDATE", "nodes");
   viewed->world().ChangeDriver("driver:2");
-  // The operator remembers three failed requests. The advice contains the last one as well.
+  // The operator remembers three failed requests. The advice repeats the last one.
   REQUIRE(viewed->Tells({"explain", viewed->node()}, "failed calling webhook \"freeze.example.com\"", 4));
   viewed->CheckPictures("webhook-nodes");
 

@@ -23,7 +23,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// No scheduler handles this pod, so the test can give it the address of the machine.
+// The pod is not scheduled, so the test can set the pod's address to that of the machine.
 constexpr std::string_view kPod = R"(
 apiVersion: v1
 kind: Pod
@@ -51,7 +51,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: driver-u
 subjects: [{kind: ServiceAccount, name: alice, namespace: $NS}]
 )";
 
-// A webhook of a change freeze whose server is down. It refuses only requests of the operator.
+// A change-freeze webhook whose server is down. It blocks only the operator's requests.
 constexpr std::string_view kWebhook = R"(
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
@@ -67,7 +67,8 @@ webhooks:
   timeoutSeconds: 1
 )";
 
-// Returns an address of this machine that is not loopback, which the API server's proxy refuses; nullopt without one.
+// Returns a non-loopback address of this machine, because the API server's proxy refuses loopback addresses. Returns
+// nullopt if the machine has only loopback addresses.
 std::optional<std::string> MachineAddress() {
   ifaddrs* all = nullptr;
   if (getifaddrs(&all) != 0) return std::nullopt;
@@ -125,7 +126,7 @@ void Viewed::StartOperator() {
 void Viewed::StartGoOperator() {
   std::array<char, HOST_NAME_MAX + 1> host = {};
   REQUIRE(gethostname(host.data(), host.size() - 1) == 0);
-  CreatePod(host.data());  // the name that controller-runtime uses for its leader election
+  CreatePod(host.data());  // controller-runtime uses the host name as its identity in leader election
   go_operator_ = GoOperator(world_, kPatient)
                      .Start({"--until-done=false", "--timeout", "0", "--leader-elect", "--rollout-secure-address",
                              "0.0.0.0:" + port_});
@@ -168,10 +169,10 @@ bool Viewed::Tells(const Words& words, const std::string& text, int times) const
 void Viewed::CheckPictures(const std::string& name, const Words& more) const {
   Words options = UpgradectlOptions(world_, alice_);
   options.insert(options.end(), more.begin(), more.end());
-  // The next attempt may be due at this very moment.
+  // Removed because the next attempt may be due at this very moment.
   const std::string picture = PictureOf(world_, {{"status"}, {"explain", node()}}, options);
   const std::string timeless = std::regex_replace(picture, std::regex("\n  until TIME \\(in AGE\\)"), "");
-  // The number of failed requests so far depends on the machine.
+  // Repeated lines are merged, because the number of failed requests so far depends on the machine.
   CheckPicture(name, std::regex_replace(timeless, std::regex("(\n  TIME \\(AGE ago\\): [^\n]*)(\\1)+"), "$1"));
 }
 

@@ -1,5 +1,5 @@
-// A rollout whose operator serves its page, and alice, who views it through the API server with the permissions of
-// deploy/rbac/viewer and tools/upgradectl/rbac.yaml.
+// A rollout whose operator serves its status page. The user alice views the page through the API server, with the
+// permissions of deploy/rbac/viewer and tools/upgradectl/rbac.yaml.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_VIEWED_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_VIEWED_H_
 
@@ -24,7 +24,7 @@ class Viewed {
   Viewed(const Viewed&) = delete;
   Viewed& operator=(const Viewed&) = delete;
 
-  // Two nodes at a time, which wait for their pods for five minutes.
+  // A policy that upgrades two nodes at a time and waits five minutes for their pods.
   static constexpr std::string_view kPatient = R"(
 autoUpgrade: true
 maxParallelUpgrades: 2
@@ -39,21 +39,21 @@ podDeletion: {timeoutSeconds: 300}
 
   void StartOperator();
   void KillOperator() { operator_.reset(); }
-  // Starts the example operator of the Go module instead.
+  // Starts the Go module's example operator instead of gpu_operator.
   void StartGoOperator();
   void LetAliceRead() const;
-  // Starts the operator with all permissions, and waits for a first pass over the nodes.
+  // Starts the operator with all permissions, and waits for its first pass over the nodes.
   void Begin();
-  // Installs a webhook of a change freeze whose server is down. It refuses only requests of the operator.
+  // Installs a change-freeze webhook whose server is down. It blocks only the operator's requests.
   void Freeze(const std::string& operation, const std::string& resource) const;
 
-  // Returns the output of alice's upgradectl.
+  // Returns the output of upgradectl, run as alice.
   std::string Show(std::vector<std::string> words) const;
-  // Returns whether the output contains `text` that many times before the time limit.
+  // Returns whether the output contains `text` at least `times` times before the time limit.
   bool Tells(const std::vector<std::string>& words, const std::string& text, int times = 1) const;
   // Compares the output of `status` and `explain` with troubles/`name`.txt.
   void CheckPictures(const std::string& name, const std::vector<std::string>& more = {}) const;
-  // Returns the response of the page, through the proxy, to a client without a viewer's token.
+  // Returns the page's response, through the proxy, to a client without a viewer's token.
   KubectlResult Raw() const;
 
  private:

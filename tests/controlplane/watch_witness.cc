@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::chrono::seconds kFirstListLimit{30};
 
-// Returns a different file for each witness of a run.
+// Returns a new file name for each witness of a run.
 std::filesystem::path NewFile(const ControlPlane& control_plane) {
   static int count = 0;
   return control_plane.folder() / ("watch-" + std::to_string(++count) + ".json");

@@ -1,5 +1,4 @@
-// A raw watch on the nodes of one world: a second witness, which also sees the writes of clients other than the
-// operator.
+// A raw watch on the nodes of one world. This second witness also sees the writes of clients other than the operator.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_WATCH_WITNESS_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_WATCH_WITNESS_H_
 
@@ -14,15 +13,16 @@
 
 namespace driverupgrade::e2e {
 
-// Runs `kubectl get nodes --watch` in the background from its construction on. It follows the cluster with a small
-// delay, so use Eventually to wait for an expected entry of its timeline.
+// Runs `kubectl get nodes --watch` in the background from its construction on. The watch follows the cluster with a
+// small delay, so use Eventually to wait for an expected entry of the timeline.
 class WatchWitness {
  public:
-  // Returns when it has seen `nodes` nodes with the label `selector`. Throws std::runtime_error if that takes too long.
+  // Waits until the watch has seen `nodes` nodes with the label `selector`. Throws std::runtime_error if this takes too
+  // long.
   WatchWitness(ControlPlane& control_plane, const std::string& selector, std::size_t nodes);
 
-  // Returns everything that was seen so far. Throws std::runtime_error if the watch has ended, because it then misses
-  // changes.
+  // Returns everything that the watch has seen so far. Throws std::runtime_error if the watch has ended, because an
+  // ended watch misses changes.
   const NodeTimeline& Read();
 
  private:

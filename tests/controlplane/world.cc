@@ -140,7 +140,7 @@ World::World(ControlPlane& control_plane, const std::string& name, int nodes, Gp
   MakeNodes(gpus);
 }
 
-// Creates the namespaced roles of deploy/rbac in the namespace of the driver.
+// Creates the namespaced roles of deploy/rbac in the driver's namespace.
 void World::GiveRights() const {
   for (const char* file :
        {"base/driver-namespace.yaml", "base/operator-namespace.yaml", "requestor/maintenance-namespace.yaml"}) {
@@ -151,15 +151,16 @@ void World::GiveRights() const {
 }
 
 World::~World() {
-  // Deletes whole collections, because kubectl deletes objects one by one, and waits for each. Owners are deleted
-  // before the objects that they would create again. No kubelet ends the pods of a deleted node, so pods are deleted
-  // before their nodes, without a grace period.
+  // Deletes whole collections, because kubectl deletes objects one at a time and waits for each one. Deletes owners
+  // before the objects that they would otherwise create again. Deletes pods before their nodes, without a grace period,
+  // because no kubelet ends the pods of a deleted node.
   DeleteAll("/apis/apps/v1/namespaces/" + driver_ns_ + "/daemonsets?propagationPolicy=Orphan");
   DeleteAll("/apis/apps/v1/namespaces/" + workload_ns_ + "/daemonsets?propagationPolicy=Orphan");
   DeleteAll("/apis/apps/v1/namespaces/" + workload_ns_ + "/deployments?propagationPolicy=Orphan");
   DeleteAll("/apis/batch/v1/namespaces/" + workload_ns_ + "/jobs?propagationPolicy=Orphan");
   DeleteAll("/apis/apps/v1/namespaces/" + workload_ns_ + "/replicasets?propagationPolicy=Orphan");
-  // The namespace takes a while to disappear. Until then, upgradectl would also find the driver that its Lease reports.
+  // The namespace takes a while to disappear. Until then, upgradectl would also find the driver that the namespace's
+  // Lease reports.
   DeleteAll("/apis/coordination.k8s.io/v1/namespaces/" + driver_ns_ + "/leases");
   for (const std::string& ns : {driver_ns_, workload_ns_}) {
     DeleteAll("/api/v1/namespaces/" + ns + "/pods?gracePeriodSeconds=0");

@@ -1,4 +1,4 @@
-// Nodes, a driver and workloads of one test. No other test sees them, and they are deleted when the test ends.
+// The nodes, driver and workloads of one test. Other tests do not use them, and they are deleted when the test ends.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_WORLD_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_WORLD_H_
 
@@ -14,16 +14,16 @@
 
 namespace driverupgrade::e2e {
 
-// A pod with this annotation does not become Ready (stages.yaml).
+// A pod with this annotation does not become Ready (kubernetes/stages.yaml).
 inline constexpr char kHold[] = "sim/hold";
 
 struct Workload {
   std::string name = "work";
   int replicas = 1;
-  std::string node;                    // empty = any node; otherwise its pods run only on this one
-  std::optional<int> unavailable_max;  // limit of its disruption budget (which has its name); absent = no budget
+  std::string node;                    // node on which its pods must run; empty = any node
+  std::optional<int> unavailable_max;  // limit of its disruption budget; absent = no budget
   bool uses_gpu = true;
-  std::string stop_delay = "100ms";  // time that its pods take to stop
+  std::string stop_delay = "100ms";  // time that its pods need to stop
 };
 
 struct DriverPod {
@@ -42,12 +42,12 @@ struct NodeEvent {
   int count = 0;
 };
 
-// All waits are limited, and throw a std::runtime_error that names the missing condition.
+// All waits have a time limit, after which they throw a std::runtime_error that names the missing condition.
 class World {
  public:
-  // Creates two namespaces and `nodes` nodes that are Ready. Only one world may exist at a time, because an upgrade
-  // includes every node with its labels. `gpus`: whether the nodes offer GPUs through a device plugin. Otherwise the
-  // test publishes devices itself.
+  // Creates two namespaces, and `nodes` nodes that are Ready. Only one world may exist at a time, because an upgrade
+  // includes every node that has the world's labels. With kByPlugin, the nodes offer GPUs through a device plugin. With
+  // kByClaims, the test publishes the devices itself.
   enum class Gpus { kByPlugin, kByClaims };
   World(ControlPlane& control_plane, const std::string& name, int nodes, Gpus gpus = Gpus::kByPlugin);
   ~World();
@@ -61,21 +61,22 @@ class World {
   // Label selector for the nodes of this world.
   const std::string& selector() const { return selector_; }
 
-  // Deploys a DaemonSet `driver` (OnDelete, label app=driver). Returns when it is Ready on every node. From then on the
-  // operator may delete pods in its namespace.
+  // Deploys a DaemonSet `driver` (OnDelete, label app=driver). Returns when it is Ready on every node. Afterwards, the
+  // operator is allowed to delete pods in the DaemonSet's namespace.
   void DeployDriver() const;
 
   // Gives the driver a new template. The pods of the new revision take `start_delay` ("1500ms") to become Ready. Does
   // not wait.
   void ChangeDriver(const std::string& image, const std::string& start_delay = "100ms") const;
 
-  // Same, but the pods of the new revision are held.
+  // Same as ChangeDriver, except that the pods of the new revision are held.
   void ChangeDriverAndHold(const std::string& image) const;
 
-  // Deploys a DaemonSet `validator` (label app=validator) whose pods are held. Returns when there is one on every node.
+  // Deploys a DaemonSet `validator` (label app=validator) whose pods are held. Returns when every node has a validator
+  // pod.
   void DeployHeldValidator() const;
 
-  // Let a held pod, or the validator on `node`, become Ready.
+  // Removes the hold of a pod, or of the validator pod on `node`, so that the pod becomes Ready.
   void Release(const std::string& ns, const std::string& pod) const;
   void ReleaseValidator(const std::string& node) const;
 
@@ -93,7 +94,7 @@ class World {
   std::set<std::string> WorkloadPods() const;
   // Returns the pods on `node` with the label app=`app`.
   std::set<std::string> WorkloadPodsOn(const std::string& node, const std::string& app) const;
-  // Returns the Events about the nodes of this world that a driver upgrade reported.
+  // Returns the Events of driver upgrades about the nodes of this world.
   std::vector<NodeEvent> UpgradeEvents() const;
 
  private:

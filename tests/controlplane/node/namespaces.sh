@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Runs a command in its own mount, network and process namespaces, in which it can start a real kubelet. No port, address,
-# mount or process collides with others, and everything ends with the command.
+# Runs a command in new mount, network and process namespaces, in which the command can start a real kubelet. No port,
+# address, mount or process collides with others, and all of them disappear when the command exits.
 #   namespaces.sh COMMAND...
-# If such namespaces are not available, or scripts/node.sh has not built the node, it prints the reason and exits with 77.
+# If such namespaces are not available, or scripts/node.sh has not built the node, prints the reason and exits with 77.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 node=$here/../../../build/node
@@ -17,7 +17,7 @@ done
 unshare=(unshare --mount --net --pid --fork --kill-child --mount-proc)
 "${unshare[@]}" true 2>/dev/null || skip "there are no namespaces of mounts, networks and processes here"
 
-# One run at a time. The remains of the previous run are removed here, outside its mounts.
+# Allows one run at a time. The remains of the previous run are removed here, outside its mounts.
 exec 9>"$node/lock"
 flock 9
 rm -rf --one-file-system "$node/run"
@@ -30,7 +30,7 @@ DRIVERUPGRADE_REAL_NODE=$(readlink -f "$node") exec "${unshare[@]}" bash -euc '
   mount -t tmpfs tmpfs /var/log
   mount -t tmpfs tmpfs /sys/module    # a kernel without loaded modules
   ip link set lo up
-  ip address add 10.0.0.1/32 dev lo   # address of the Service `kubernetes`: the API server itself
-  # Not exec: the shell cleans up after containers.
+  ip address add 10.0.0.1/32 dev lo   # address of the Service `kubernetes`, on which the API server itself listens
+  # The shell is not replaced by exec, because it cleans up after containers.
   "$@"
   ' namespaces "$@"

@@ -1,4 +1,4 @@
-// Checks that `ClearWire` notices when the bytes distort a request or a response (I17).
+// Checks that `ClearWire` notices if the wire changes the content of a request or a response (I17).
 #include "simulation/wire/clear_wire.h"
 
 #include <functional>
@@ -17,7 +17,7 @@ namespace {
 using testing::ClearWire;
 using testing::FakeCluster;
 
-// Replaces the bytes between the two facades.
+// Replaces the wire between the two facades.
 class Bytes final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;

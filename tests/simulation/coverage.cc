@@ -15,7 +15,7 @@ using testing::Mode;
 
 constexpr std::int64_t kFaultTimesMin = 100;
 
-/// Gates that no seed reaches, and the reasons.
+/// Gates that no seed reaches, with the reasons.
 const std::map<GateReason, std::string>& UnreachableGates() {
   static const std::map<GateReason, std::string> gates = {
       {GateReason::kUnhandledState,
@@ -27,8 +27,8 @@ const std::map<GateReason, std::string>& UnreachableGates() {
 
 /// Returns whether no seed can make this transition.
 bool IsUnreachable(UpgradeState from, UpgradeState to) {
-  // Possible only if the operator switches requestor mode off during a rollout, but a seed keeps its mode.
-  // tests/scenarios covers it (T34).
+  // This transition is possible only if the operator switches requestor mode off during a rollout, but a seed keeps its
+  // mode. tests/scenarios covers the transition (T34).
   return from == UpgradeState::kNodeMaintenanceRequired && to == UpgradeState::kUpgradeRequired;
 }
 
@@ -85,7 +85,7 @@ std::vector<std::string> MissingCoverage(const Totals& totals) {
     missing.push_back(fmt::format("fault {}: {} times", ToString(static_cast<Fault>(i)), times));
   }
   for (int i = 0; i < kModeCount; ++i) {
-    // Modes that are never drawn are tested separately.
+    // Modes that no seed draws have separate tests.
     if (testing::SimulationOptions{}.mode_per_mille[static_cast<std::size_t>(i)] == 0) continue;
     if (totals.modes[static_cast<std::size_t>(i)] > 0) continue;
     missing.push_back(fmt::format("mode {}", ToString(static_cast<Mode>(i))));

@@ -33,10 +33,10 @@ struct Totals {
 void Add(const testing::SimulationResult& result, Totals& totals);
 /// Prints the counts as Markdown tables.
 void PrintCoverage(const Totals& totals);
-/// Returns what was not covered. Every fault must have happened a hundred times, and every mode, legal transition and
-/// gate must have been reached. coverage.cc lists the exceptions, each with its reason.
+/// Returns what the seeds did not cover. Every fault must have happened a hundred times, and every mode, legal
+/// transition and gate must have been reached. coverage.cc lists the exceptions, each with its reason.
 std::vector<std::string> MissingCoverage(const Totals& totals);
-/// Returns the modes that the options set for every seed but that had no effect in any of them.
+/// Returns the modes that the options require for every seed, but that had no effect in any seed.
 std::vector<testing::Mode> ModesNotMet(const testing::SimulationOptions& options, const Totals& totals);
 
 }  // namespace driverupgrade::tests

@@ -28,21 +28,21 @@ namespace driverupgrade::testing {
 class HostedEngine {
  public:
   virtual ~HostedEngine() = default;
-  /// If a pass is due and the replica leads, runs it and sends its requests. Returns the time by which Step must be
-  /// called again.
+  /// If a pass is due and the replica is the leader, runs the pass and sends its requests. Returns the time by which
+  /// Step must be called again.
   virtual absl::Time Step(const UpgradePolicy& policy, absl::Time now) = 0;
   /// Returns whether anything was left to release.
   virtual absl::StatusOr<bool> Release(absl::Time now) = 0;
-  /// Shuts down cleanly, so the other replicas need not wait until its Lease expires.
+  /// Shuts down cleanly, so that the other replicas need not wait until this replica's Lease expires.
   virtual void Stop() = 0;
 };
 
 struct HostSeam {
   WireSeam wire;
   DriverIdentity identity;
-  /// Callbacks, selectors, requestor and observer, as for the native engine.
+  /// Callbacks, selectors, requestor and observer, with the same meaning as for the native engine.
   EngineOptions options;
-  /// Leader election of the host, because the C interface does not have one. Null: the host is the only replica.
+  /// Leader election of the host, because the C interface provides none. If null, the host is the only replica.
   std::shared_ptr<LeaderElection> election = nullptr;
   /// Maximum time between two passes.
   absl::Duration poll_interval = absl::Seconds(5);

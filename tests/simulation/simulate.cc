@@ -41,14 +41,14 @@ using driverupgrade::tests::Totals;
 
 constexpr int kFailuresShown = 10;
 
-// Runs the seed a second time, and compares the runs.
+// Runs the seed a second time, and compares the two runs.
 void CheckTwin(const SimulationOptions& options, SimulationResult& result) {
   const SimulationResult twin = driverupgrade::testing::Simulate(result.seed, options);
   if (twin.hash == result.hash && twin.calls == result.calls) return;
   result.violation = {.invariant = "deterministic", .text = "the second run was another one than the first"};
 }
 
-// Runs the same world with native engines. The paths may differ, but the end must be the same.
+// Runs the same world with native engines. The paths may differ, but the final state must be the same.
 void CheckNative(SimulationOptions options, SimulationResult& result) {
   options.host = nullptr;
   options.as_hosted = true;
@@ -67,7 +67,7 @@ void CheckNative(SimulationOptions options, SimulationResult& result) {
   }
 }
 
-// Prints how much time the engine adds to a rollout, and what the simulation costs.
+// Prints how much time the engine adds to a rollout, and how much time and memory the simulation uses.
 void PrintRollout(const SimulationResult& result) {
   rusage usage = {};
   getrusage(RUSAGE_SELF, &usage);
@@ -77,10 +77,10 @@ void PrintRollout(const SimulationResult& result) {
       100 * (absl::FDivDuration(result.makespan, result.ideal) - 1), usage.ru_maxrss / 1024);
 }
 
-// Returns whether the defect changes bytes. Such a defect needs the client library.
+// Returns whether the defect changes bytes. Such a defect has an effect only with the client library.
 bool IsOfBytes(const std::string& mutant) { return mutant.starts_with("bytes:"); }
 
-// Returns the exit code: 0 if each planted defect is found within the seeds.
+// Returns the exit code: 0 if the seeds find each planted defect.
 int FindMutants(const SimulateArguments& arguments) {
   const std::vector<std::string> names = driverupgrade::testing::MutantNames();
   std::vector<SimulationResult> found(names.size());

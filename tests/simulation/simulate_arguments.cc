@@ -34,7 +34,7 @@ std::set<Fault> ParseFaults(const std::string& text) {
   return faults;
 }
 
-// Parses a list of modes such as `release,two-drivers`. Every seed has these modes, and the others are drawn as usual.
+// Parses a list of modes such as `release,two-drivers`. Every seed has these modes, and draws the other modes as usual.
 // With `none`, no seed has any mode.
 void ForceModes(const std::string& text, SimulationOptions& options) {
   if (text == "none") return options.mode_per_mille.fill(0);
@@ -122,7 +122,7 @@ std::variant<SimulateArguments, int> ParseSimulateArguments(int argc, const char
       "Exit codes: 0 nothing was broken; 1 something was, or --require-... or --mutants found a gap; 2 usage."};
   app.name("simulate");
   app.set_version_flag("--version", DRIVERUPGRADE_VERSION_STRING);
-  // scripts/soak.sh appends its arguments to its own defaults.
+  // The last value of a repeated option counts, because scripts/soak.sh appends the user's arguments to its defaults.
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   AddRuns(app, arguments);
   AddWorld(app, arguments.options);

@@ -11,7 +11,7 @@
 namespace driverupgrade::tests {
 
 struct SimulateArguments {
-  // Name under which the program was called, for the commands that replay a seed.
+  // Name under which the program was started, for the commands that replay a seed.
   std::string program = "simulate";
   std::uint64_t first_seed = 1;
   std::uint64_t seeds = 1;
@@ -27,13 +27,13 @@ struct SimulateArguments {
   std::string modes = {};
   bool require_modes = false;
   bool until_failure = false;
-  // Only printed in replay commands.
+  // Commit, used only in the printed replay commands.
   std::string commit = {};
   testing::SimulationOptions options = {};
 };
 
-// Parses the command line. Returns an exit code if there is nothing to run: after --help, or after an error that was
-// printed.
+// Parses the command line. Returns an exit code if there is nothing to run: after --help, or after the function has
+// printed an error.
 std::variant<SimulateArguments, int> ParseSimulateArguments(int argc, const char* const* argv);
 
 // Returns the command that replays `seed` with the same options.

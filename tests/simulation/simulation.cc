@@ -1,4 +1,4 @@
-// The event loop, the phases, and the checks at the end.
+// The event loop of a simulation, its phases, and the checks at the end.
 #include "simulation/simulation.h"
 
 #include <algorithm>
@@ -20,11 +20,11 @@ namespace {
 // A replica that takes this many steps within a second of virtual time is in a busy loop.
 constexpr int kStepsPerSecondMax = 4000;
 constexpr int kNestedMax = 3;
-// dep-F4: a timer on a node that is further ahead than this is ignored.
+// dep-F4: the engine ignores a timer on a node that is further ahead than this.
 constexpr absl::Duration kTimerIsNobodys = absl::Minutes(1);
 constexpr absl::Duration kSettle = absl::Minutes(3);
-// Time during which the last fault may still have an effect. A broken watch restarts half a minute later, by a clock
-// that may be slow, and only when its replica runs.
+// Time for which the last fault can still have an effect. A broken watch restarts half a minute later according to a
+// clock that may be slow, and only when its replica runs.
 constexpr absl::Duration kAftermath = absl::Minutes(1);
 // Kubelets report their nodes at this interval even if nothing has changed (`nodeStatusReportFrequency`).
 constexpr absl::Duration kNodeStatusReport = absl::Minutes(5);
@@ -137,7 +137,7 @@ class Simulation {
     }
   }
 
-  // Runs the events of the cluster, late requests, actors and replicas in chronological order.
+  // Processes cluster events, late requests, actors and replicas in chronological order.
   void RunFor(absl::Duration duration) {
     const absl::Time until = world_.Now() + duration;
     if (nested_ >= kNestedMax) {
@@ -180,8 +180,8 @@ class Simulation {
     return true;
   }
 
-  // Tells the checkers whether the clocks of several leaders of one driver are far apart, including the next jump of a
-  // clock.
+  // Notifies the checkers whether the clocks of several leaders of one driver are far apart, or will be after the next
+  // clock jump.
   void NoteClocks() {
     if (!world_.setup.SeveralLeaders() || !world_.setup.Has(Fault::kClockSkew)) return;
     for (const Driver& driver : Drivers()) {
@@ -205,7 +205,7 @@ class Simulation {
     if (++steps_ > kStepsPerSecondMax) world_.checker->Fail("I13", "a replica does not come to rest");
   }
 
-  // Runs with the enabled faults from the new template until every node is done.
+  // Runs with the enabled faults, from the new template until every node is done.
   void Rollout() {
     const int nodes = world_.setup.nodes;
     const int rounds = (nodes + *world_.policy.max_parallel - 1) / *world_.policy.max_parallel;
@@ -232,10 +232,10 @@ class Simulation {
     world_.trace.Line("--- calm");
     world_.chaos = false;
     SetClocksBack();
-    // Late requests arrive now, and all damage is repaired.
+    // Late requests arrive now, and the actors repair all damage.
     world_.NoteFault();
     while (late_.due() != absl::InfiniteFuture()) late_.SendNext();
-    // The administrator comes last in order to clean up after the other actors.
+    // The administrator comes last, to clean up after the other actors.
     for (auto actor = actors_.rbegin(); actor != actors_.rend(); ++actor) (*actor)->Mend();
     world_.SetPolicy(CalmPolicy(world_.policy, world_.setup.hooks));
     world_.SetTemplate("rev-final");
@@ -268,10 +268,10 @@ class Simulation {
     if (!world_.Broken()) Rest();
   }
 
-  // Changes every node that has a grant, as its kubelet would. An unused grant is dropped with the next version of its
-  // node. Otherwise a node that already has the driver would hold a slot, and all other nodes would wait for it. Real
-  // kubelets also update the other nodes. The simulation does not, because each update would wake the engine and so
-  // hide that it failed to schedule its next pass.
+  // Changes every node that has a grant, as its kubelet would. An unused grant is dropped at the next version of its
+  // node. Without such a version, a node that already has the driver would hold a slot, and all other nodes would wait
+  // for this slot. Real kubelets also update the nodes without a grant. The simulation does not, because each update
+  // would wake the engine and so hide that the engine failed to schedule its next pass.
   void ReportNodeStatus() {
     const std::optional<ConfigMap> ledger = world_.cluster->config_map(kDriverNs, "driver-upgrades");
     if (!ledger) return;
@@ -345,11 +345,11 @@ class Simulation {
     }
   }
 
-  // L4: one node that never completes delays the others by no more than its slot.
+  // L4: a node that never completes delays the other nodes by no more than its slot.
   void OneBadNode() {
-    // A node that never completes correctly blocks the stages after its own.
+    // A node that never completes correctly blocks the stages after its own stage.
     if (world_.setup.Has(Mode::kRollouts) || world_.setup.Has(Mode::kGangs)) return;
-    // The node's pods do not use the devices.
+    // Excluded, because the node's pods do not use the devices.
     if (world_.setup.Has(Mode::kDevices)) return;
     // The bad node takes a grant in addition to its slot, but this seed allows only a few grants.
     if (world_.setup.grants_max < kGrantsMax) return;
@@ -384,7 +384,7 @@ class Simulation {
   }
 
   SimulationResult Finish() {
-    // The cluster runs its remaining events unobserved.
+    // The checker no longer observes the cluster while the remaining events run.
     world_.checker->OnChange(nullptr);
     SimulationResult result = std::move(world_.result);
     result.violation = world_.checker->violation();

@@ -3,13 +3,13 @@
 /// Defines Simulate, SimulationOptions, SimulationResult, Fault, Mode and Shrink.
 ///
 ///     SimulationResult result = Simulate(4711);
-///     if (result.violation) std::cerr << result.Describe();  // what broke, and how to see it again
+///     if (result.violation) std::cerr << result.Describe();  // what broke, and how to repeat the run
 ///
-/// The engine, the controller, the cache, the election and the ledger are the real ones; the cluster is a FakeCluster.
-/// A seed draws the cluster, the policy, the number of replicas and their components, and the frequency of each fault.
-/// The run has two phases. In the chaos phase faults happen, an administrator and another driver's operator act, and
-/// nodes and pods fail. Then all damage is repaired. In the calm phase every node must be upgraded (L1-L3), and
-/// afterwards no replica may write (I12).
+/// The engine, the controller, the cache, the election and the ledger are the real implementations; the cluster is a
+/// FakeCluster. A seed draws the cluster, the policy, the number of replicas and their components, and the frequency of
+/// each fault. The run has two phases. In the chaos phase, faults happen, an administrator and another driver's
+/// operator act, and nodes and pods fail. Then the simulation repairs all damage. In the calm phase, every node must be
+/// upgraded (L1-L3), and afterwards no replica may write (I12).
 ///
 /// Deterministic: the same seed and options produce the same run, event by event, on every platform. A simulation uses
 /// one thread; several simulations may run in parallel.
@@ -42,9 +42,9 @@ enum class Fault : std::uint8_t {
   kServerError,      ///< F3: 5xx.
   kNoConnection,     ///< F4: refused or reset.
   kTimeout,          ///< F5: no response, not applied.
-  kAppliedNoAnswer,  ///< F6: no response, or 5xx, although applied.
-  kAppliedLate,      ///< F7: applied after the client gave up.
-  kStaleRead,        ///< F8: a list that is older than the one before.
+  kAppliedNoAnswer,  ///< F6: no response or 5xx, although the request was applied.
+  kAppliedLate,      ///< F7: applied after the client has given up.
+  kStaleRead,        ///< F8: a list that is older than the previous list.
   kWatchLost,        ///< F9: a watch breaks, and its events arrive late.
   kWatchBroken,      ///< F10: a watch breaks off with an error.
   kWatchExpired,     ///< F11: 410.
@@ -53,18 +53,18 @@ enum class Fault : std::uint8_t {
   kForbidden,        ///< F14: 401, 403 or 404 for a while.
   kCrash,            ///< F15: the replica dies before or after a call, and another process starts.
   kStall,            ///< F16: the replica freezes in the middle of a pass.
-  kClockSkew,        ///< F17: clocks that differ, and run fast or slow.
+  kClockSkew,        ///< F17: clocks that differ, or run fast or slow.
   kNodeLifecycle,    ///< F18: nodes fail, are deleted, return under the same name, and are added.
-  kStuckPods,        ///< F19: budgets that never allow, several of them, finalizers, bare pods, emptyDir.
+  kStuckPods,        ///< F19: budgets that allow no eviction, two budgets, finalizers, bare pods, emptyDir.
   kDriverTroubles,   ///< F20: driver pods that crash, are slow, or flap.
   kTemplateChange,   ///< F21: another revision in the middle of a rollout, or back to the old one.
   kAdministrator,    ///< F22: cordons, labels, annotations, skip, pause, policies.
-  kRival,            ///< F23: another driver's operator on the same nodes, as the Go library is.
+  kRival,            ///< F23: another driver's operator on the same nodes, built with the Go library.
   kHooks,            ///< F24: callbacks that fail or throw.
-  kGarbage,          ///< F25: values without a meaning, and large objects.
+  kGarbage,          ///< F25: values without meaning, and large objects.
   kOutage,           ///< F26: the API server is down for a long time.
-  kBytes,            ///< F27: truncated responses, invalid JSON, or other JSON; with `wire` only.
-  kMaintenance,      ///< F28: NodeMaintenances that are deleted or reset, and an operator that is slow or down.
+  kBytes,            ///< F27: truncated responses, invalid or unexpected JSON; only with `wire`.
+  kMaintenance,      ///< F28: deleted or reset NodeMaintenances, and a slow or stopped maintenance operator.
 };
 inline constexpr int kFaultCount = 28;
 std::string_view ToString(Fault fault);
@@ -73,24 +73,24 @@ std::string_view ToString(Fault fault);
 enum class Mode : std::uint8_t {
   kRelease,       ///< The operator is removed in the middle of a rollout, and installed again.
   kTwoDrivers,    ///< Two drivers of this library on the same nodes.
-  kInFlight,      ///< A replica has several calls in flight.
+  kInFlight,      ///< A replica can have several calls in flight.
   kWatchTwice,    ///< Watches report every event twice.
   kClockRates,    ///< The replicas' clocks run at half or at double rate.
   kLongOutage,    ///< The API server is down for two hours.
   kManyPods,      ///< The callback selects ten thousand pods.
   kRollouts,      ///< The policy has stages, windows, groups and health, and an actor approves stages.
   kShortPasses,   ///< A pass handles one or two changed nodes, and leaves the others to the next pass.
-  kClockSetBack,  ///< The replicas' clocks are ahead by days, and are set back in the calm phase, twice.
-  kGangs,         ///< Training jobs run on the nodes, and the policy interrupts each of them once.
+  kClockSetBack,  ///< The replicas' clocks are days ahead, and are set back twice in the calm phase.
+  kGangs,         ///< Training jobs run on the nodes, and the policy interrupts each job once.
   kDevices,       ///< The policy isolates devices instead of nodes, and pods claim these devices.
-  // Neighbors, from here on: other clients that act while faults happen.
+  // The following modes are neighbors: other clients that act while faults happen.
   kLabelRemover,    ///< A client removes the state label from every node, immediately or occasionally.
   kForeignCordons,  ///< A client cordons nodes for its own reasons, and lifts only its own cordons.
   kNotReady,        ///< Nodes become NotReady before, during and after their upgrade.
-  kWatchOrder,      ///< Watches of different kinds report what happened in any order.
+  kWatchOrder,      ///< Watches of different kinds report their events in any order.
   kBrokenDriver,    ///< Some templates have a driver that never becomes Ready on any node.
-  kAutoscaler,      ///< A node autoscaler taints nodes, deletes them in the middle of their upgrade, and adds others.
-  kNoRoom,          ///< Driver pods cannot be scheduled: another pod has taken their place on the node.
+  kAutoscaler,      ///< A node autoscaler taints nodes, deletes nodes in the middle of their upgrade, and adds others.
+  kNoRoom,          ///< Driver pods cannot be scheduled: another pod has taken their capacity on the node.
 };
 inline constexpr int kModeCount = 19;
 inline constexpr int kFirstNeighbour = static_cast<int>(Mode::kLabelRemover);
@@ -98,7 +98,7 @@ inline constexpr int kFirstNeighbour = static_cast<int>(Mode::kLabelRemover);
 std::string_view ToString(Mode mode);
 
 struct SimulationOptions {
-  /// Number of nodes. If not set, it is drawn, up to `nodes_max`.
+  /// Number of nodes. If not set, the seed draws the number, up to `nodes_max`.
   std::optional<int> nodes = std::nullopt;
   int nodes_max = 30;
   /// Faults that do not happen, even if the seed draws them.
@@ -110,41 +110,42 @@ struct SimulationOptions {
   /// Keeps the last lines of the trace.
   bool trace = false;
   std::size_t trace_lines_max = 400;
-  /// One rollout of a large cluster: a tenth of the nodes at a time, four minutes a node, and only a few faults of
+  /// One rollout of a large cluster: a tenth of the nodes at a time, four minutes per node, and only a few faults in
   /// calls and watches.
   bool light = false;
-  /// Creates the wire for `wire_percent` percent of the seeds, whose requests are then sent as bytes. Null: no seed
-  /// uses bytes.
+  /// Creates the wire. `wire_percent` percent of the seeds send their requests as bytes. If null, no seed uses bytes.
   WireFactory wire = nullptr;
   int wire_percent = 10;
-  /// Creates the replicas, which are then hosts of the C interface. Null: native engines.
+  /// Creates the replicas as hosts of the C interface. If null, the replicas are native engines.
   HostFactory host = nullptr;
-  /// Native engines in the same worlds as hosts, for a comparison with them.
+  /// Runs native engines in the same worlds as hosts, to compare the results.
   bool as_hosted = false;
-  /// Percentages of seeds with requestor mode, and with a predicate by which some revisions need only a restart.
+  /// Percentages of seeds with requestor mode, and of seeds with a predicate that lets some revisions need only a
+  /// restart.
   int requestor_percent = 12;
   int restart_only_percent = 15;
   /// Percentage of seeds in which the driver's DaemonSet is not OnDelete.
   int rolling_percent = 6;
-  /// Number of seeds in a thousand that have each Mode. kManyPods is used only on request, because one seed takes as
-  /// long as dozens of others.
+  /// Number of seeds in a thousand that have each Mode. kManyPods is used only on request, because one of its seeds
+  /// takes as long as dozens of other seeds.
   std::array<int, kModeCount> mode_per_mille = {30, 30, 50, 40, 30, 20, 0,  160, 100, 60,
                                                 60, 60, 50, 50, 50, 50, 50, 50,  50};
-  /// Position in MutantNames, starting at 1, of the defect to plant. Zero: none.
+  /// Position of the planted defect in MutantNames, starting at 1. Zero plants no defect.
   int mutant = 0;
 };
 
 struct SimulationResult {
   std::uint64_t seed = 0;
-  /// The values that were drawn, on a single line.
+  /// The values that the seed has drawn, on a single line.
   std::string setup = {};
   std::optional<Violation> violation = std::nullopt;
   /// Lines of the trace, if it was requested.
   std::vector<std::string> trace = {};
   /// Hash of all events in order. Equal runs have equal hashes.
   std::uint64_t hash = 0;
-  /// The nodes at the end of the calm phase, by name: `upgrade-done, the newest driver`. Equal for two kinds of hosts,
-  /// although the runs differ: users cordon nodes, and nodes are added and deleted, at other moments of the rollout.
+  /// Final state of each node after the calm phase, by name: `upgrade-done, the newest driver`. Equal for native
+  /// engines and hosts of the C interface, although the runs differ: users cordon nodes, and nodes are added and
+  /// deleted, at different moments of the rollout.
   std::map<std::string, std::string> end = {};
 
   // Coverage.
@@ -153,12 +154,11 @@ struct SimulationResult {
   std::array<std::int64_t, kModeCount> modes = {};
   std::map<std::pair<UpgradeState, UpgradeState>, std::int64_t> edges = {};
   std::map<GateReason, std::int64_t> gates = {};
-  /// Number of times that all gates and totals of a replica were compared with the cluster (L5, L6), and whether L4 was
-  /// checked.
+  /// Number of comparisons of all gates and totals of a replica with the cluster (L5, L6), and whether L4 was checked.
   std::int64_t checks_of_gates = 0;
   bool bad_node = false;
-  /// Jobs of Mode::kGangs that restarted on a node with the old driver, or whose unit could not be cordoned in time.
-  /// They may be interrupted again.
+  /// Number of jobs of Mode::kGangs that restarted on a node with the old driver, or whose unit could not be cordoned
+  /// in time. Such jobs may be interrupted again.
   std::int64_t interruptions_excused = 0;
 
   // Size.
@@ -179,11 +179,11 @@ struct SimulationResult {
 
 SimulationResult Simulate(std::uint64_t seed, const SimulationOptions& options = {});
 
-/// For a run that breaks an invariant: returns options with fewer faults, fewer nodes and less time that still break
-/// it.
+/// Returns reduced options for a run that breaks an invariant: fewer faults, fewer nodes and less time, with which the
+/// run still breaks an invariant.
 SimulationOptions Shrink(std::uint64_t seed, SimulationOptions options);
 
-/// Names of the defects that can be planted: `uncordons always`, `ignores the skip label`, ...
+/// Returns the names of the defects that can be planted: `uncordons always`, `ignores the skip label`, ...
 std::vector<std::string> MutantNames();
 
 }  // namespace driverupgrade::testing

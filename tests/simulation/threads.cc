@@ -1,11 +1,11 @@
-// Runs rollouts by engines with their own threads: several calls in flight, running watches, light faults, and engines
-// that are destroyed with calls in flight.
+// Runs rollouts with engines that use their own threads, with several calls in flight, running watches and light
+// faults. Some engines are destroyed while calls are in flight.
 //
 //     simulate_threads --first-seed 1 --seeds 200
 //
-// A seed decides the parameters, but not the scheduling of the threads, so a run cannot be repeated exactly. The
-// program is for ThreadSanitizer, and for bugs that need several threads. It checks every commit (crash/witness.h) and
-// the final state.
+// A seed determines the parameters, but not the scheduling of the threads, so a run cannot be repeated exactly. The
+// program is used with ThreadSanitizer, and finds bugs that need several threads. It checks every commit
+// (crash/witness.h) and the final state.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -39,7 +39,7 @@ constexpr absl::Duration kTick = absl::Milliseconds(200);
 constexpr absl::Duration kFaultsEnd = absl::Minutes(1);
 constexpr absl::Duration kLimit = absl::Hours(1);
 // Real time within which every thread gets a processor, even on a busy machine. The hour of virtual time above is not
-// enough, because it may pass in a moment.
+// enough, because it can pass in a moment.
 constexpr std::chrono::minutes kPatience(1);
 
 struct Draw {
@@ -102,7 +102,7 @@ class Rollout {
     cluster_->SetFaultHooks([this](const Call& call) { return faults_.Refuse(call); },
                             [this](const Call& call) { return faults_.LoseAnswer(call); });
     if (!draw_.cache) return;
-    // Uses the clock of the cluster, or the watches would seem to end as soon as they start.
+    // Uses the cluster's clock; otherwise the watches would seem to end as soon as they start.
     cache_ = *WatchCache::Create(cluster_, {.drivers = {{.ns = "gpu", .driver_labels = labels_}}, .clock = clock_});
     cache_->Start();
   }
@@ -130,7 +130,8 @@ class Rollout {
             .pacing = draw.every_state ? Pacing::kEveryState : Pacing::kChained};
   }
 
-  // Runs one engine until all nodes are done or its time has expired. Then destroys it with its calls in flight.
+  // Runs one engine until all nodes are done or its time has expired. Then destroys the engine while its calls are in
+  // flight.
   void Live(absl::Duration time, std::chrono::minutes patience = std::chrono::minutes(0)) {
     EngineOptions options{.snapshot = {.ns = "gpu", .driver_labels = labels_}, .cache = cache_, .clock = clock_};
     options.executor.calls_in_flight = draw_.calls_in_flight;

@@ -82,7 +82,7 @@ class Host final : public testing::HostedEngine {
   }
 
  private:
-  // An engine from an earlier term does not know what another leader has done since then.
+  // Discards the engine of an earlier term, because it does not know what another leader has done since then.
   bool Leads() {
     if (!election_->IsLeader()) return false;
     if (term_ != std::exchange(term_, election_->terms())) {
@@ -92,7 +92,7 @@ class Host final : public testing::HostedEngine {
     return true;
   }
 
-  // Normalizes the policy like a real host: once per policy, not in every pass.
+  // Normalizes the policy once per policy, like a real host, and not in every pass.
   const std::string& Normalized(const std::string& policy) {
     if (policy != std::exchange(policy_, policy)) normalized_ = Call(du_policy_normalize, Str(policy)).text;
     return normalized_;

@@ -1,5 +1,5 @@
-// Tests I1 (slots and unavailable nodes) and I2 (driver restarts). Each is broken on purpose by a request that our
-// engine would never send.
+// Tests I1 (slots and unavailable nodes) and I2 (driver restarts). The tests break each invariant on purpose, with
+// requests that our engine would never send.
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,8 +36,8 @@ TEST_CASE("I1: a node that makes too many nodes unavailable") {
     node.unschedulable = true;
     node.labels[Gpu().StateLabel()] = "upgrade-done";
   }));
-  // Gives node 0 a version after the change of node 2. A writer that has not reported its request counts as knowing
-  // only the changes before this version.
+  // Gives node 0 a version after the change of node 2. The checker assumes that a writer that has not reported its
+  // request knows only changes before this version.
   REQUIRE(world.cluster->EditNode(world.NodeName(0), [](Node& node) { node.labels["rack"] = "7"; }));
   world.Start(0);
   CHECK(world.Broken() == "I1");
@@ -93,7 +93,8 @@ TEST_CASE("I1: an engine loses its own slot under a policy that does not count t
   world.Put(1, "uncordon-required");
   world.Move(1, UpgradeState::kUncordonRequired, {UpgradeState::kDone},
              {.annotations = {{std::string(kCordonedByAnnotation), std::nullopt}}, .unschedulable = false});
-  // With a failurePolicy, failed nodes hold no slot. Without it, this node holds a slot that no engine requested.
+  // With a failurePolicy, failed nodes hold no slot. Without a failurePolicy, this node holds a slot that no engine
+  // requested.
   policy.failure_policy = FailurePolicy{};
   world.checker->SetPolicy(policy);
   world.Put(1, "upgrade-failed");
@@ -199,8 +200,8 @@ TEST_CASE("I1: 100 % never limits, even if all nodes are unavailable") {
        {CountOrPercent(Percent{99}), CountOrPercent(Percent{100}), CountOrPercent(Count{4})}) {
     World world({.auto_upgrade = true, .max_parallel = std::nullopt, .max_unavailable = limit, .drain = DrainPolicy{}});
     for (const std::size_t i : {0, 1, 2, 3}) world.Put(i, "upgrade-done", [](Node& node) { node.ready = false; });
-    // Gives node 0 a version after the changes of the other nodes. A writer that has not reported its request counts as
-    // knowing only the changes before this version.
+    // Gives node 0 a version after the changes of the other nodes. The checker assumes that a writer that has not
+    // reported its request knows only changes before this version.
     REQUIRE(world.cluster->EditNode(world.NodeName(0), [](Node& node) { node.labels["rack"] = "7"; }));
     using enum UpgradeState;
     world.Move(0, kDone, {kUpgradeRequired, kCordonRequired, kWaitForJobsRequired, kDrainRequired},
@@ -307,7 +308,7 @@ TEST_CASE("I2: the sender's clock and the node as last read decide whether a pod
     INFO(static_cast<int>(why));
     World world;
     world.Start(0);
-    // A finalizer keeps this pod, regardless of the node.
+    // A finalizer keeps this pod, regardless of the node's state.
     Pod held = *world.cluster->pod("team-a", world.WebPodOn(0).name);
     world.cluster->RemovePod("team-a", held.ref.name);
     held.ref = {.ns = "team-a", .name = "held"};
@@ -325,7 +326,7 @@ TEST_CASE("I2: the sender's clock and the node as last read decide whether a pod
     REQUIRE(world.guarded->DeletePod({}, {.pod = world.DriverPodOn(0).ref}).ok());
     CHECK(world.Broken() == broken);
   }
-  // The engine's clock is ahead now, or was ahead in an earlier pass.
+  // The engine's clock is ahead either now or in an earlier pass.
   for (const bool before : {false, true}) {
     World world;
     world.JudgeBy({.auto_upgrade = true, .max_parallel = 1, .drain = DrainPolicy{}},

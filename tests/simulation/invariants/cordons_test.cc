@@ -1,4 +1,4 @@
-// Tests I3, the ownership of cordons and the permission to lift them. Breaks it on purpose.
+// Tests I3, which covers the ownership of cordons and the permission to lift them. The tests break I3 on purpose.
 #include "driverupgrade/testing/invariants.h"
 
 #include <optional>
@@ -22,7 +22,7 @@ TEST_CASE("I3: an administrator's cordon is lifted") {
   CHECK(world.Broken() == "I3");
 }
 
-// Puts one of our nodes just before its cordon is lifted, with `names` on the cordon.
+// Sets the state of one of our nodes to uncordon-required, and writes `names` on its cordon.
 void PutCordoned(World& world, std::size_t i, const std::string& names) {
   world.Put(i, "uncordon-required", [&](Node& node) {
     node.unschedulable = true;
@@ -34,13 +34,13 @@ TEST_CASE("I3: a cordon that another driver relies on is lifted, whichever clien
   const std::string ofed = "nvidia.com/ofed-driver-upgrade-state";
   for (const auto& [names, label, state, broken] :
        std::vector<std::tuple<std::string, std::string, std::string, std::string>>{
-           {"nvidia.com/gpu", ofed, "drain-required", "I3"},  // in progress, without a name
+           {"nvidia.com/gpu", ofed, "drain-required", "I3"},  // OFED is in progress, without a name
            {"nvidia.com/gpu", ofed, "upgrade-failed", "I3"},
            {"nvidia.com/gpu", ofed, "cordon-required", ""},
            {"nvidia.com/gpu", ofed, "uncordon-required", ""},
            {"nvidia.com/gpu", ofed, "node-maintenance-required", ""},            // no maintenance has been requested
                                                                                  // yet
-           {"nvidia.com/gpu,nvidia.com/ofed", ofed, "uncordon-required", "I3"},  // its name is live
+           {"nvidia.com/gpu,nvidia.com/ofed", ofed, "uncordon-required", "I3"},  // OFED's name still counts
            {"nvidia.com/gpu,nvidia.com/ofed", ofed, "upgrade-done", ""},
            {"nvidia.com/gpu,nvidia.com/ofed", "rack", "7", ""}}) {
     INFO(names << " " << state);
@@ -146,7 +146,7 @@ TEST_CASE("I3: a cordon on a node with the mark of another upgrade may belong to
   }
 }
 
-// Only the label and the annotation of the requesting driver show which driver requested the cordon.
+// Only the requesting driver's label and annotation show which driver requested the cordon.
 TEST_CASE(
     "I3: a cordon of the maintenance operator on a node about to be cordoned belongs to the driver that requested it") {
   for (const bool asked : {false, true}) {
@@ -176,7 +176,8 @@ TEST_CASE(
   }
 }
 
-// A client that deletes a NodeMaintenance takes over its cordon, because the maintenance operator would never lift it.
+// A client that deletes a NodeMaintenance takes over its cordon, because the maintenance operator will never lift this
+// cordon.
 TEST_CASE("I3: a cordon of the maintenance operator whose object another client has deleted has no owner") {
   enum class Objects { kStands, kIsTaken, kOneOfTwoIsTaken };
   for (const Objects objects : {Objects::kStands, Objects::kIsTaken, Objects::kOneOfTwoIsTaken}) {

@@ -1,4 +1,5 @@
-// Tests L1 to L6, the progress of every node and the reported reasons of waiting nodes. Each is broken on purpose.
+// Tests L1 to L6: the progress of every node, and the reported reasons of waiting nodes. The tests break each of these
+// invariants on purpose.
 #include "driverupgrade/testing/invariants.h"
 
 #include <string>
@@ -140,7 +141,7 @@ TEST_CASE("L5: a node in progress that also holds a grant counts once") {
     world.cluster->SetPodReady(world.fleet.ns, world.DriverPodOn(0).ref.name, false);
     Plan plan = Waiting(world.NodeName(0), {GateReason::kDriverPodNotReady});
     plan.gates.push_back({.node = world.NodeName(1), .gate = {.reason = GateReason::kMaxParallel}});
-    // Only a node that would be in progress uses the limit.
+    // A node counts toward the limit only if it would be in progress.
     plan.nodes.push_back({.node = world.NodeName(2), .uid = world.NodeAt(2).uid, .path = {UpgradeState::kDone}});
     world.checker->CheckGates(*world.guarded, plan);
     CHECK(world.Broken() == (max_parallel == 1 ? "" : "L5"));

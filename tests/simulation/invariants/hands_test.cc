@@ -1,5 +1,5 @@
-// Tests I19, the limit on nodes that engines are processing. Breaks it on purpose, with requests that our engine would
-// never send.
+// Tests I19, the limit on nodes that engines are processing. The tests break I19 on purpose, with requests that our
+// engine would never send.
 #include "driverupgrade/testing/invariants.h"
 
 #include <optional>
@@ -17,7 +17,7 @@ namespace {
 
 const std::string kNames(kCordonedByAnnotation);
 
-// Starts the node, and puts our name on its cordon.
+// Starts the node, and writes our name on its cordon.
 void StartMarked(World& world, std::size_t i) {
   world.Move(i, UpgradeState::kUnknown,
              {UpgradeState::kUpgradeRequired, UpgradeState::kCordonRequired, UpgradeState::kWaitForJobsRequired,
@@ -92,7 +92,7 @@ TEST_CASE("I19: failed nodes are counted separately by failurePolicy, up to the 
       if (world.Broken() != "") break;
       REQUIRE(world.guarded->DeletePod({}, {.pod = world.DriverPodOn(node).ref}).ok());
       world.cluster->Advance(absl::Minutes(1));
-      // The rules of slots (I1) and of failures (I8) rely on labels and marks, which have been removed.
+      // The labels and marks on which the rules for slots (I1) and failures (I8) rely have been removed.
       RemoveLabel(world, node);
       EndWithoutLabel(world, node);
     }

@@ -1,4 +1,4 @@
-// Tests I4 to I13 with requests that are not allowed, are repeated too often, or contain a wrong value.
+// Tests I4 to I13 with requests that are not allowed, are repeated too often, or contain an incorrect value.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,7 +29,7 @@ TEST_CASE("I4: a workload pod is deleted, not evicted") {
   CHECK(world.Broken() == "I4");
 }
 
-// Puts the node into the state for evictions since `began`, and lets the engine read it.
+// Puts the node into drain-required, in which pods have been evicted since `began`, and lets the engine read the node.
 void PutDraining(World& world, std::size_t i, absl::Time began) {
   world.Put(i, "drain-required", [&](Node& node) {
     node.unschedulable = true;
@@ -160,7 +160,7 @@ TEST_CASE("I4: a pod is evicted in a state that evicts no pods") {
     World world;
     world.Put(0, state, [](Node& node) { node.unschedulable = true; });
     REQUIRE(world.guarded->ListNodes({}, {}).ok());
-    // An administrator moves the node to another state, which the evicting engine has not read.
+    // An administrator moves the node to another state. The evicting engine has not read this change.
     if (broken.empty()) world.Put(0, "upgrade-required");
     REQUIRE(world.guarded->EvictPod({}, {.pod = world.WebPodOn(0)}).ok());
     CHECK(world.Broken() == broken);
@@ -239,7 +239,7 @@ TEST_CASE("I7: with EveryState, a patch needs a plan for its version that moves 
       node.labels[Gpu().StateLabel()] = "wait-for-jobs-required";
       node.unschedulable = true;
     });
-    // Planned under another policy, a moment ago.
+    // This path was planned a moment ago, under another policy.
     world.Announce(0, UpgradeState::kWaitForJobsRequired,
                    {UpgradeState::kPodDeletionRequired, UpgradeState::kDrainRequired});
     if (explained) world.Announce(0, UpgradeState::kWaitForJobsRequired, {UpgradeState::kDrainRequired});
@@ -274,7 +274,7 @@ TEST_CASE("I8: nodes are started although they are skipped, paused or frozen, or
   halted.Ask(2);
   halted.StartUnread(2);
   CHECK(halted.checker->Report().empty());
-  // The start of node 3 was requested before the second node failed.
+  // The start of node 3 was requested before node 1 failed.
   halted.Ask(3);
   halted.Put(1, "upgrade-failed");
   halted.StartUnread(3);
@@ -345,7 +345,7 @@ TEST_CASE("I13: an upgrade needs too many writes, and faults triple the limit") 
     if (faults == Faults::kOneLongAgo) world.clock->Advance(absl::Seconds(61));
     world.Start(0);
     if (faults == Faults::kClocksApart) world.checker->NoteClocksApart();
-    // Changes of the node by other clients allow further writes.
+    // Changes to the node by other clients allow further writes.
     world.cluster->EditNode(world.NodeName(0), [](Node& node) { node.labels["rack"] = "7"; });
     int writes = 1;
     for (; world.Broken().empty() && writes < 100; ++writes) {

@@ -1,4 +1,4 @@
-// Tests the checker's rules about rollouts (I14, I20 to I22). Each is broken on purpose.
+// Tests the checker's rules about rollouts (I14, I20 to I22). The tests break each rule on purpose.
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,14 +19,14 @@ struct RecordedWorld : World {
                .max_parallel = std::nullopt,
                .drain = DrainPolicy{},
                .rollout = std::move(rollout)}) {}
-  /// Creates the record. `durations` maps the number of a step of DurationSketch to the number of nodes that took that
+  /// Creates the record. `durations` maps a step index of DurationSketch to the number of nodes whose upgrade took that
   /// long.
   void Record(const std::string& stage, const std::string& more = "", const std::string& durations = "") {
     cluster->RemoveConfigMap(fleet.ns, "ledger");
     const ConfigMap ledger{.ns = fleet.ns, .name = "ledger", .data = {{kKey, Text(stage, more, durations)}}};
     REQUIRE(cluster->CreateConfigMap({}, ledger).ok());
   }
-  /// Adds one node that took `took` to the durations of the record.
+  /// Adds one node whose upgrade took `took` to the durations of the record.
   void RecordOne(absl::Duration took) {
     internal::DurationSketch sketch;
     sketch.Add(took);
@@ -49,7 +49,7 @@ struct RecordedWorld : World {
   }
 };
 
-/// A world in which the first stage consists of the nodes with the label.
+/// A world in which the first stage consists of the nodes with the canary label.
 struct RolloutWorld : RecordedWorld {
   explicit RolloutWorld(RolloutStage canary, std::vector<RolloutWindow> windows = {})
       : RecordedWorld({.stages = {Named(std::move(canary))}, .windows = std::move(windows)}) {
@@ -62,7 +62,7 @@ struct RolloutWorld : RecordedWorld {
   }
 };
 
-/// A world of two racks with two nodes each, and a stage for the first rack.
+/// A world of two racks with two nodes each. The first rack is a stage.
 struct RackWorld : RecordedWorld {
   explicit RackWorld(std::optional<NodeGroups> groups, std::optional<int> max_parallel = std::nullopt)
       : RecordedWorld({.stages = {Canary(max_parallel)}, .groups = std::move(groups)}) {
@@ -71,7 +71,7 @@ struct RackWorld : RecordedWorld {
     }
     // The record comes from an earlier upgrade, so the checker does not judge how it was written.
     Record("rest");
-    // After this time, every sender must know the racks of the nodes.
+    // After this time, the checker assumes that every sender knows the nodes' racks.
     clock->Advance(absl::Minutes(6));
   }
   static RolloutStage Canary(std::optional<int> max_parallel = std::nullopt) {
@@ -81,7 +81,7 @@ struct RackWorld : RecordedWorld {
     Ask(i);
     Move(i, UpgradeState::kUpgradeRequired, {UpgradeState::kCordonRequired});
   }
-  /// Starts these nodes in sequence, and returns the invariant that broke.
+  /// Starts these nodes in sequence, and returns the broken invariant.
   std::string After(const std::vector<std::size_t>& nodes) {
     for (const std::size_t i : nodes) Begin(i);
     return Broken();
@@ -151,7 +151,7 @@ TEST_CASE("I20: a node starts in a stage that the record has not reached") {
   unrecorded.Start(0);
   CHECK(unrecorded.Broken() == "I20");
 
-  // An earlier upgrade has left the node cordoned.
+  // An earlier upgrade left the node cordoned.
   RolloutWorld cordoned({});
   cordoned.Put(1, "upgrade-required", [](Node& node) {
     node.unschedulable = true;
@@ -183,7 +183,7 @@ TEST_CASE("I20: a node starts while no window is open") {
   CHECK(start_at(absl::Hours(3)) == "I20");
 }
 
-/// Starts a node at 02:00 on Thursday, 2026-01-01, with this rollout in force, and returns the invariant that broke.
+/// Starts a node at 02:00 on Thursday, 2026-01-01, while this rollout policy applies, and returns the broken invariant.
 std::string StartAtTwo(const RolloutPolicy& rollout, const std::string& durations = "") {
   RecordedWorld world(rollout);
   world.cluster->Advance(absl::Hours(2));
@@ -213,11 +213,11 @@ TEST_CASE("I20: a node starts on a closed day") {
   CHECK(StartAtTwo({.closed = {{.first = today + 1, .last = today + 3}}}) == "");
   CHECK(StartAtTwo({.closed = {{.first = today - 3, .last = today}}}) == "I20");
   CHECK(StartAtTwo({.closed = {{.first = today, .last = today}}}) == "I20");
-  // In New York it is still the evening before, and closed days follow the time zone of the window.
+  // In New York it is still the previous evening, and closed days follow the window's time zone.
   const RolloutWindow always{.duration = absl::Hours(24), .time_zone = absl::FixedTimeZone(-5 * 3600)};
   CHECK(StartAtTwo({.windows = {always}, .closed = {{.first = today, .last = today}}}) == "");
   CHECK(StartAtTwo({.windows = {always}, .closed = {{.first = today - 1, .last = today - 1}}}) == "I20");
-  // One of two windows is open.
+  // The day is closed in the time zone of one window, but not in the time zone of the other window.
   const RolloutWindow also{.duration = absl::Hours(24)};
   CHECK(StartAtTwo({.windows = {always, also}, .closed = {{.first = today - 1, .last = today - 1}}}) == "");
 }
@@ -230,11 +230,11 @@ TEST_CASE("I20: a node starts that will not finish in time") {
                          .finish_by = true,
                          .expected_node_duration = expected};
   };
-  // The window closes at 02:30. The data that a sender has read may be five minutes old.
+  // The window closes at 02:30. The checker allows for data that a sender read up to five minutes earlier.
   const RolloutWindow window{.start = absl::Hours(1), .duration = absl::Minutes(90)};
   CHECK(StartAtTwo(finish_by(absl::Minutes(29), {window})) == "");
   CHECK(StartAtTwo(finish_by(absl::Minutes(36), {window})) == "I20");
-  // Another window opens before the first one closes, or exactly then.
+  // Another window opens before the first window closes, or exactly when it closes.
   const RolloutWindow next{.start = absl::Minutes(150), .duration = absl::Minutes(30)};
   CHECK(StartAtTwo(finish_by(absl::Minutes(59), {window, next})) == "");
   CHECK(StartAtTwo(finish_by(absl::Minutes(66), {window, next})) == "I20");
@@ -244,8 +244,8 @@ TEST_CASE("I20: a node starts that will not finish in time") {
   const ClosedDays tomorrow{.first = absl::CivilDay(2026, 1, 2), .last = absl::CivilDay(2026, 1, 2)};
   CHECK(StartAtTwo(finish_by(absl::Hours(21), {}, {tomorrow})) == "");
   CHECK(StartAtTwo(finish_by(absl::Hours(23), {}, {tomorrow})) == "I20");
-  // Once there are enough of them, measured durations replace the expected duration. Here they are longer than an hour,
-  // or shorter than ten minutes.
+  // Once there are enough measured durations, they replace the expected duration. Here they are longer than an hour, or
+  // shorter than ten minutes.
   CHECK(StartAtTwo(finish_by(absl::Minutes(1), {window}, {}), R"("45":5)") == "I20");
   CHECK(StartAtTwo(finish_by(absl::Minutes(1), {window}, {}), R"("45":4)") == "");
   CHECK(StartAtTwo(finish_by(absl::Hours(2), {window}, {}), R"("20":5)") == "");
@@ -293,7 +293,7 @@ TEST_CASE("I14: the record passes a stage that has not finished, has not soaked 
     });
     world.cluster->Advance(absl::Minutes(10));
     world.Record("canary", more);
-    // A replica writes the next record, based on this one.
+    // A replica writes the next record, based on this record.
     ConfigMap ledger = *world.cluster->config_map(world.fleet.ns, "ledger");
     std::string& record = ledger.data["_rollout_nvidia.com_gpu"];
     record.replace(record.find(R"("stage":"canary")"), 16, R"("stage":"rest")");
@@ -437,7 +437,7 @@ TEST_CASE(
       world.Record(stage);
       if (claim >= Claim::kGivenBackJustNow) world.cluster->RemoveNodeMaintenance("default", "a");
       world.cluster->Advance(claim == Claim::kGivenBackLongAgo ? absl::Minutes(6) : absl::Minutes(1));
-      // Start a node of the first stage, and a node of the other rack.
+      // Starts a node of the first stage, and a node of the other rack.
       if (stage == "rest") world.Begin(0);
       world.Begin(2);
       CHECK(world.Broken() == (waits ? broken : ""));
@@ -447,10 +447,10 @@ TEST_CASE(
 
 TEST_CASE("I21: only some nodes of a group that must start together are started") {
   const NodeGroups together{.by = "rack", .mode = GroupMode::kTogether};
-  // Waits until there was time to start all nodes, and returns the invariant that broke.
+  // Waits long enough for all nodes to start, and returns the broken invariant.
   const auto later = [](RackWorld& world) {
     world.cluster->Advance(absl::Minutes(6));
-    // Any later change makes the checker run.
+    // The checker runs at the next change of any object.
     REQUIRE(world.cluster->EditNode(world.NodeName(3), [](Node& node) { node.labels["later"] = "yes"; }));
     return world.Broken();
   };
@@ -459,8 +459,8 @@ TEST_CASE("I21: only some nodes of a group that must start together are started"
   CHECK(part.Broken() == "");
   CHECK(later(part) == "I21");
 
-  // An earlier upgrade has left the node cordoned. If no other node is in progress, it may hold the capacity that the
-  // others need.
+  // An earlier upgrade left the node cordoned. If no other node is in progress, the cordoned node may hold the capacity
+  // that the other nodes need.
   const auto cordoned = [](RackWorld& world) {
     world.Put(0, "upgrade-required", [](Node& node) {
       node.unschedulable = true;

@@ -1,4 +1,5 @@
-// The world of the checker's tests: a fleet, a checker, and requests that our engine would never send.
+// The world of the checker's tests: a fleet, a checker, and functions that send requests which our engine would never
+// send.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_INVARIANTS_WORLD_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_INVARIANTS_WORLD_H_
 
@@ -42,11 +43,11 @@ struct World {
     guarded = checker->Guard("engine");
     observer = checker->MakeObserver();
   }
-  /// Replaces the checker with one that treats the guarded cluster as this requestor.
+  /// Replaces the checker with one that treats the guarded cluster as the requestor with this ID.
   void JudgeRequestor(const std::string& id, const UpgradePolicy& policy) {
     JudgeBy(policy, [&](InvariantOptions& options) { options.requestor_id = id; });
   }
-  /// Replaces the checker, and edits the options of the new one.
+  /// Replaces the checker. `edit` changes the options of the new checker.
   void JudgeBy(const UpgradePolicy& policy, const std::function<void(InvariantOptions&)>& edit) {
     checker.reset();  // only one checker may observe the cluster
     const LabelSelector labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}});
@@ -86,7 +87,7 @@ struct World {
     plan.path = std::move(path);
     observer->OnPlan(Plan{.nodes = {plan}});
   }
-  /// Moves the node along `path`, which it announces as an engine would.
+  /// Moves the node along `path`, and announces this path as an engine would.
   void Move(std::size_t i, UpgradeState from, std::vector<UpgradeState> path, PatchNodeParams params = {}) {
     REQUIRE(guarded->ListNodes({}, {}).ok());
     Announce(i, from, path);
@@ -104,8 +105,8 @@ struct World {
               UpgradeState::kDrainRequired});
     Patch(i, {.labels = {{Gpu().StateLabel(), "drain-required"}}, .unschedulable = true});
   }
-  /// Reads the nodes, and notes that the engine sends a patch that sets this state; by default, one that starts the
-  /// node.
+  /// Reads the nodes, and notes that the engine sends a patch that sets this state. The default is a patch that starts
+  /// the node.
   void Ask(std::size_t i, const std::string& state = "cordon-required") {
     REQUIRE(guarded->ListNodes({}, {}).ok());
     const Node node = NodeAt(i);
@@ -114,7 +115,7 @@ struct World {
                                       .resource_version = node.resource_version,
                                       .labels = {{Gpu().StateLabel(), state}}});
   }
-  /// Sets the state of the node as another client would.
+  /// Sets the node's state as another client would.
   void Put(std::size_t i, const std::string& state, const std::function<void(Node&)>& edit = nullptr) {
     REQUIRE(cluster->EditNode(NodeName(i), [&](Node& node) {
       node.labels[Gpu().StateLabel()] = state;

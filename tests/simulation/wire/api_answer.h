@@ -1,4 +1,4 @@
-// Responses of the API server without an object.
+// Responses of the API server that contain no object.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WIRE_API_ANSWER_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WIRE_API_ANSWER_H_
 
@@ -17,21 +17,21 @@ using Draw = std::function<int(int)>;
 
 // Returns 200, or 201 if an object was created.
 HttpResponse Success(std::string body, int code = 200);
-// Adds two owners to the owners of each object, one before and one after them. Neither is a controller.
+// Adds two owners to each object, one before and one after its existing owners. Neither added owner is a controller.
 std::string WithOtherOwners(std::string objects);
 // Returns a Status object that reports success.
 HttpResponse Done(int code = 200);
-// Converts an error of the cluster into the response that the server would send. A text such as `503 ...` sets the HTTP
-// status; otherwise the code of the error determines it. A connection error remains an error. `draw` chooses the form
-// of the body.
+// Converts a cluster error into the response that the server would send. A message such as `503 ...` sets the HTTP
+// status; otherwise the error code determines it. A connection error remains an error. `draw` chooses the form of the
+// body.
 absl::StatusOr<HttpResponse> AnswerOf(const absl::Status& status, const Draw& draw);
-// Same for an eviction (E3-E19).
+// Same as above for an eviction (E3-E19).
 HttpResponse AnswerOf(const EvictionAnswer& answer, const Draw& draw);
-// Responds that the object, or the incarnation of it that was named, no longer exists (E16).
+// Returns the response for an object, or a particular UID of it, that no longer exists (E16).
 HttpResponse GoneAnswer(bool other_uid, const std::string& message);
-// Responds to a patch whose object was replaced by another one with the same name.
+// Returns the response to a patch whose object was replaced by another object with the same name.
 HttpResponse OtherUidAnswer(const std::string& message);
-// Returns the last line of a watch that the server aborts (api-A16).
+// Returns the last line of a watch that the server terminates (api-A16).
 std::string ErrorLine(int code, const std::string& reason, const std::string& message);
 
 }  // namespace driverupgrade::tests

@@ -14,14 +14,14 @@ namespace driverupgrade::tests {
 
 struct ApiRequest {
   HttpVerb verb = HttpVerb::kGet;
-  // "/apis/apps/v1".
+  // Example: "/apis/apps/v1".
   std::string group = {};
-  // "daemonsets".
+  // Example: "daemonsets".
   std::string resource = {};
   std::string ns = {};
   // Empty for a collection.
   std::string name = {};
-  // "eviction", "status".
+  // Examples: "eviction", "status".
   std::string subresource = {};
   std::map<std::string, std::string> query = {};
   std::string content_type = {};
@@ -30,17 +30,17 @@ struct ApiRequest {
   std::string Query(const std::string& name) const;
 };
 
-// Parses a `target` as it is sent over the wire. Errors: NotFound for an unknown path.
+// Parses the request target as sent over the wire. Errors: NotFound for an unknown path.
 absl::StatusOr<ApiRequest> ParseRequest(HttpVerb verb, std::string_view target);
 
-// Parse the content of a request. Errors: InvalidArgument for a body that a server would refuse.
+// These functions parse the content of a request. Errors: InvalidArgument for a body that a server would refuse.
 absl::StatusOr<WatchParams> SelectionOf(const ApiRequest& request);
 absl::StatusOr<std::string> NodeNameOf(const ApiRequest& request);
 absl::StatusOr<PatchNodeParams> NodePatchOf(const ApiRequest& request);
 absl::StatusOr<PatchConfigMapParams> ConfigMapPatchOf(const ApiRequest& request);
 absl::StatusOr<PatchNodeMaintenanceParams> MaintenancePatchOf(const ApiRequest& request);
 absl::StatusOr<PatchDeviceTaintRuleParams> DeviceTaintRulePatchOf(const ApiRequest& request);
-// Returns the UID that the body sets as a precondition of an eviction or a deletion, or an empty text.
+// Returns the UID that the body of an eviction or deletion contains as a precondition, or an empty text.
 absl::StatusOr<std::string> PreconditionOf(const ApiRequest& request);
 // Returns whether a deletion has grace period zero.
 bool IsForced(const ApiRequest& request);

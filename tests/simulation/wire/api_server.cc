@@ -95,7 +95,8 @@ absl::StatusOr<HttpResponse> ApiServer::Send(const CallContext& context, const H
   const absl::StatusOr<ApiRequest> received = Receive(request);
   if (!received.ok()) return AnswerOf(received.status(), seam_.draw);
   const bool read = received->verb == HttpVerb::kGet;
-  // The first page of a list decides this for all pages: the others are served at the same moment, from memory.
+  // The first page of a list determines whether the list breaks. All other pages are served at the same moment, from
+  // memory.
   const bool broken = received->Query("continue").empty() && seam_.breaks();
   // A proxy with a login page intercepts the request, so nothing reaches the server.
   Answer answer;
@@ -112,7 +113,7 @@ absl::StatusOr<HttpResponse> ApiServer::Send(const CallContext& context, const H
   } else {
     serve();
   }
-  // A list that cannot be continued (api-A9), or a response that is unreadable.
+  // Either the list cannot be continued (api-A9), or the response is unreadable.
   const bool expires = broken && pages_.size() > pages && seam_.draw(2) == 0;
   if (expires) pages_.clear();
   if (answer.ok() && broken && !expires) answer = Garble(*std::move(answer));
@@ -190,7 +191,7 @@ ApiServer::Answer ApiServer::ServeList(const CallContext& context, const ApiRequ
                                                .resource_version = version})));
     if (page == 0) {
       first = std::move(answer);
-      // A client that lists one object only to learn the version never requests the next page.
+      // A client that lists a single object only to learn the version never requests the next page.
       if (limit == "1") break;
     } else {
       pages_.emplace_back(token(page), std::move(answer));
@@ -220,7 +221,7 @@ ApiServer::Answer ApiServer::ServeNode(const CallContext& context, const ApiRequ
 
 ApiServer::Answer ApiServer::Delete(const CallContext& context, const ApiRequest& request, const PodRef& pod) {
   const bool of_pod = request.resource == "pods";
-  // The facade does not report whether there was anything to delete.
+  // The facade does not report whether the object to delete existed.
   std::optional<std::string> uid;
   if (const auto found = seam_.cluster->GetPod({}, {.ns = pod.ns, .name = pod.name}); of_pod && found.ok()) {
     uid = found->ref.uid;
@@ -353,7 +354,7 @@ ApiServer::Answer ApiServer::ServeWatch(const CallContext& context, const ApiReq
     return HttpResponse{.status = 200};
   }
   seam_.on_trouble();
-  // The server reports a version that is too old in its response or in the first line (api-A16).
+  // The server reports an expired version either in the response status or in the first line (api-A16).
   if (absl::IsOutOfRange(ended) && (lines.open() || seam_.draw(2) == 0)) {
     lines.GiveError(ErrorLine(410, "Expired", std::string(ended.message())));
     return HttpResponse{.status = 200};

@@ -1,4 +1,5 @@
-// An API server in memory, the peer of RestCluster. It serves a facade as the bytes that a real server would send.
+// An in-memory API server, the peer of RestCluster. It sends the objects of a facade as the bytes that a real server
+// would send.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WIRE_API_SERVER_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WIRE_API_SERVER_H_
 
@@ -12,10 +13,10 @@
 
 namespace driverupgrade::tests {
 
-// A transport without a network. Errors of the facade become the responses that a server, a proxy or a broken
-// connection would produce. With `breaks`, responses are truncated, replaced by an HTML page, or contain other JSON.
-// All members of the seam except for `cluster` and `list_version` may be null. The class is as thread-safe as they are,
-// except for lists of several pages.
+// A transport without a network. Facade errors become the responses that a server, a proxy or a broken connection would
+// produce. With `breaks`, responses are truncated, replaced by an HTML page, or contain other JSON. All members of the
+// seam except for `cluster` and `list_version` can be null. The class is as thread-safe as these members, except for
+// lists of several pages.
 class ApiServer final : public HttpTransport {
  public:
   explicit ApiServer(testing::WireSeam seam);

@@ -12,7 +12,7 @@
 namespace driverupgrade::testing {
 namespace {
 
-// Returns whether the status only means that the outcome is unknown (cluster_facade.h, codes).
+// Returns whether the status shows only that the outcome is unknown (cluster_facade.h, codes).
 bool IsUnclear(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
@@ -58,12 +58,12 @@ absl::Status Expected(Operation operation, const absl::Status& answered) {
   if (absl::IsOutOfRange(answered) && !IsWatch(operation)) return absl::UnavailableError(answered.message());
   const bool deletes = operation == Operation::kDeletePod || operation == Operation::kDeleteNodeMaintenance ||
                        operation == Operation::kDeleteDeviceTaintRule;
-  // An object that no longer exists counts as deleted.
+  // Deleting an object that no longer exists counts as a success.
   return deletes && absl::IsNotFound(answered) ? absl::OkStatus() : answered;
 }
 
-// The comparison ignores texts that are not ASCII, because some are not UTF-8 and JSON cannot carry these. It also
-// ignores fractions of seconds, and the owners that the server adds (WithOtherOwners).
+// The comparison ignores texts that are not ASCII, because some of them are not valid UTF-8, which JSON cannot contain.
+// It also ignores fractions of seconds, and the owners that the server adds (WithOtherOwners).
 void DropBytes(StringMap& texts) {
   std::erase_if(texts, [](const auto& entry) {
     return std::any_of(entry.second.begin(), entry.second.end(), [](unsigned char c) { return c >= 0x80; });
@@ -98,7 +98,7 @@ void MakePlain(PatchNodeMaintenanceParams& params) {
   for (Condition& condition : *params.conditions) MakePlain(condition);
 }
 
-// The client generates these texts on its own.
+// Removes texts that the client generates on its own.
 void MakePlain(EvictionAnswer& answer) { answer.message = answer.budget = ""; }
 
 template <class T>
@@ -247,10 +247,10 @@ void ClearWire::NoteBreak() {
 }
 
 void ClearWire::CompareStatus(const Call& call, const absl::Status& status) {
-  // Events are not part of an upgrade, and their outcome is ignored.
+  // Events are not part of an upgrade, and no client uses their outcome.
   if (!call.answered || call.operation == Operation::kRecordEvent) return;
   if (call.breaks > 0) {
-    // If its snapshot expires between two pages, a list must start again from the first page.
+    // If a list's snapshot expires between two pages, the client must restart the list from the first page.
     const bool expired = call.status.ok() && absl::StrContains(status.message(), ": 410 ");
     if (expired && call.breaks == 1 && IsList(call.operation)) fail_(std::string(status.message()));
     return;

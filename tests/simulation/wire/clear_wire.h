@@ -1,6 +1,5 @@
-// Checks that the bytes carry the requests of a replica and the responses of the cluster unchanged (I17). A facade on
-// either side of the bytes records what passes, and both records are compared. For a watch, only its final status is
-// compared.
+// Checks that a replica's requests and the cluster's responses pass through the wire unchanged (I17). A facade on each
+// side of the wire records the calls, and the two records are compared. For a watch, only the final status is compared.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WIRE_CLEAR_WIRE_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WIRE_CLEAR_WIRE_H_
 
@@ -15,8 +14,8 @@
 
 namespace driverupgrade::testing {
 
-// Serves one replica, because concurrent calls of several replicas would appear to be nested. The object must outlive
-// both facades.
+// Serves only one replica, because concurrent calls of several replicas would appear to be nested. This object must
+// outlive both facades.
 class ClearWire {
  public:
   // `fail` receives the differences.
@@ -31,7 +30,7 @@ class ClearWire {
 
  private:
   class Side;
-  // A call of the replica, and the last result of the cluster.
+  // A call of the replica, and the cluster's last result for it.
   struct Call {
     Operation operation = Operation::kGetNode;
     std::any request = {};
@@ -51,7 +50,7 @@ class ClearWire {
   const std::function<void(const std::string&)> fail_;
   // Request of the next call.
   std::any asked_;
-  // Calls in progress. While one call waits, others may start.
+  // Calls in progress. Other calls can start while one call waits.
   std::vector<Call> calls_;
   // The call that has just ended.
   Call ended_;

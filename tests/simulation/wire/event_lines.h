@@ -16,8 +16,8 @@
 
 namespace driverupgrade::tests {
 
-// Formats the object with `version` as its resource version. Some objects have no version, or still have the version
-// before their deletion.
+// Formats the object with `version` as its resource version. Some objects have no version, and some deleted objects
+// still have their earlier version.
 template <typename T>
 std::string ObjectAt(T object, std::string_view version) {
   if constexpr (requires { object.resource_version; }) {
@@ -34,12 +34,12 @@ std::string ObjectAt(T object, std::string_view version) {
 template <typename T>
 class EventLines final : public WatchSink<T> {
  public:
-  // Breaks after `lines` lines. If negative, never breaks.
+  // Breaks the stream after `lines` lines. A negative number never breaks it.
   EventLines(const testing::WireSeam& seam, LineSink& sink, int lines) : seam_(seam), sink_(sink), lines_(lines) {}
 
   bool OnList(std::vector<T>, std::string_view) override { return true; }
   bool OnChange(T object, std::string_view version) override {
-    // The client treats both types alike.
+    // The client handles MODIFIED and ADDED in the same way.
     const char* type = (version.empty() || (version.back() - '0') % 2 == 0) ? "MODIFIED" : "ADDED";
     return Give(fmt::format(R"({{"type":"{}","object":{}}})", type, ObjectAt(std::move(object), version)));
   }
@@ -53,7 +53,7 @@ class EventLines final : public WatchSink<T> {
   }
 
   bool open() const { return open_; }
-  // The reason why the stream broke; OK if it did not.
+  // The reason why the stream broke, or OK if it did not break.
   const absl::Status& broken() const { return broken_; }
   void Open() {
     if (!std::exchange(open_, true)) sink_.OnOpen({.status = 200});
@@ -80,7 +80,7 @@ class EventLines final : public WatchSink<T> {
       case 1: return sink_.OnLine("<html><body>502 Bad Gateway</body></html>");
       case 2: return sink_.OnLine(ErrorLine(410, "Expired", "too old resource version"));
       case 3: return sink_.OnLine(ErrorLine(500, "InternalError", "etcdserver: leader changed"));
-      // A client must not end a watch because of an unknown event.
+      // An unknown event must not make a client end the watch.
       case 4: lines_ = -1; return sink_.OnLine(R"({"type":"NOVELTY","object":{}})") && sink_.OnLine(line);
       default: broken_ = absl::UnavailableError("unexpected EOF"); return false;
     }

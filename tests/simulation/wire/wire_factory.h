@@ -1,4 +1,4 @@
-// Creates the real client on top of an API server in memory, for simulations.
+// Creates the real client on top of an in-memory API server, for simulations.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WIRE_WIRE_FACTORY_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WIRE_WIRE_FACTORY_H_
 

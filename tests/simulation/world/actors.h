@@ -1,4 +1,5 @@
-// The actors of a simulation: everything that acts besides the replicas. Each actor has its own random stream.
+// The actors of a simulation: all clients and components that act besides the replicas. Each actor has its own random
+// stream.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WORLD_ACTORS_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WORLD_ACTORS_H_
 
@@ -25,7 +26,7 @@ class Actor {
   }
   // Returns whether the actor continues after the faults have ended.
   virtual bool acts_when_calm() const { return false; }
-  // Called for each change while the cluster is locked, so it must not call the cluster.
+  // Called for each change while the cluster is locked, so the function must not call the cluster.
   virtual void See(const Change&) {}
   // Undoes the actions of this actor that could keep nodes from ever being done.
   virtual void Mend() {}
@@ -51,29 +52,29 @@ std::unique_ptr<Actor> MakeLongOutage(World& world);
 std::unique_ptr<Actor> MakePodTroubles(World& world);
 // Changes the template: once to start the rollout, and again during it (F21).
 std::unique_ptr<Actor> MakeTemplates(World& world);
-// Another driver's operator, built with the Go library (F23). It needs two writes per step, and does not mark its
-// cordon.
+// Creates another driver's operator, built with the Go library (F23). This operator needs two writes per step, and does
+// not mark its cordon.
 std::unique_ptr<Actor> MakeRival(World& world);
 
 // Changes the template of the second driver.
 std::unique_ptr<Actor> MakePeerTemplates(World& world);
-// Approves stages, makes nodes sick, and removes the rollout's record.
+// Approves stages, makes nodes unhealthy, and removes the rollout's record.
 std::unique_ptr<Actor> MakeRollouts(World& world);
-// Jobs whose pods run only together.
+// Creates jobs whose pods run only together.
 std::unique_ptr<Actor> MakeGangs(World& world);
-// Devices, the plugins that publish them, and pods that claim them.
+// Creates devices, the plugins that publish them, and pods that claim them.
 std::unique_ptr<Actor> MakeDevices(World& world);
 // Removes the operator once or twice.
 std::unique_ptr<Actor> MakeRemovals(World& world);
 
-// Neighbors, each with its own Mode; see Mode::kLabelRemover and the modes after it.
+// Neighbors, each in its own Mode; see Mode::kLabelRemover and the modes after it.
 std::unique_ptr<Actor> MakeLabelRemover(World& world);
 std::unique_ptr<Actor> MakeForeignCordons(World& world);
 std::unique_ptr<Actor> MakeNotReady(World& world);
 std::unique_ptr<Actor> MakeAutoscaler(World& world);
 std::unique_ptr<Actor> MakeNoRoom(World& world);
 
-// The maintenance operator, another requestor, and users who change NodeMaintenances (F28).
+// Simulates the maintenance operator, another requestor, and users who change NodeMaintenances (F28).
 std::unique_ptr<Actor> MakeMaintenances(World& world);
 
 }  // namespace driverupgrade::testing::internal

@@ -1,4 +1,4 @@
-// Administrators who change a cluster while an upgrade runs (F22), and their typos (F25).
+// Administrators who change a cluster during an upgrade (F22), and their typos (F25).
 #include <algorithm>
 #include <utility>
 
@@ -11,8 +11,8 @@ class Administrator final : public Actor {
  public:
   explicit Administrator(World& world) : Actor(world, "administrator") {}
 
-  // Undoes all changes that only an administrator can undo: skip labels, garbage labels, pause, and cordons that count
-  // against a budget.
+  // Undoes all changes that only an administrator can undo: skip labels, invalid labels, the pause, and cordons that
+  // count toward a budget.
   void Mend() override {
     UpgradePolicy policy = world_.policy;
     policy.auto_upgrade = true;
@@ -32,8 +32,8 @@ class Administrator final : public Actor {
           edited.labels.erase(state);
           state = edited.labels.end();
         }
-        // This failed node has lost the annotation with the revision at which it failed, so another attempt must be
-        // requested.
+        // This failed node has lost the annotation that contains its failed revision, so the administrator must request
+        // another attempt.
         const bool failed = state != edited.labels.end() && state->second == "upgrade-failed";
         if (failed && !edited.annotations.contains(world_.identity.FailedRevisionAnnotation())) {
           state->second = "upgrade-required";
@@ -51,8 +51,8 @@ class Administrator final : public Actor {
            *state != UpgradeState::kPostMaintenanceRequired;
   }
 
-  // The maintenance operator does not cordon a node again. A user who lifts its cordon must therefore request
-  // maintenance from the start.
+  // The maintenance operator does not cordon a node again. A user who lifts this operator's cordon must therefore
+  // delete the NodeMaintenance, so that maintenance starts again.
   void TakeMaintenancesFrom(const std::string& node) {
     for (const NodeMaintenance& object : world_.cluster->node_maintenances()) {
       if (object.node_name == node) world_.cluster->RemoveNodeMaintenance(object.ns, object.name);
@@ -78,7 +78,7 @@ class Administrator final : public Actor {
     world_.cluster->EditNode(node, edit);
   }
 
-  // Works on a node that is not done, in the middle of its upgrade.
+  // Edits a node that is not done, in the middle of its upgrade.
   void Visit() {
     std::vector<std::string> open;
     for (const Node& node : world_.cluster->nodes()) {
@@ -114,7 +114,7 @@ class Administrator final : public Actor {
         return Edit(node, "requests an upgrade of",
                     [&](Node& n) { n.annotations[identity.UpgradeRequestedAnnotation()] = "true"; });
       default: {
-        // An empty value requests nothing.
+        // An empty value does not request anything.
         const std::string value = odd_.Percent(30) ? "" : "true";
         return Edit(node, "sets the safe-load annotation of",
                     [&](Node& n) { n.annotations[identity.SafeLoadAnnotation()] = value; });
@@ -181,7 +181,8 @@ class Administrator final : public Actor {
     return true;
   }
 
-  // Writes names on the cordon: lists as users type them, and drivers whose upgrades have ended or never started.
+  // Writes names on the cordon: lists in the form in which users type them, and drivers whose upgrades have ended or
+  // never started.
   bool GarbleNames(const std::string& node) {
     const std::string names =
         odd_.Pick({std::string("nvidia.com/ofed"), std::string(" nvidia.com/ofed , nvidia.com/gpu "),
@@ -193,7 +194,7 @@ class Administrator final : public Actor {
     return true;
   }
 
-  // A separate stream, so that the rest of the seed stays the same.
+  // Uses a separate stream, so that the rest of the seed stays the same.
   Random odd_{world_.seed, "odd administrator"};
 };
 

@@ -7,7 +7,7 @@ namespace driverupgrade::testing::internal {
 std::optional<BadNode> BadNode::Draw(World& world) {
   Random random(world.seed, "bad node");
   if (world.setup.light || !random.Percent(10)) return std::nullopt;
-  // In these modes, the maintenance operator or Kubernetes limits the nodes on its own.
+  // Not in these modes, because the maintenance operator or Kubernetes limits the nodes on its own.
   if (world.setup.requestor || world.setup.rolling) return std::nullopt;
   const int parallel = random.Between(2, 4);
   const bool unavailable = random.Percent(50);
@@ -28,8 +28,8 @@ void BadNode::SetSlots(int slots) const {
 }
 
 void BadNode::LeaveOut() const {
-  // A disruption budget blocks the other nodes as long as some of its pods are not ready, and so do an administrator's
-  // cordons.
+  // A disruption budget blocks the other nodes as long as some of its pods are not ready, and administrators' cordons
+  // block them as well.
   for (const char* budget : {"web", "never", "second"}) world_.cluster->RemoveDisruptionBudget(kWorkloadNs, budget);
   for (const Node& node : world_.cluster->nodes()) world_.cluster->Uncordon(node.name);
   world_.cluster->EditNode(name_, [&](Node& node) { node.labels[world_.identity.SkipUpgradeLabel()] = "true"; });

@@ -1,4 +1,4 @@
-// L4: a node whose upgrade never completes, for one of several reasons, among healthy nodes.
+// L4: a node among healthy nodes whose upgrade never completes, for one of several reasons.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WORLD_BAD_NODE_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WORLD_BAD_NODE_H_
 
@@ -12,11 +12,11 @@ namespace driverupgrade::testing::internal {
 
 class BadNode {
  public:
-  // Draws a bad node for one seed in ten, if there are enough nodes.
+  // Draws a bad node for one seed in ten, if the seed has enough nodes.
   static std::optional<BadNode> Draw(World& world);
 
   const std::string& name() const { return name_; }
-  // Excludes the node: the others must be upgraded without it, with one slot fewer.
+  // Excludes the node. The other nodes must be upgraded without it, with one slot fewer.
   void LeaveOut() const;
   // Includes the node again, with its slot, and makes it bad.
   void MakeBad() const;

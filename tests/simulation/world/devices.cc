@@ -1,5 +1,5 @@
-// Devices that are published by a DRA driver, pods that claim them (Mode::kDevices), and the invariant about them: an
-// upgrade that isolates devices removes no other pod, and the engine replaces no driver while a pod holds a claim.
+// Devices that a DRA driver publishes, and pods that claim them (Mode::kDevices). Their invariant: an upgrade that
+// isolates devices removes only pods with claims, and the engine replaces no driver while a pod holds a claim.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -15,7 +15,7 @@ namespace driverupgrade::testing::internal {
 namespace {
 
 constexpr int kDevicesPerNode = 8;
-// A request that was sent while the node was cordoned may arrive this much later (F7), by a clock that may be slow.
+// Maximum delay of a request that was sent while the node was cordoned (F7), according to a clock that may be slow.
 constexpr absl::Duration kCordonIsRemembered = absl::Minutes(10);
 
 class DevicesActor final : public Actor {
@@ -30,7 +30,7 @@ class DevicesActor final : public Actor {
 
   bool acts_when_calm() const override { return true; }
 
-  // Must not call the cluster, which is locked.
+  // Must not call the cluster, because the cluster is locked.
   void See(const Change& change) override {
     if (change.node.after != nullptr) NoteNode(*change.node.after);
     if (change.node.after == nullptr && change.node.before != nullptr) nodes_.erase(change.node.before->name);
@@ -51,7 +51,7 @@ class DevicesActor final : public Actor {
 
   absl::Duration Pause() override { return random_.Between(absl::Seconds(1), absl::Seconds(8)); }
 
-  // Publishes the devices of nodes whose driver is ready, and withdraws those of other nodes.
+  // Publishes the devices of nodes whose driver is ready, and withdraws the devices of other nodes.
   void Act() override {
     std::map<std::string, std::string> ready;
     for (const Pod& pod : world_.cluster->daemon_set_pods(kDriverNs, kDriver)) {
@@ -78,7 +78,7 @@ class DevicesActor final : public Actor {
     world_.cluster->PublishDevices(std::move(slice));
   }
 
-  // Together, the workloads claim three quarters of the devices.
+  // The workloads together claim three quarters of the devices.
   void AddWorkloads() {
     const int nodes = world_.setup.nodes;
     for (const int devices : {1, 2, 4}) {
@@ -114,7 +114,8 @@ class DevicesActor final : public Actor {
     if (found == nodes_.end() || !found->second.isolated || world_.Now() < found->second.cordoned_until) return;
     const SeenNode& node = found->second;
     const bool is_driver = pod.ref.ns == kDriverNs && world_.driver_labels.Matches(pod.labels);
-    // Pods that have outlasted their grace period on a node that is not ready do not count (dep-F11).
+    // A pod on a NotReady node does not count after its grace period (dep-F11), so this check is limited to Ready
+    // nodes.
     if (is_driver && node.ready && !node.claims.empty()) {
       world_.checker->Fail(
           "I24", fmt::format("the driver of {} was replaced while {} was held", pod.node_name, *node.claims.begin()));

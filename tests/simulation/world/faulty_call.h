@@ -1,4 +1,4 @@
-// Runs each call of a FaultyCluster with the fate that is drawn for it.
+// Runs each call of a FaultyCluster with the fate that the seed draws for this call.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WORLD_FAULTY_CALL_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WORLD_FAULTY_CALL_H_
 
@@ -66,9 +66,9 @@ T FaultyCluster::Run(const CallContext& context, Operation operation, F call) {
 
 template <class T, class F>
 T FaultyCluster::Write(const CallContext& context, Operation operation, F call) {
-  loses_answer_ = false;  // calls made while this one is in progress get their own responses
+  loses_answer_ = false;  // calls during this call get their own responses
   if (swallows_) return T(absl::UnavailableError("swallowed"));
-  // The request may arrive after its sender has died, so it must not refer to the sender.
+  // The request can arrive after its sender has died, so the request must not refer to the sender.
   return Run<T>(
       context, operation,
       [world = &world_, next = next_, sender = sender_, name = name_, operation, call](const CallContext& at) -> T {

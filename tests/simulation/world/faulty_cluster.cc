@@ -96,7 +96,7 @@ FaultyCluster::Fate FaultyCluster::DrawCallFault(Operation operation) {
   };
   using Kind = Fate::Kind;
   if (kind == CallKind::kWrite) {
-    // May refuse a current version as well. The cluster refuses outdated versions on its own.
+    // This fault also refuses requests that name the current version. The cluster refuses outdated versions on its own.
     add(Fault::kConflict, Kind::kRefused, absl::AbortedError("409 the object has been modified"));
     add(Fault::kAppliedNoAnswer, Kind::kAnswerLost, absl::UnavailableError("504 gateway timeout"));
     add(Fault::kAppliedNoAnswer, Kind::kAnswerLost, absl::DeadlineExceededError("no answer"));
@@ -113,13 +113,13 @@ FaultyCluster::Fate FaultyCluster::DrawCallFault(Operation operation) {
   add(Fault::kTimeout, Kind::kRefused, absl::DeadlineExceededError("no answer"));
   if (fates.empty()) return {};
   auto& [fault, fate] = fates[static_cast<std::size_t>(random_.Below(static_cast<int>(fates.size())))];
-  // A read of an existing resource does not return 404, except after its kind was deleted.
+  // A read of an existing resource returns 404 only if its kind was deleted.
   if (fault == Fault::kForbidden && kind == CallKind::kRead) fate.answer = absl::PermissionDeniedError("403");
   world_.Fired(fault);
   return fate;
 }
 
-// For minutes, one kind of request is forbidden while all others are allowed, as if a role lacked a rule.
+// For some minutes, one kind of request is forbidden while all others are allowed, as if a role lacked a rule.
 bool FaultyCluster::IsForbiddenAlone(Operation operation) {
   if (world_.Now() >= alone_until_) {
     if (odd_.Below(20'000) >= 8) return false;
@@ -199,7 +199,7 @@ void FaultyCluster::JudgeLease(Operation operation) {
   checker_.CheckLease(name_, clock_->Now() - renewed_at_, *renew_deadline_);
 }
 
-// A replica that lists objects because its watch fails has also read them.
+// A replica that lists objects because its watch fails has read them as well.
 void FaultyCluster::NoteListed(Operation operation) {
   failing_since_.erase(WatchOf(operation));
   followed_.insert(WatchOf(operation));
@@ -242,7 +242,7 @@ void FaultyCluster::NoteClock() {
 
 std::optional<absl::Status> FaultyCluster::Begin(const CallContext& context, Operation operation) {
   ++world_.result.calls;
-  // After a violation, the run must end soon.
+  // After a violation, all calls fail so that the run ends soon.
   if (crashed_ || world_.Broken()) return absl::CancelledError("the process is dead");
   NoteClock();
   PassTime();

@@ -1,4 +1,4 @@
-// A replica's connection to the cluster, with all faults that calls may have.
+// A replica's connection to the cluster, with all faults that affect calls.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WORLD_FAULTY_CLUSTER_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WORLD_FAULTY_CLUSTER_H_
 
@@ -23,7 +23,7 @@
 
 namespace driverupgrade::testing::internal {
 
-// Requests that reach the cluster long after their senders gave up on them (F7), even if the senders no longer exist.
+// Requests that reach the cluster long after their senders have given up (F7), even if a sender no longer exists.
 class LateRequests {
  public:
   void Add(absl::Time time, std::function<void()> send) { requests_.emplace(time, std::move(send)); }
@@ -37,35 +37,35 @@ class LateRequests {
 class FaultyCluster final : public ForwardingFacade {
  public:
   using Guarded = InvariantChecker::GuardedCluster;
-  // `replica_clock`: the clock to which the deadlines of the calls refer.
+  // `replica_clock` is the clock on which the deadlines of the calls are based.
   FaultyCluster(World& world, InvariantChecker& checker, std::shared_ptr<Guarded> next,
                 std::shared_ptr<Clock> replica_clock, LateRequests& late, Random& random, std::string name);
 
-  // True once the process has died: its calls no longer have any effect.
+  // True if the process has died: its calls no longer have any effect.
   bool crashed() const { return crashed_; }
   void Crash() { crashed_ = true; }
-  // Returns whether a watch has failed or lagged, so that the cache must run again without a notification, and resets
-  // it.
+  // Returns whether a watch has failed or lagged, so that the cache must run again without a notification. Resets this
+  // flag.
   bool TakeWatchTrouble() { return std::exchange(watch_trouble_, false); }
-  // Number of calls that have failed or were delayed by a fault.
+  // Number of calls that have failed or were delayed because of a fault.
   std::int64_t troubles() const { return troubles_; }
-  // Attributes all further writes to a release. No other replica is left, so the lease is no longer checked.
+  // Attributes all further writes to a release. No other replica is left, so the Lease is no longer checked.
   void BeginRelease() {
     releases_ = true;
     renew_deadline_ = std::nullopt;
   }
   // Returns whether the last list of NodeMaintenances succeeded.
   bool knows_maintenances() const { return knows_maintenances_; }
-  // Returns whether each kind that a cache follows was listed at least once.
+  // Returns whether each kind that a cache watches was listed at least once.
   bool HasListedAll(bool maintenances) const;
-  // Returns the revision of the cluster at which all pods of the node were last read; 0: never.
+  // Returns the cluster revision at which all pods of the node were last read; 0 if they were never read.
   std::int64_t PodsRead(const std::string& node) const {
     const auto found = pods_listed_.find(node);
     return found == pods_listed_.end() ? 0 : found->second;
   }
-  // For a caller that sees the same watch through bytes.
+  // Notes a watch failure that only the caller sees, because the caller reads the watch through bytes.
   void NoteWatchTrouble() { watch_trouble_ = true; }
-  // Sets the knowledge of the sender at the time when the next requests were decided. nullopt: its current knowledge.
+  // Sets the sender's knowledge at the time when it decided the next requests; nullopt for its current knowledge.
   // Returns the previous value.
   std::optional<Writer> ExchangeSender(std::optional<Writer> sender) {
     return std::exchange(sender_, std::move(sender));
@@ -85,7 +85,8 @@ class FaultyCluster final : public ForwardingFacade {
   }
   // Version at which the last list was read.
   std::int64_t list_version() const { return list_version_; }
-  // I9: time since the last renewal, by the clock of this replica, during which it may write; nullopt: always.
+  // I9: time since the last renewal, by this replica's clock, during which the replica may write; nullopt if it may
+  // always write.
   void ObeyLease(std::optional<absl::Duration> renew_deadline) { renew_deadline_ = renew_deadline; }
 
   absl::StatusOr<std::vector<Node>> ListNodes(const CallContext& context, const ListNodesParams& params) override;
@@ -138,7 +139,7 @@ class FaultyCluster final : public ForwardingFacade {
   absl::Status RecordEvent(const CallContext& context, const RecordEventParams& params) override;
 
  private:
-  // Fate of one call.
+  // The fate of one call.
   struct Fate {
     enum class Kind : std::uint8_t { kNormal, kRefused, kAnswerLost, kLate, kCrashBefore, kCrashAfter };
     Kind kind = Kind::kNormal;
@@ -153,7 +154,7 @@ class FaultyCluster final : public ForwardingFacade {
   // Advances the time until the response arrives. Other calls continue in the meantime.
   void AwaitAnswer(Operation operation);
   void NoteClock();
-  // Returns the error of the call, or nullopt if the call continues.
+  // Returns the error that ends the call, or nullopt if the call continues.
   std::optional<absl::Status> Begin(const CallContext& context, Operation operation);
   CallContext ToClusterTime(const CallContext& context) const;
   template <class T, class F>
@@ -170,7 +171,7 @@ class FaultyCluster final : public ForwardingFacade {
   void JudgeLease(Operation operation);
   void JudgeWatches(Operation operation);
   void NoteListed(Operation operation);
-  // With Mode::kWatchOrder: returns whether this watch reports its events later than the others do.
+  // With Mode::kWatchOrder: returns whether this watch reports its events later than other watches do.
   bool IsHeldBack(Operation watch);
   void Note(Operation operation, const absl::Status& answer);
 
@@ -189,30 +190,30 @@ class FaultyCluster final : public ForwardingFacade {
   std::int64_t troubles_ = 0;
   absl::Time forbidden_until_ = absl::InfinitePast();
   absl::Status forbidden_ = absl::OkStatus();
-  // A separate stream, so that the rest of the seed stays the same.
+  // Uses a separate stream, so that the rest of the seed stays the same.
   Random odd_;
   enum class Alone : std::uint8_t { kLedger, kWatches, kNodeWatch, kDriver, kPodLists };
   Alone alone_ = Alone::kLedger;
   absl::Time alone_until_ = absl::InfinitePast();
-  // Watches that fail, and the start of the failure by the replica's own clock.
+  // Start of the failure of each failing watch, by the replica's own clock.
   std::map<Operation, absl::Time> failing_since_;
   std::vector<Node> nodes_before_;
   std::int64_t list_version_ = 0;
   std::int64_t nodes_before_version_ = 0;
   std::optional<absl::Duration> renew_deadline_;
   absl::Time renewed_at_ = absl::InfinitePast();
-  // With Mode::kWatchOrder: a separate stream.
+  // With Mode::kWatchOrder: uses a separate stream.
   Random order_;
   std::map<Operation, absl::Time> held_back_until_;
   // Version up to which each watch has expired.
   std::map<Operation, std::int64_t> expired_;
-  // Watches that the server has reported as expired and that have not been listed since.
+  // Watches that the server has reported as expired and whose objects have not been listed since then.
   std::set<std::string> to_be_listed_;
-  // Watches whose objects have all been read.
+  // Watches of which all objects have been read.
   std::set<Operation> followed_;
   bool releases_ = false;
   bool knows_maintenances_ = true;
-  // Revision of the cluster at which the pods of a node were listed, by node.
+  // Cluster revision at which the pods of each node were listed, by node.
   std::map<std::string, std::int64_t> pods_listed_;
 };
 

@@ -10,7 +10,7 @@
 namespace driverupgrade::testing::internal {
 namespace {
 
-// Forwards events until the watch breaks, and bookmarks only if `bookmarks` is set.
+// Forwards events until the watch breaks. Forwards bookmarks only if `bookmarks` is set.
 template <class T>
 class LimitedSink final : public WatchSink<T> {
  public:
@@ -32,7 +32,7 @@ class LimitedSink final : public WatchSink<T> {
   bool bookmarks_;
 };
 
-// Reports lists to `on_list`. With Mode::kWatchTwice it forwards every event twice.
+// Reports lists to `on_list`. With Mode::kWatchTwice, forwards every event twice.
 template <class T>
 class ReaderSink final : public WatchSink<T> {
  public:
@@ -80,8 +80,8 @@ absl::StatusOr<std::vector<Node>> FaultyCluster::ListNodes(const CallContext& co
   world_.Fired(Fault::kStaleRead);
   nodes_before_ = stale;
   nodes_before_version_ = list_version_ = stale_version;
-  // An engine with a cache relies on its watch until it releases its nodes. Until then the list belongs to the ledger,
-  // which only checks whether a node exists.
+  // An engine with a cache relies on its watch until it releases its nodes. Until then only the ledger lists nodes, to
+  // check whether a node exists.
   if (!world_.setup.cache || world_.releasing) next_->NoteOldNodes(stale_version);
   return stale;
 }
@@ -132,12 +132,12 @@ absl::Status FaultyCluster::Watch(Operation operation, const CallContext& contex
   bool begun = false;
   absl::Status ended = Run<absl::Status>(context, operation, [&](const CallContext& at) -> absl::Status {
     begun = true;
-    // If requests are sent as bytes, the replica may not have received the error.
+    // With requests as bytes, the replica may not have received the error.
     if (to_be_listed_.contains(watch) && !params.resource_version.empty() && !world_.setup.wire) {
       checker_.Fail("I13", fmt::format("{}: {} starts at a version that the server has reported as too old", name_,
                                        ToString(operation)));
     }
-    // A version that the server has discarded does not return.
+    // A version that the server has discarded never becomes available again.
     const auto expired = expired_.find(operation);
     if (expired != expired_.end() && !params.resource_version.empty() &&
         VersionOf(params.resource_version) <= expired->second) {
@@ -167,7 +167,7 @@ absl::Status FaultyCluster::Watch(Operation operation, const CallContext& contex
     }
     return call(at, sink);
   });
-  // A watch that was started may have reported events before it broke.
+  // If the watch was started, it may have reported events before it broke.
   if (begun) {
     failing_since_.erase(operation);
   } else {
@@ -178,7 +178,7 @@ absl::Status FaultyCluster::Watch(Operation operation, const CallContext& contex
 }
 
 absl::Status FaultyCluster::WatchNodes(const CallContext& context, const WatchParams& params, WatchSink<Node>& sink) {
-  // If requests are sent as bytes, the list before the watch is a separate call.
+  // With requests as bytes, the list before the watch is a separate call.
   next_->NoteNodesRead(VersionOf(params.resource_version));
   return Watch<Node>(Operation::kWatchNodes, context, params, sink,
                      [&](const CallContext& at, WatchSink<Node>& to) { return next_->WatchNodes(at, params, to); });

@@ -1,4 +1,5 @@
-// Training jobs whose pods run only together (Mode::kGangs), and their invariant: a rollout interrupts each job once.
+// Training jobs whose pods run only together (Mode::kGangs), and their invariant: a rollout interrupts each job only
+// once.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -33,7 +34,7 @@ class Gangs final : public Actor {
 
   bool acts_when_calm() const override { return true; }
 
-  // Must not call the cluster, which is locked.
+  // Must not call the cluster, because the cluster is locked.
   void See(const Change& change) override {
     if (change.node.after != nullptr) NoteNode(*change.node.after);
     if (change.node.after == nullptr && change.node.before != nullptr) seen_.erase(change.node.before->name);
@@ -49,11 +50,11 @@ class Gangs final : public Actor {
     // Nodes on which the job runs or last ran.
     std::set<std::string> nodes = {};
     bool runs = true;
-    // Interruptions that have been judged.
+    // Number of interruptions that have been judged.
     int seen = 0;
-    // Interruptions before this revision of the driver.
+    // Number of interruptions before this revision of the driver.
     int interruptions = 0;
-    // Interruptions that this revision of the driver may cause.
+    // Number of interruptions that this revision of the driver may cause.
     int allowed = 0;
   };
 
@@ -80,8 +81,8 @@ class Gangs final : public Actor {
     jobs_.Add(job.name, std::move(pods), {.stop_delay = absl::Seconds(random_.Between(1, 20))});
   }
 
-  // A unit that started before the new revision still interrupts its job. The job may restart on nodes that the new
-  // revision makes outdated again.
+  // A unit that started before the new revision still interrupts its job. The job may then restart on nodes that the
+  // new revision makes outdated again.
   void StartRevision() {
     hash_ = world_.hash;
     for (Job& job : all_) {
@@ -100,14 +101,14 @@ class Gangs final : public Actor {
                                               interruptions - job.interruptions, hash_, job.allowed));
     }
     const std::set<std::string> nodes = jobs_.NodesOf(job.name);
-    // A job may stop and start again within one step.
+    // A job can stop and start again within one step.
     const bool was_interrupted = std::exchange(job.seen, interruptions) < interruptions;
     const bool restarts = (was_interrupted || !job.runs) && !nodes.empty();
     if (was_interrupted) world_.CameBy(Mode::kGangs);
     job.runs = !nodes.empty();
     if (!restarts) return;
-    // Only an upgraded node is safe. The nodes for which the job was interrupted are cordoned or upgraded, unless the
-    // hold has expired (JudgeEviction).
+    // A job is safe only on upgraded nodes. The nodes for which the job was interrupted are cordoned or upgraded,
+    // unless the hold has expired (JudgeEviction).
     const bool is_exposed = std::any_of(
         nodes.begin(), nodes.end(), [&](const std::string& node) { return !job.nodes.contains(node) && IsOld(node); });
     if (is_exposed) Excuse(job);
@@ -141,7 +142,7 @@ class Gangs final : public Actor {
     });
   }
 
-  // B-8: a pod of a unit may be started again on a node of the unit that is not cordoned.
+  // B-8: the scheduler could restart an evicted pod of a unit on a node of the unit that is not cordoned.
   void JudgeEviction(const std::string& node, const std::string& name) {
     const std::string& unit = seen_[node].unit;
     if (unit.empty()) return;
@@ -169,7 +170,7 @@ class Gangs final : public Actor {
   std::string hash_;
   std::vector<Job> all_;
   std::map<std::string, SeenNode> seen_;
-  std::map<std::string, absl::Time> cordoned_since_;  // by unit: its first node
+  std::map<std::string, absl::Time> cordoned_since_;  // by the first node of the unit
 };
 
 }  // namespace

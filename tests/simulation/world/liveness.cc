@@ -43,7 +43,8 @@ UpgradePolicy CalmPolicy(UpgradePolicy policy, bool hooks) {
   if (policy.pod_deletion) Lengthen(policy.pod_deletion->timeout);
   if (policy.deadlines.pod_restart) Lengthen(*policy.deadlines.pod_restart);
   Lengthen(policy.deadlines.validation);
-  // The calm phase must not wait for closed days, nor for a window as long as the slowest nodes took during the faults.
+  // The calm phase must wait neither for closed days, nor for a window that fits the long upgrades measured during the
+  // faults.
   if (policy.rollout) {
     policy.rollout->closed.clear();
     policy.rollout->finish_by = false;
@@ -51,7 +52,8 @@ UpgradePolicy CalmPolicy(UpgradePolicy policy, bool hooks) {
   return policy;
 }
 
-// Covers jobs, evictions that budgets allow only one at a time, a slow driver, and the polls of a host.
+// Includes time for jobs, for evictions that budgets allow only one at a time, for a slow driver, and for a host's
+// polls.
 absl::Duration TimeOfRound(const Setup& setup) {
   const absl::Duration looks = kLooksPerNode * setup.ByClocks(setup.poll_interval);
   return absl::Minutes(10) + (setup.hosted ? looks : absl::ZeroDuration());
@@ -63,8 +65,8 @@ absl::Duration TimeToConverge(const World& world, const UpgradePolicy& policy) {
     const int rounds = world.nodes_made / ParallelOf(policy, world.setup.nodes) + 2;
     return absl::Minutes(90) + rounds * round;
   }
-  // In the worst case the rollout upgrades one node at a time, with windows open for two thirds of the time, plus the
-  // soaks.
+  // In the worst case, the rollout upgrades one node at a time, with windows that are open for two thirds of the time.
+  // The soaks are added.
   absl::Duration soaks = absl::ZeroDuration();
   for (const RolloutStage& stage : policy.rollout->stages) soaks += stage.soak;
   const absl::Duration open = absl::Minutes(90) + (world.nodes_made + 2) * round + soaks;
@@ -75,8 +77,8 @@ namespace {
 
 bool IsToBeUpgraded(const Node& node) { return node.labels.contains("zone") && !node.labels.contains("pool"); }
 
-// Returns an empty text if the node is done. A node in upgrade-done that has an upgrade request, or whose driver waits
-// to be loaded, is not done, because it is upgraded again.
+// Returns an empty text if the node is done. A node in upgrade-done is not done if it has an upgrade request, or if its
+// driver waits to be loaded, because such a node is upgraded again.
 std::string WhyNotDone(const Node& node, const DriverIdentity& identity) {
   const auto state = node.labels.find(identity.StateLabel());
   const auto requested = node.annotations.find(identity.UpgradeRequestedAnnotation());
@@ -103,7 +105,7 @@ std::optional<NotDone> FindNotDone(const World& world, const Driver& driver, con
     unserved.insert(node.name);
     if (std::string why = WhyNotDone(node, driver.identity); !why.empty()) return NotDone{node.name, std::move(why)};
   }
-  // Checked last, because this function is called often and this check takes longest.
+  // Checked last, because this function is called often and this check takes the longest.
   for (const Pod& pod : world.cluster->daemon_set_pods(driver.ns, driver.daemon_set)) {
     if (RevisionHash(pod) == driver.hash && IsReady(pod)) unserved.erase(pod.node_name);
   }
@@ -129,8 +131,8 @@ bool Completion::IsReached() {
 
 namespace {
 
-// Returns a NodeMaintenance that we claim. Claims on deleted nodes do not count. With `released`, objects that are
-// being deleted do not count either.
+// Returns a NodeMaintenance that we have claimed. Claims on deleted nodes do not count. With `released`, objects that
+// are being deleted do not count either.
 std::string FindClaim(const World& world, bool released) {
   for (const NodeMaintenance& object : world.cluster->node_maintenances()) {
     if (!world.cluster->node(object.node_name) || (released && object.deletion_timestamp)) continue;
@@ -142,7 +144,7 @@ std::string FindClaim(const World& world, bool released) {
   return "";
 }
 
-// Returns the name of a rule by which we taint the devices of a node; empty if no such rule exists.
+// Returns the name of one of our rules that taint devices of a node; empty if no such rule exists.
 std::string FindRule(const World& world) {
   for (const DeviceTaintRule& rule : world.cluster->device_taint_rules()) {
     if (rule.key == world.identity.KeyPrefix()) return rule.name;
@@ -150,8 +152,8 @@ std::string FindRule(const World& world) {
   return "";
 }
 
-// Returns one of our labels, annotations or cordons that is left. Ignores a cordon that another driver relies on,
-// because its owner is not known for certain.
+// Returns one of our labels, annotations or cordons that is left on the node. Ignores a cordon that another driver
+// relies on, because the owner of such a cordon is uncertain.
 std::string WhatIsOurs(const World& world, const Node& node) {
   const DriverIdentity& identity = world.identity;
   if (node.labels.contains(identity.StateLabel())) return "the state label";

@@ -12,13 +12,13 @@ namespace driverupgrade::testing::internal {
 
 // Returns the policy of the calm phase: the policy that was drawn, with timeouts that a healthy cluster meets.
 UpgradePolicy CalmPolicy(UpgradePolicy policy, bool hooks);
-// Returns how long one round of nodes may take.
+// Returns how long the upgrade of one round of nodes may take.
 absl::Duration TimeOfRound(const Setup& setup);
 // L1: returns how long the whole rollout may take.
 absl::Duration TimeToConverge(const World& world, const UpgradePolicy& policy);
 // L1, L3: returns a node that is not done, and the reason; empty if all nodes are done.
 std::string WhatIsNotDone(const World& world, const Driver& driver);
-// Same for repeated checks: the node that was not done last time is checked first.
+// Same check for repeated calls: the node that was not done last time is checked first.
 class Completion {
  public:
   explicit Completion(const World& world, const Driver& driver, std::string left_out = {})
@@ -32,10 +32,9 @@ class Completion {
   const std::string left_out_;
   std::string last_;
 };
-// L2: returns one of our cordons, names on a cordon, or NodeMaintenances that is left; empty if there is no such
-// remnant.
+// L2: returns one of our cordons, names on a cordon, or NodeMaintenances that is left; empty if nothing is left.
 std::string WhatIsLeft(const World& world, const Driver& driver);
-// Returns one of our remnants that is left although every node was released; empty if there is no such remnant.
+// Returns one of our remnants that is left although every node was released; empty if nothing is left.
 std::string WhatIsNotGivenBack(const World& world);
 
 }  // namespace driverupgrade::testing::internal

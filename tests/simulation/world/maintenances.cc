@@ -12,8 +12,8 @@ class Maintenances final : public Actor {
  public:
   explicit Maintenances(World& world) : Actor(world, "maintenances") { Run(); }
 
-  // Starts the operator. The other requestor releases its nodes and withdraws its failures. Pods of an orphaned
-  // DaemonSet are removed, because the operator does not drain them without force.
+  // Starts the maintenance operator. The other requestor releases its nodes and withdraws its failures. Pods of an
+  // orphaned DaemonSet are removed, because the maintenance operator does not drain them without force.
   void Mend() override {
     const int parallel = random_.Between(2, 5);
     world_.cluster->RunMaintenanceOperator({.parallel = parallel});
@@ -64,7 +64,7 @@ class Maintenances final : public Actor {
     Run();
   }
 
-  // The other requestor creates the object before ours does.
+  // The other requestor creates the object before our operator does.
   void Request(const std::string& node) {
     const std::string name = "nvidia-operator-" + node;
     if (node.empty() || world_.cluster->node_maintenance(kMaintenanceNs, name)) return;
@@ -105,7 +105,7 @@ class Maintenances final : public Actor {
     }
   }
 
-  // Makes the condition flap: an object that was ready no longer is.
+  // Makes the condition flap: resets an object that was ready.
   void SetBack(const NodeMaintenance& object) {
     Edit(object, [&](NodeMaintenance& edited) {
       for (Condition& condition : edited.conditions) {

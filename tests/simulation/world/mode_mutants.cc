@@ -1,4 +1,4 @@
-// Defects that only one mode of the simulation can reveal: wrong bytes, requestor mode, and comparisons of revisions.
+// Defects that only one mode of the simulation can reveal, in bytes, requestor mode, and revision comparisons.
 #include <algorithm>
 #include <string_view>
 #include <utility>
@@ -8,7 +8,7 @@
 namespace driverupgrade::testing::internal {
 namespace {
 
-// Removes members from compact JSON: from each `begin` up to the next `end`, with an adjacent comma.
+// Removes members from compact JSON: from each `begin` up to the next `end`, including an adjacent comma.
 void EraseMembers(std::string& text, std::string_view begin, std::string_view end) {
   for (std::size_t at = text.find(begin); at != std::string::npos; at = text.find(begin, at)) {
     const std::size_t last = text.find(end, at + begin.size());
@@ -24,7 +24,7 @@ void EraseMembers(std::string& text, std::string_view begin, std::string_view en
   }
 }
 
-// Removes null members: a merge patch removes an entry of a map by setting it to null.
+// Removes null members, so that a merge patch no longer removes the map entries that it sets to null.
 void EraseNulls(std::string& text) {
   for (std::size_t at = text.find(":null"); at != std::string::npos; at = text.find(":null")) {
     const std::size_t begin = text.rfind('"', at - 2);

@@ -165,7 +165,7 @@ std::vector<Mutant> WrongDeeds() {
   };
 }
 
-// Drops events, or changes them.
+// Drops or changes events.
 template <class T>
 class MutantSink final : public WatchSink<T> {
  public:

@@ -1,5 +1,5 @@
-// Defects that are planted on purpose to show that the simulation finds them: wrong requests, wrong reads, and a wrong
-// policy.
+// Defects that are planted on purpose, to show that the simulation finds them: incorrect requests, incorrect reads, and
+// an incorrect policy.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WORLD_MUTANTS_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WORLD_MUTANTS_H_
 
@@ -16,24 +16,24 @@
 namespace driverupgrade::testing::internal {
 
 struct Mutant {
-  // Mode that reveals the defect: every seed runs in this mode.
+  // Mode that reveals the defect. Every seed of the test runs in this mode.
   enum class Mode : std::uint8_t { kAny, kWire, kRequestor, kRestartOnly, kRolling, kGangs };
   std::string name = {};
   Mode mode = Mode::kAny;
-  // Changes to the policy, nodes and pods as the engine sees them.
+  // Change the policy, nodes and pods that the engine sees.
   std::function<void(UpgradePolicy&)> policy = nullptr;
   std::function<void(Node&)> node = nullptr;
   std::function<void(std::vector<Pod>&)> pods = nullptr;
   std::function<void(DaemonSet&)> daemon_set = nullptr;
   std::function<void(NodeMaintenance&)> maintenance = nullptr;
-  // Changes to its requests. The facade is the cluster that receives the request.
+  // Change the engine's requests. The facade is the cluster that receives the request.
   std::function<void(ClusterFacade&, PatchNodeParams&)> patch = nullptr;
   std::function<void(PodRef&)> pod_request = nullptr;
   bool keeps_maintenances = false;
   bool deletes_any_maintenance = false;
-  // Result of its comparison of revisions.
+  // Result that the engine's comparison of revisions always returns.
   bool restarts_only = false;
-  // Changes to the bytes of requests (target and body), responses and lines.
+  // Change the bytes of requests (target and body), and of responses and lines.
   std::function<void(std::string&, std::string&)> change_request = nullptr;
   std::function<void(std::string&)> change_answer = nullptr;
   bool deletes_for_evictions = false;
@@ -45,12 +45,12 @@ struct Mutant {
   bool deaf_to_deletions = false;
 };
 
-// Returns the defects that need one particular mode.
+// Returns the defects that only one particular mode reveals.
 std::vector<Mutant> ModeMutants();
 const std::vector<Mutant>& Mutants();
 // Returns nullptr if the options plant no defect.
 const Mutant* MutantOf(const SimulationOptions& options);
-// Returns the cluster as an engine with the defect uses it.
+// Returns a facade of the cluster that adds the defect for the engine.
 std::shared_ptr<ClusterFacade> Mutate(const Mutant& mutant, std::shared_ptr<ClusterFacade> cluster);
 
 }  // namespace driverupgrade::testing::internal

@@ -12,8 +12,8 @@ namespace {
 constexpr char kCordonClaim[] = "example.com/cordon-claim";
 constexpr char kMachineConfigState[] = "machineconfiguration.openshift.io/state";
 
-// NVIDIA's operators while they do not upgrade: each reconcile removes the state label from every node, and each change
-// of a node starts another reconcile. In half of the seeds the client acts only occasionally.
+// NVIDIA's operators while they do not upgrade: each reconcile removes the state label from every node, and each node
+// change starts another reconcile. In half of the seeds, this client acts only occasionally.
 class LabelRemover final : public Actor {
  public:
   explicit LabelRemover(World& world) : Actor(world, "label remover"), immediate_(random_.Percent(50)) {}
@@ -37,8 +37,8 @@ class LabelRemover final : public Actor {
 };
 
 // A client that cordons schedulable nodes and marks them as its own. It lifts only its own cordons, and only while no
-// upgrade relies on them. Half of these clients are OpenShift's Machine Config Operator, which marks the nodes that it
-// works on.
+// upgrade relies on them. In half of the seeds it imitates OpenShift's Machine Config Operator, which marks the nodes
+// on which it works.
 class ForeignCordons final : public Actor {
  public:
   explicit ForeignCordons(World& world) : Actor(world, "foreign cordons") {}
@@ -74,7 +74,7 @@ class ForeignCordons final : public Actor {
   }
 };
 
-// Nodes that become NotReady and then Ready again while they wait, during their upgrade, and after it.
+// Nodes that become NotReady and then Ready again: while they wait, during their upgrade, and after it.
 class NotReady final : public Actor {
  public:
   explicit NotReady(World& world) : Actor(world, "not ready") {}
@@ -104,7 +104,7 @@ class NotReady final : public Actor {
     world_.cluster->SetNodeReady(node, true);
   }
 
-  // Returns a node in that state; any node if no node is in it.
+  // Returns a node in this state, or any node if no node is in this state.
   std::string Choose(UpgradeState state) {
     std::vector<std::string> found;
     for (const Node& node : world_.cluster->nodes()) {
@@ -117,7 +117,8 @@ class NotReady final : public Actor {
   std::set<std::string> away_;
 };
 
-// A node autoscaler: it taints a node, and later deletes it or removes the taint. New nodes replace the deleted nodes.
+// A node autoscaler. It taints a node, and later deletes the node or removes the taint. New nodes replace the deleted
+// nodes.
 class Autoscaler final : public Actor {
  public:
   explicit Autoscaler(World& world) : Actor(world, "autoscaler") {}
@@ -160,7 +161,7 @@ class Autoscaler final : public Actor {
   std::set<std::string> leaving_;
 };
 
-// Pods that take the room of a driver pod while it is replaced.
+// Pods that take a driver pod's capacity while the driver pod is replaced.
 class NoRoom final : public Actor {
  public:
   explicit NoRoom(World& world) : Actor(world, "no room") {}

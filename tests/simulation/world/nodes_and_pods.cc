@@ -1,5 +1,5 @@
-// Failures of the cluster on its own: nodes (F18), pods that do not terminate (F19), and driver pods that do not start
-// (F20). Also changes the templates (F21), and takes the API server down for a long time.
+// Spontaneous failures of the cluster: nodes (F18), pods that do not terminate (F19), and driver pods that do not start
+// (F20). Also changes the templates (F21), and makes the API server unavailable for a long time.
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -26,7 +26,7 @@ class NodeLifecycle final : public Actor {
   void Act() override {
     if (world_.May(Fault::kOutage) && random_.Percent(15)) {
       const absl::Time until = world_.Now() + random_.Between(absl::Minutes(1), absl::Minutes(30));
-      // A short outage must not cut a long one short.
+      // A short outage must not end a long outage early.
       world_.outage_until = world_.setup.Has(Mode::kLongOutage) ? std::max(world_.outage_until, until) : until;
       world_.trace.Line("the API server is down until {:.0f}",
                         absl::ToDoubleSeconds(world_.outage_until - FakeClock::DefaultStart()));
@@ -62,7 +62,7 @@ class NodeLifecycle final : public Actor {
   }
 };
 
-// One outage, during which the cluster and its users continue.
+// A single outage, during which the cluster and its users continue.
 class LongOutage final : public Actor {
  public:
   explicit LongOutage(World& world) : Actor(world, "long outage") {}
@@ -156,7 +156,7 @@ class PodTroubles final : public Actor {
       case 5: {
         PodBuilder job(kWorkloadNs, name);
         job.OnNode(node).WithLabel("app", "job").OwnedByJob(name);
-        // The job may be slow to start.
+        // The job pod may be slow to start.
         if (random_.Percent(50)) job.Pending();
         return AddPod(job, {.start_delay = absl::Minutes(random_.Between(1, 10)),
                             .run_time = absl::Minutes(random_.Between(1, 20))});
@@ -185,7 +185,7 @@ class PodTroubles final : public Actor {
            (policy.pod_deletion && by_tier(policy.pod_deletion->pod_selector));
   }
 
-  // Returns a node that is in progress, because problems of the driver matter only there.
+  // Returns a node that is in progress, because driver problems matter only on such nodes.
   std::optional<std::string> NodeInProgress() {
     std::vector<std::string> found;
     for (const Node& node : world_.cluster->nodes()) {
@@ -197,7 +197,7 @@ class PodTroubles final : public Actor {
     return found[static_cast<std::size_t>(odd_.Below(static_cast<int>(found.size())))];
   }
 
-  // Creates pods that a reader misinterprets if it checks the wrong member.
+  // Creates pods that a reader misinterprets if it checks the wrong field.
   void StickOddly(const std::string& node, const std::string& name) {
     FakeCluster& cluster = *world_.cluster;
     const int kind = odd_.Below(5);
@@ -205,7 +205,7 @@ class PodTroubles final : public Actor {
     PodBuilder pod(kWorkloadNs, name);
     pod.OnNode(node);
     switch (kind) {
-      // A DaemonSet of another API group, whose pods are evicted.
+      // A DaemonSet of another API group. Its pods are evicted.
       case 0: {
         Pod of_other_group = pod.WithLabel("uses", "driver").OwnedByJob("j").Build();
         of_other_group.owners.front().api_version = "apps.kruise.io/v1alpha1";
@@ -214,10 +214,10 @@ class PodTroubles final : public Actor {
         return;
       }
       case 1: return AddPod(pod.WithLabel("tier", std::to_string(odd_.Between(2, 4))).OwnedByJob("j"));
-      // Another pod has the same name as the operator's own pod.
+      // This pod has the same name as the operator's own pod.
       case 2:
         return AddPod(PodBuilder(kWorkloadNs, kOperatorPod).OnNode(node).WithLabel("uses", "driver").OwnedByJob("j"));
-      // A pod whose owner is not a controller, so nothing would replace the pod.
+      // This pod has an owner that is not a controller, so nothing would replace the pod.
       case 3: {
         Pod uncontrolled = pod.WithLabel("app", "bare").OwnedByJob("j").Build();
         uncontrolled.owners.front().controller = false;
@@ -226,7 +226,7 @@ class PodTroubles final : public Actor {
       }
       default: break;
     }
-    // A pod may start or stop using the driver.
+    // Lets a pod start or stop using the driver.
     for (const Pod& other : cluster.pods_on(NodeInProgress().value_or(node))) {
       if (other.ref.ns != kWorkloadNs || odd_.Percent(50)) continue;
       cluster.EditPod(other.ref.ns, other.ref.name, [](Pod& edited) {
@@ -235,7 +235,7 @@ class PodTroubles final : public Actor {
     }
   }
 
-  // A container that keeps restarting, or a missing DaemonSet of validation pods.
+  // Simulates a container that keeps restarting, or a missing DaemonSet of validation pods.
   void TroubleDriverOddly(const std::string& node) {
     FakeCluster& cluster = *world_.cluster;
     const int kind = odd_.Below(world_.setup.validation ? 4 : 2);
@@ -279,7 +279,7 @@ class PodTroubles final : public Actor {
 
   std::vector<PodRef> made_;
   int count_ = 0;
-  // A separate stream, so that the rest of the seed stays the same.
+  // Uses a separate stream, so that the rest of the seed stays the same.
   Random odd_{world_.seed, "odd troubles"};
   Random tiers_{world_.seed, "tiers"};
 };
@@ -344,7 +344,7 @@ class Templates final : public Actor {
   }
 
   bool first_ = true;
-  // A separate stream, so that the rest of the seed stays the same.
+  // Uses a separate stream, so that the rest of the seed stays the same.
   Random broken_{world_.seed, "broken drivers"};
 };
 

@@ -91,7 +91,7 @@ void Peer::See(const Change& change) {
     world_.checker->Fail(found->invariant, "of the second driver: " + found->text);
 }
 
-// I3: neither driver uncordons a node while the other relies on the cordon.
+// I3: a driver must not uncordon a node while the other driver relies on the cordon.
 void Peer::JudgeUncordon(const Change& change) {
   if (change.actor != testing::Actor::kClient || change.node.before == nullptr || change.node.after == nullptr) return;
   const Node& after = *change.node.after;

@@ -1,4 +1,4 @@
-// A second driver of this library on the same nodes: its DaemonSet and templates, its policy, and the checker of its
+// A second driver of this library on the same nodes: its DaemonSet and templates, its policy, and the checker for its
 // engines.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WORLD_PEER_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WORLD_PEER_H_

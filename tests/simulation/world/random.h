@@ -1,4 +1,4 @@
-// Random choices that are the same on every platform, with an independent stream for each actor of a simulation.
+// Random choices that are the same on every platform. Each actor of a simulation has an independent stream.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WORLD_RANDOM_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WORLD_RANDOM_H_
 
@@ -14,20 +14,22 @@ namespace driverupgrade::testing::internal {
 
 class Random {
  public:
-  // Streams with different names are independent, so an actor that draws more numbers does not change the others.
+  // Streams with different names are independent. If one actor draws more numbers, the choices of other actors do not
+  // change.
   Random(std::uint64_t seed, std::string_view stream) : state_(seed * 0x9E3779B97F4A7C15ULL) {
     for (const char c : stream) state_ = (state_ ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
     Next();
   }
 
-  // splitmix64.
+  // Uses the algorithm splitmix64.
   std::uint64_t Next() {
     std::uint64_t z = (state_ += 0x9E3779B97F4A7C15ULL);
     z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9ULL;
     z = (z ^ (z >> 27U)) * 0x94D049BB133111EBULL;
     return z ^ (z >> 31U);
   }
-  // Returns 0 to bound - 1; bound > 0. The remainder's bias does not matter for small bounds.
+  // Returns a number from 0 to bound - 1; `bound` must be positive. The bias of the remainder does not matter for small
+  // bounds.
   int Below(int bound) { return static_cast<int>(Next() % static_cast<std::uint64_t>(bound)); }
   int Between(int min, int max) { return min + Below(max - min + 1); }
   bool Percent(int percent) { return Below(100) < percent; }

@@ -1,4 +1,4 @@
-// Removes the operator in the middle of a rollout, so that it releases the nodes it has started
+// Removes the operator in the middle of a rollout, so that the operator releases the nodes that it has started
 // (UpgradeEngine::Release).
 #include <memory>
 

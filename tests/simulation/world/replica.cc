@@ -14,24 +14,25 @@ namespace driverupgrade::testing::internal {
 namespace {
 
 constexpr absl::Duration kClockSetEvery = absl::Minutes(10);
-// Interval at which a clock at half or double rate is corrected. By then it is off by as much as a timer on a node may
-// be (I10).
+// Interval at which a clock at half or double rate is corrected. The clock's error then reaches the maximum for which
+// timers on nodes allow (I10).
 constexpr absl::Duration kFastClockSetEvery = absl::Minutes(4);
-// A WatchCache waits for at most half a minute, by a clock that may be slow and may be set back during the wait.
+// A WatchCache waits for at most half a minute, according to a clock that may be slow and may be set back during the
+// wait.
 constexpr absl::Duration kWatchPatience = absl::Minutes(5);
 constexpr absl::Duration kTurnPauseMin = absl::Milliseconds(500);
-// If a fault answers an eviction with 404, the engine believes it, and repeats the eviction after half a minute by a
-// clock that may be slow.
+// If a fault makes an eviction return 404, the engine believes the response. It repeats the eviction after half a
+// minute, according to a clock that may be slow.
 constexpr absl::Duration kFaultsAreBelieved = absl::Minutes(1);
 constexpr absl::Duration kTurnPauseMax = absl::Seconds(20);
-// A clock at double rate measures half a minute within kTurnPauseMax. The engine would then repeat requests whose
-// effect it has not seen (I13).
+// A clock at double rate would measure half a minute within kTurnPauseMax. The engine would then repeat requests whose
+// effects it has not seen (I13).
 constexpr absl::Duration kFastTurnPauseMax = absl::Seconds(10);
 constexpr absl::Duration kReleaseTimeout = absl::Minutes(2);
 constexpr absl::Duration kReleasePause = absl::Seconds(1);
 constexpr char kValidatorPods[] = "app=validator";
 
-// Counts the gates of waiting nodes, and remembers the reasons that were reported.
+// Counts the gates of waiting nodes, and stores the reported reasons.
 class GateObserver final : public Observer {
  public:
   GateObserver(World& world, const Clock& clock, bool& knows_all, ToldReasons& told,
@@ -57,7 +58,7 @@ class GateObserver final : public Observer {
   const std::function<void(const Plan&)> judge_;
 };
 
-// I11: a log line is one line of printable characters, regardless of the data on nodes.
+// I11: a log line is a single line of printable characters, regardless of the data on nodes.
 LogSink MakeSuspiciousSink(InvariantChecker& checker) {
   return [&checker](const LogRecord& record) { checker.CheckLogLine(FormatLogfmt(record)); };
 }
@@ -65,7 +66,7 @@ LogSink MakeSuspiciousSink(InvariantChecker& checker) {
 std::shared_ptr<SkewedClock> MakeClock(const World& world, Random& random) {
   const bool skew = world.setup.Has(Fault::kClockSkew);
   const absl::Duration ahead = world.setup.Has(Mode::kClockSetBack) ? kSetBacks * kSetBack : absl::ZeroDuration();
-  // The election requires that rates differ by a factor of less than 1.5.
+  // The election requires that clock rates differ by a factor of less than 1.5.
   const int rate = skew ? random.Pick({85, 100, 100, 115}) : 100;
   const absl::Duration offset = skew ? random.Between(-absl::Seconds(40), absl::Seconds(40)) : absl::ZeroDuration();
   if (!world.setup.Has(Mode::kClockRates)) {
@@ -106,7 +107,7 @@ Replica::Replica(World& world, const Driver& driver, LateRequests& late, int num
 Replica::~Replica() = default;
 
 void Replica::MakeElection(const std::string& name) {
-  // Replicas of two versions may use different timeouts.
+  // The replicas may be of two versions, which use different timeouts.
   LeaderElectionOptions options{
       .ns = driver_.ns, .name = "driver-upgrade", .identity = name, .seed = world_.seed, .clock = clock_};
   if (number_ % 2 == 1 && Random(world_.seed, "long leases").Percent(40)) {
@@ -141,7 +142,7 @@ EngineOptions Replica::MakeEngineOptions() {
   if (driver_.setup.Has(Mode::kShortPasses)) options.nodes_per_pass = 2 - static_cast<int>(world_.seed % 2);
   options.executor.events = driver_.setup.events;
   if (driver_.setup.validation) options.state_machine.validation_selector = *LabelSelector::Parse(kValidatorPods);
-  // No actor of the simulation restarts validators.
+  // Restart is not possible, because no actor of the simulation restarts validation pods.
   options.state_machine.early_validation = EarlyValidation::kCount;
   if (driver_.setup.own_pod) {
     options.state_machine.own_pod = PodRef{.ns = kDriverNs, .name = kOperatorPod};
@@ -245,7 +246,7 @@ void Replica::Begin() {
   process_->controller->SetPolicy(Believed(driver_.policy));
 }
 
-// The replica's Lease is separate from the C interface, so the host has an ordinary client for it.
+// The C interface does not use the replica's Lease, so the host has an ordinary client for it.
 void Replica::BeginHost(const std::string& name) {
   process_->honest = process_->cluster;
   if (driver_.setup.election) MakeElection(name);
@@ -274,7 +275,7 @@ void Replica::Wake() {
 
 void Replica::SetClockBack() {
   clock_->Jump(-kSetBack);
-  // A response from before the jump now seems to be recent.
+  // After the jump, a response from before it seems to be recent.
   next_check_ = world_.Now() + driver_.setup.ByClocks(kFaultsAreBelieved);
   world_.CameBy(Mode::kClockSetBack);
 }
@@ -290,14 +291,14 @@ void Replica::OnPolicy() {
   due_ = std::min(due_, world_.Now());
 }
 
-// Runs the cache and then the controller. Returns the time of the next turn.
+// Runs the cache and then the controller. Returns when the next turn is due.
 absl::Time Replica::Turn() {
   Process& process = *process_;
   if (process.host) return HostedTurn();
   if (process.cache && turn_due_ <= world_.Now()) {
     turn_due_ = absl::InfiniteFuture();
     process.cache->Turn({});
-    // Each failed watch waits before it restarts. Frequent turns make sure that no restart is missed.
+    // Each failed watch waits before it restarts. Frequent turns ensure that no restart is missed.
     if (process.cluster->TakeWatchTrouble()) trouble_until_ = world_.Now() + kWatchPatience;
     const absl::Duration pause_max = driver_.setup.Has(Mode::kClockRates) ? kFastTurnPauseMax : kTurnPauseMax;
     turn_pause_ = world_.Now() < trouble_until_ ? std::min(2 * turn_pause_, pause_max) : kTurnPauseMin;
@@ -333,7 +334,7 @@ absl::StatusOr<bool> Replica::Release() {
   return !result->plan.nodes.empty();
 }
 
-// Releases the nodes once the other replicas have stopped.
+// Releases the nodes after the other replicas have stopped.
 void Replica::GiveBack() {
   if (!process_) Begin();
   if (world_.Broken() || world_.processes > 1) return;
@@ -349,7 +350,8 @@ void Replica::GiveBack() {
   if (any.ok() && !*any && !process.cluster->knows_maintenances()) {
     world_.checker->Fail("L2", "all is released, although the NodeMaintenances could not be read");
   }
-  // Releases again if the cluster has changed in the meantime: after a fault, a replica may have missed a change.
+  // Releases again if the cluster has changed in the meantime, because a replica may have missed a change after a
+  // fault.
   const bool undisturbed = driver_.checker.revision() == revision && process.cluster->troubles() == troubles;
   due_ = world_.Now() + kReleasePause;
   if (!any.ok() || *any || !undisturbed || process.cluster->crashed()) return;
@@ -370,7 +372,7 @@ void Replica::MakePass() {
   const std::int64_t revision = driver_.checker.revision();
   const std::int64_t troubles = process_->cluster->troubles();
   const int passes = process_->controller ? process_->controller->status().passes : 0;
-  // A pass that runs during a call in flight uses current knowledge.
+  // A pass that runs while a call is in flight uses current knowledge.
   const std::optional<Writer> outer = process_->cluster->ExchangeSender(std::nullopt);
   const absl::Time next = Turn();
   const bool undisturbed = driver_.checker.revision() == revision && process_->cluster->troubles() == troubles;

@@ -1,4 +1,4 @@
-// One process of the operator: an engine, its controller, and the layers below them. It can crash and restart.
+// One process of the operator: an engine, its controller, and the layers below them. The process can crash and restart.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WORLD_REPLICA_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WORLD_REPLICA_H_
 
@@ -24,7 +24,7 @@
 
 namespace driverupgrade::testing::internal {
 
-// A clock with an offset from the cluster's clock and another rate (F17). Every `set_every`, the drift is corrected.
+// A clock with an offset from the cluster's clock and a different rate (F17). The drift is corrected every `set_every`.
 class SkewedClock final : public Clock {
  public:
   SkewedClock(std::shared_ptr<FakeClock> base, absl::Duration offset, int rate_percent, absl::Duration set_every)
@@ -37,10 +37,10 @@ class SkewedClock final : public Clock {
     const absl::Time base = base_->Now();
     return base + offset_ + Drift(base);
   }
-  // Returns immediately, because a simulation never waits.
+  // Returns immediately, because a simulation never sleeps.
   bool SleepFor(absl::Duration, std::stop_token) override { return true; }
-  // Returns the base time at which to check this clock for the time `local`: the time when it shows `local`, or the
-  // next correction, whichever comes first.
+  // Returns the base time at which to check whether this clock shows `local`: either the time when it shows `local`, or
+  // the next correction, whichever comes first.
   absl::Time ToBase(absl::Time local) const;
   void Jump(absl::Duration by) { offset_ += by; }
 
@@ -64,14 +64,15 @@ class Replica {
   ~Replica();
 
   absl::Time due() const;
-  // Returns whether a step is in progress. In the meantime other actors run, as do the replica's own calls in flight.
+  // Returns whether a step is in progress. Meanwhile other actors run, and so do the replica's own calls in flight.
   bool busy() const { return busy_ && !AnyTask(); }
   void Step();
   // Called after the driver's policy has changed.
   void OnPolicy();
   // Called after the cluster has changed, because a cache will receive the event.
   void OnChange();
-  // Makes the next step due now. While the effects of earlier faults last, the reports of the replica are not checked.
+  // Makes the next step due immediately. While earlier faults still have effects, the replica's reports are not
+  // checked.
   void Wake();
   // Applies Mode::kClockSetBack.
   void SetClockBack();
@@ -90,17 +91,17 @@ class Replica {
     std::shared_ptr<FaultyCluster> cluster = {};
     // Null: the replica does not use bytes.
     std::unique_ptr<ClearWire> wire = {};
-    // The cluster without planted defects; through bytes if the seed has drawn them.
+    // The cluster without planted defects. If the seed uses bytes, calls pass through the wire.
     std::shared_ptr<ClusterFacade> honest = {};
     // Null: the replica has only one call in flight.
     std::shared_ptr<Tasks> tasks = {};
-    // The cluster as the engine uses it; with the defect if one is planted.
+    // The cluster as the engine uses it, including a planted defect.
     std::shared_ptr<ClusterFacade> facade = {};
     std::shared_ptr<WatchCache> cache = {};
     std::shared_ptr<LeaderElection> election = {};
     std::unique_ptr<UpgradeEngine> engine = {};
     std::unique_ptr<UpgradeController> controller = {};
-    // The host of the C interface that replaces engine and controller.
+    // The host of the C interface, which replaces the engine and the controller.
     std::unique_ptr<HostedEngine> host = {};
     // True if no further pass may follow.
     bool releases = false;
@@ -109,14 +110,14 @@ class Replica {
   void BeginHost(const std::string& name);
   void End();
   bool AnyTask() const { return process_ && process_->tasks && process_->tasks->AnyDue(); }
-  // Returns whether some calls have started and are on the stack.
+  // Returns whether started calls are on the stack.
   bool HasCallsInFlight() const { return process_ && process_->tasks && process_->tasks->running(); }
   bool IsRemoved() const { return of_operator_ && world_.releasing; }
   void Sleep(absl::Time until);
   void RunTask();
   void BuryTheDead();
   void MakePass();
-  // Removes the operator: the other replicas stop, and the last one releases the nodes.
+  // Removes the operator: the other replicas stop, and the last replica releases the nodes.
   void MakeWay();
   void GiveBack();
   // Returns whether anything was left to release.
@@ -125,11 +126,11 @@ class Replica {
   std::shared_ptr<ClusterFacade> MakeWire();
   void MakeElection(const std::string& name);
   EngineOptions MakeEngineOptions();
-  // Returns the policy as this replica sees it; with the defect if one is planted.
+  // Returns the policy as this replica sees it, including a planted defect.
   UpgradePolicy Believed(UpgradePolicy policy) const;
   absl::Time Turn();
   absl::Time HostedTurn();
-  // L5, L6: checks the reports of a replica that knows everything, occasionally.
+  // L5, L6: occasionally checks the reports of a replica whose knowledge is complete.
   void CheckWhatItSays();
   void Judge(const Plan& plan);
   void JudgePodsRead(const Plan& plan);
@@ -154,8 +155,8 @@ class Replica {
   absl::Time trouble_until_ = absl::InfinitePast();
   absl::Duration turn_pause_ = absl::Seconds(1);
   absl::Time next_check_ = absl::InfinitePast();
-  UpgradePolicy pass_policy_ = {};  // current pass
-  bool plan_finished_ = false;      // last plan
+  UpgradePolicy pass_policy_ = {};  // policy of the current pass
+  bool plan_finished_ = false;      // whether the last plan was complete
   ToldReasons told_;                // from the plans of the process
 };
 

@@ -14,7 +14,8 @@ constexpr absl::Duration kSayingsApart = absl::Seconds(20);
 
 }  // namespace
 
-// Such a node is not drained, even if another client sets the state.
+// Returns whether only the node's devices are isolated. Such a node is not drained, even if another client sets the
+// state.
 bool Replica::IsIsolated(const std::string& name) const {
   const std::optional<Node> node = world_.cluster->node(name);
   return node && node->annotations.contains(driver_.identity.IsolatedDevicesAnnotation());
@@ -28,7 +29,7 @@ void Replica::CheckWhatItSays() {
   const ControllerStatus status = process_->controller->status();
   if (!status.leading || !status.last_error.ok() || !plan_finished_) return;
   if (!driver_.checker.KnowsAll(*process_->guarded)) return;
-  // The cost of a report about all nodes grows with their number.
+  // The cost of a report about all nodes grows with the number of nodes.
   next_check_ = world_.Now() + std::max(kSayingsApart, driver_.setup.nodes * absl::Milliseconds(20));
   const Plan everything = process_->engine->Everything();
   driver_.checker.CheckGates(*process_->guarded, everything);
@@ -44,7 +45,7 @@ void Replica::CheckWhatItSays() {
 }
 
 void Replica::Judge(const Plan& plan) {
-  // A host of the C interface does not report the whole plan.
+  // A host of the C interface does not report the complete plan.
   if (process_->host) return;
   if (IsInvalid(pass_policy_) && !IsRemoved())
     driver_.checker.Fail("I8", "a plan was based on a policy that must be refused");
@@ -55,7 +56,7 @@ void Replica::Judge(const Plan& plan) {
   JudgePodsRead(plan);
 }
 
-// I15: no node leaves drain-required as drained before its pods were read after the cordon.
+// I15: a node must not leave drain-required as drained before its pods were read after the cordon.
 void Replica::JudgePodsRead(const Plan& plan) {
   if (!pass_policy_.drain) return;
   for (const NodePlan& planned : plan.nodes) {
@@ -63,7 +64,7 @@ void Replica::JudgePodsRead(const Plan& plan) {
                          planned.path.front() == UpgradeState::kPodRestartRequired;
     const auto cordoned = world_.cordoned.find(planned.node);
     if (!drained || cordoned == world_.cordoned.end() || IsIsolated(planned.node)) continue;
-    // The plan is based on a version from before the cordon.
+    // The plan is based on a node version from before the cordon.
     if (::driverupgrade::internal::IsOlderVersion(planned.resource_version, cordoned->second.version)) continue;
     const std::int64_t read = std::max(process_->cluster->PodsRead(planned.node), process_->cluster->PodsRead(""));
     if (read >= cordoned->second.revision) continue;

@@ -1,5 +1,5 @@
 // Another driver's operator on the same nodes, built with the Go library (F23). It writes labels and annotations in two
-// requests, and cordons without a mark. It treats any cordon that it finds as an administrator's.
+// requests, and does not mark its cordons. It treats any existing cordon as an administrator's.
 #include <map>
 #include <utility>
 
@@ -12,7 +12,7 @@ class Rival final : public Actor {
  public:
   explicit Rival(World& world) : Actor(world, "rival") {}
 
-  // Completes the upgrades that it has started.
+  // Completes the upgrades that the rival has started.
   void Mend() override {
     while (!at_work_.empty()) {
       const std::string node = at_work_.begin()->first;

@@ -1,4 +1,4 @@
-// Disturbs a rollout (Mode::kRollouts): approves stages, makes nodes sick, lets drivers fail, makes selected pods
+// Disturbs a rollout (Mode::kRollouts): approves stages, makes nodes unhealthy, lets drivers fail, makes selected pods
 // unready, removes the record, and moves nodes to other racks.
 #include <memory>
 #include <set>
@@ -16,8 +16,8 @@ class Rollouts final : public Actor {
  public:
   explicit Rollouts(World& world) : Actor(world, "rollouts"), changes_(world.seed, "changed rollouts") {}
 
-  // Heals all nodes, makes drivers and the selected pods ready, restores stages that select no node, and moves nodes
-  // back to their racks.
+  // Makes all nodes healthy, makes drivers and the selected pods ready, restores stages that select no node, and moves
+  // nodes back to their racks.
   void Mend() override {
     for (const Node& node : world_.cluster->nodes()) {
       if (node.conditions.contains(kSickCondition)) SetSick(node.name, false);
@@ -59,8 +59,8 @@ class Rollouts final : public Actor {
     }
   }
 
-  // Changes the order (which keeps a halt), a soak (which lifts it) or the stages (which restarts the rollout), or
-  // restores the original policy. In a third of the worlds a changed stage selects no node.
+  // Changes the order (which keeps a halt), a soak (which lifts a halt) or the stages (which restarts the rollout), or
+  // restores the original policy. In a third of the worlds, a changed stage selects no node.
   void ChangePolicy() {
     UpgradePolicy policy = world_.policy;
     RolloutPolicy& rollout = *policy.rollout;
@@ -92,7 +92,7 @@ class Rollouts final : public Actor {
     FailNewDriver();
   }
 
-  // Makes a node that waits for its new driver pod fail immediately, by giving the pod enough restarts.
+  // Gives the new driver pod of a waiting node so many restarts that the node fails immediately.
   void FailNewDriver() {
     for (const Node& node : world_.cluster->nodes()) {
       const auto state = node.labels.find(world_.identity.StateLabel());
@@ -156,7 +156,7 @@ class Rollouts final : public Actor {
     }
   }
 
-  // Approves a random stage, in place of earlier approvals or in addition to them.
+  // Approves a random stage. The approval replaces earlier approvals or is added to them.
   void Approve() {
     const std::vector<RolloutStage>& stages = world_.setup.policy.rollout->stages;
     const auto number = static_cast<std::size_t>(random_.Below(static_cast<int>(stages.size()) + 1));
@@ -179,7 +179,7 @@ class Rollouts final : public Actor {
 
   Random changes_;
   Random failures_{world_.seed, "drivers that fail"};
-  // A separate stream, so that the rest of the seed stays the same.
+  // Uses a separate stream, so that the rest of the seed stays the same.
   Random moves_{world_.seed, "nodes that are moved"};
   std::set<std::string> moved_;
   bool mistyped_ = false;

@@ -98,7 +98,7 @@ void DrawEvacuation(Random& random, UpgradePolicy& policy) {
   }
 }
 
-// Removes everything that exists to delay nodes, because this mode measures the delay that the engine adds.
+// Removes everything whose purpose is to delay nodes, because this mode measures the delay that the engine adds.
 void MakeLight(Setup& setup, bool faults) {
   setup.light = true;
   setup.policy = {.auto_upgrade = true,
@@ -172,7 +172,7 @@ NodeGroups DrawGroups(Random& random, bool together) {
   return {.by = "rack", .mode = GroupMode::kSpread, .max_per_group = Count{random.Between(1, 2)}};
 }
 
-// Returns windows for two thirds of each hour.
+// Returns windows that together cover two thirds of each hour.
 std::vector<RolloutWindow> DrawWindows(Random& random) {
   const absl::Duration offset = absl::Minutes(random.Between(0, 19));
   std::vector<RolloutWindow> windows;
@@ -182,7 +182,7 @@ std::vector<RolloutWindow> DrawWindows(Random& random) {
   return windows;
 }
 
-// Draws rules about the pods on the nodes, from a separate stream, so that the rest of the seed stays the same.
+// Draws rules about the nodes' pods, from a separate stream, so that the rest of the seed stays the same.
 void DrawByPods(std::uint64_t seed, RolloutPolicy& rollout) {
   Random random(seed, "rollouts by pods");
   if (random.Percent(40)) {
@@ -196,8 +196,8 @@ void DrawByPods(std::uint64_t seed, RolloutPolicy& rollout) {
   rollout.health->pod_selector = Selector("app=logging");
 }
 
-// Draws a window for the first evening only, which closes after midnight, in the middle of the faults. Later windows
-// follow.
+// Draws a window for the first evening only. The window closes after midnight, in the middle of the faults. Later
+// windows follow.
 void DrawNight(Random& random, Setup& setup, RolloutPolicy& rollout) {
   setup.start -= absl::Minutes(random.Between(1, std::max(1, static_cast<int>(absl::ToInt64Minutes(setup.chaos)))));
   const absl::CivilDay today = absl::ToCivilDay(setup.start, absl::UTCTimeZone());
@@ -206,8 +206,8 @@ void DrawNight(Random& random, Setup& setup, RolloutPolicy& rollout) {
   rollout.windows.push_back({.days = {absl::GetWeekday(today)}, .start = absl::Hours(23), .duration = absl::Hours(2)});
 }
 
-// Draws, from a separate stream, closed days whose first or last midnight falls into the faults, finishBy, and fast
-// rollback.
+// Draws, from a separate stream, closed days whose first or last midnight falls within the chaos phase, finishBy, and
+// fast rollback.
 void DrawByTime(std::uint64_t seed, Setup& setup, RolloutPolicy& rollout) {
   Random random(seed, "rollouts by time");
   if (seed % 4 == 0) rollout.rollback = Rollback::kFast;
@@ -218,7 +218,7 @@ void DrawByTime(std::uint64_t seed, Setup& setup, RolloutPolicy& rollout) {
     if (random.Percent(50)) {
       rollout.closed = {{.first = today, .last = today}};
     } else {
-      // A third of them are open-ended until an administrator removes them.
+      // A third of these ranges of closed days are open-ended until an administrator removes them.
       const int days = random.Between(1, 3);
       rollout.closed = {{.first = today + 1, .last = today + (days == 3 ? 800 : days)}};
     }
@@ -229,7 +229,7 @@ void DrawByTime(std::uint64_t seed, Setup& setup, RolloutPolicy& rollout) {
   rollout.expected_node_duration = absl::Minutes(random.Pick({1, 3, 8, 20}));
 }
 
-// Uses a separate stream as well.
+// Draws limits by failure class, from a separate stream.
 void DrawFailureClasses(std::uint64_t seed, UpgradePolicy& policy) {
   Random random(seed, "failures by class");
   if (random.Percent(50)) return;
@@ -241,8 +241,8 @@ void DrawFailureClasses(std::uint64_t seed, UpgradePolicy& policy) {
   }
 }
 
-// Draws, from a separate stream, a limit that fits each single group, however many nodes come and go. For
-// maxParallelUpgrades a group counts as one node, which the invariants do not take into account.
+// Draws, from a separate stream, a limit that fits each single group, however many nodes come and go. A group counts as
+// one node toward maxParallelUpgrades, which the invariants do not take into account.
 void FitGroups(std::uint64_t seed, Setup& setup) {
   Random random(seed, "groups that start together");
   setup.policy.max_parallel = std::nullopt;
@@ -250,7 +250,7 @@ void FitGroups(std::uint64_t seed, Setup& setup) {
   if (random.Percent(50)) setup.policy.max_unavailable = Percent{100};
 }
 
-// Each stage has a node, and each group fits into the budget, so nothing blocks the rollout permanently.
+// Each stage contains a node, and each group fits into the budget, so nothing blocks the rollout permanently.
 void DrawRollout(std::uint64_t seed, Setup& setup) {
   Random random(seed, "rollouts");
   RolloutPolicy rollout;
@@ -260,7 +260,7 @@ void DrawRollout(std::uint64_t seed, Setup& setup) {
   rollout.order = random.Pick({std::vector<RolloutOrder>{},
                                {{.by = OrderBy::kTopology, .label = "rack"}},
                                {{.by = OrderBy::kLabel, .label = "rack"}, {.by = OrderBy::kName}}});
-  // A group that starts as a whole counts as one. Limits set by an administrator would not account for this.
+  // A group that starts as a whole counts as one node. Limits that an administrator sets would not account for this.
   const bool alone = !setup.Has(Fault::kAdministrator);
   if (random.Percent(50)) rollout.groups = DrawGroups(random, alone);
   if (random.Percent(40)) rollout.windows = DrawWindows(random);
@@ -277,7 +277,8 @@ void DrawRollout(std::uint64_t seed, Setup& setup) {
   setup.ledger = true;
 }
 
-// Draws from a separate stream: selectors with each operator, limits below one second, and a pod of the operator.
+// Draws from a separate stream: selectors with each operator, limits below one second, and a pod of the operator
+// itself.
 void DrawOddities(std::uint64_t seed, Setup& setup) {
   Random random(seed, "oddities");
   UpgradePolicy& policy = setup.policy;
@@ -297,7 +298,7 @@ void DrawOddities(std::uint64_t seed, Setup& setup) {
   if (!setup.Has(Mode::kRollouts) && random.Percent(25)) setup.grants_max = random.Between(1, 3);
 }
 
-// Uses a separate stream, so that a seed without modes is the same as before modes existed.
+// Draws the modes from a separate stream, so that a seed without modes is the same as before modes existed.
 void DrawModes(std::uint64_t seed, const SimulationOptions& options, Setup& setup) {
   Random random(seed, "modes");
   using Mode = Mutant::Mode;
@@ -318,7 +319,8 @@ void DrawModes(std::uint64_t seed, const SimulationOptions& options, Setup& setu
   if (setup.Has(testing::Mode::kRelease) && options.requestor_percent > 0) setup.requestor |= random.Percent(35);
 }
 
-// Allows only faults of calls, watches and replicas, because users and other clients could interrupt a job again.
+// Allows only faults of calls, watches and replicas, because users and other clients could interrupt a job a second
+// time.
 void DrawGangs(std::uint64_t seed, const SimulationOptions& options, Setup& setup) {
   Random random(seed, "gangs");
   const auto mode = static_cast<std::size_t>(Mode::kGangs);
@@ -356,7 +358,7 @@ void DrawGangs(std::uint64_t seed, const SimulationOptions& options, Setup& setu
   setup.ledger = true;
 }
 
-// Users and other clients change neither the policy nor the nodes. In some clusters, devices cannot be tainted.
+// Users and other clients change neither the policy nor the nodes. Some clusters do not support device taints.
 void DrawDevices(std::uint64_t seed, const SimulationOptions& options, Setup& setup) {
   Random random(seed, "devices");
   const auto mode = static_cast<std::size_t>(Mode::kDevices);
@@ -383,7 +385,7 @@ void DrawDevices(std::uint64_t seed, const SimulationOptions& options, Setup& se
   }
 }
 
-// Draws the neighbours, from a separate stream. Without faults a seed has only the neighbours that `--mode` names.
+// Draws the neighbors, from a separate stream. Without faults, a seed has only the neighbors that `--mode` names.
 void DrawNeighbours(std::uint64_t seed, const SimulationOptions& options, Setup& setup) {
   Random random(seed, "neighbours");
   for (std::size_t i = kFirstNeighbour; i < setup.modes.size(); ++i) {
@@ -401,7 +403,7 @@ void MakeHosted(std::uint64_t seed, const SimulationOptions& options, Setup& set
   }
   Random random(seed, "hosted");
   setup.faults[static_cast<std::size_t>(Fault::kBytes)] = random.Percent(options.fault_percent);
-  // If a list is older than the response to a write, such an engine uses the response, and the checker uses the list.
+  // If a list is older than the response to a write, a hosted engine uses the response, but the checker uses the list.
   setup.faults[static_cast<std::size_t>(Fault::kStaleRead)] = false;
 }
 
@@ -442,13 +444,13 @@ Setup DrawSetup(std::uint64_t seed, const SimulationOptions& options) {
   DrawGangs(seed, options, setup);
   DrawDevices(seed, options, setup);
   for (const Fault fault : options.without) setup.faults[static_cast<std::size_t>(fault)] = false;
-  // Two leaders require a second replica without an election.
+  // Two leaders are possible only with a second replica and without an election.
   if (setup.Has(Fault::kStall) && setup.replicas > 1 && two_leaders) setup.election = false;
   setup.hooks = setup.hooks || setup.Has(Fault::kHooks) || setup.Has(Mode::kManyPods);
-  // Calls that take no time never overlap.
+  // Calls overlap only if they take time.
   if (setup.Has(Mode::kInFlight)) setup.latency_max = std::max(setup.latency_max, absl::Milliseconds(100));
   if (setup.Has(Mode::kLongOutage)) setup.chaos += kLongOutage;
-  // Without a cache, lists are read and judged as a whole.
+  // Without a cache, lists are read and judged as a whole, so these modes would have no effect.
   if ((setup.Has(Mode::kShortPasses) || setup.Has(Mode::kWatchOrder)) && !hosted) setup.cache = true;
   return setup;
 }

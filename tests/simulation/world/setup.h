@@ -22,7 +22,7 @@ struct Setup {
   UpgradePolicy policy = {};
   std::array<bool, kFaultCount> faults = {};
   std::array<bool, kModeCount> modes = {};
-  // Probability of a fault of a call, for all such faults together.
+  // Probability that a call encounters a fault, for all call faults together.
   int call_faults_per_mille = 0;
   int replicas = 1;
   bool cache = false;
@@ -31,37 +31,37 @@ struct Setup {
   bool validation = false;
   bool events = false;
   bool hooks = false;
-  // The operator has a pod on one of the nodes.
+  // True if the operator has a pod on one of the nodes.
   bool own_pod = false;
-  // Some nodes with the driver do not belong to the operator.
+  // True if some nodes with the driver do not belong to the operator.
   bool selects_nodes = false;
-  // With Mode::kGangs: maximum number of nodes of a job.
+  // With Mode::kGangs: maximum number of nodes per job.
   int largest_gang = 0;
   // With Mode::kDevices.
   DeviceOptions devices = {};
   // Maximum number of grants in the ledger.
   int grants_max = kGrantsMax;
-  // See SimulationOptions.
+  // True in light mode; see SimulationOptions.
   bool light = false;
-  // Requests and responses go through bytes.
+  // True if requests and responses are sent as bytes.
   bool wire = false;
-  // Replicas are hosts of the C interface, which poll the cluster every poll_interval.
+  // True if the replicas are hosts of the C interface, which poll the cluster every poll_interval.
   bool hosted = false;
-  // The maintenance operator evacuates the nodes.
+  // True if the maintenance operator evacuates the nodes.
   bool requestor = false;
-  // Some revisions have no difference that requires an evacuation.
+  // True if some revisions contain no change that requires an evacuation.
   bool restart_only = false;
-  // The driver's DaemonSet is not OnDelete: Kubernetes restarts the driver as well.
+  // True if the driver's DaemonSet is not OnDelete, so Kubernetes restarts the driver as well.
   bool rolling = false;
   // Maximum latency of a call.
   absl::Duration latency_max = absl::ZeroDuration();
-  // Maximum delay until a cache receives a change.
+  // Maximum delay before a cache receives a change.
   absl::Duration watch_lag_max = absl::ZeroDuration();
   absl::Duration poll_interval = absl::Seconds(5);
   absl::Duration chaos = absl::Minutes(20);
   // Start of the simulation by the cluster's clock.
   absl::Time start = FakeClock::DefaultStart();
-  // Time between two actions of each actor.
+  // Time between two actions of an actor.
   absl::Duration pause_min = absl::Seconds(5);
   absl::Duration pause_max = absl::Minutes(2);
 
@@ -76,15 +76,15 @@ struct Setup {
   bool ClocksJump() const { return Has(Fault::kClockSkew) || Has(Mode::kClockRates) || Has(Mode::kClockSetBack); }
   // Returns the maximum clock skew: the initial offset, the drift until the next correction, and jumps.
   absl::Duration ClockSkewMax() const;
-  // Returns the maximum real time of something that takes `duration` by a clock that may be slow.
+  // Returns the maximum real time during which a clock that may be slow measures `duration`.
   absl::Duration ByClocks(absl::Duration duration) const { return Has(Mode::kClockRates) ? 2 * duration : duration; }
-  // Several replicas may write, because they run without an election.
+  // Returns whether several replicas can write, because they run without an election.
   bool SeveralLeaders() const { return replicas > 1 && !election; }
   std::string Describe() const;
 };
 
-// Time that a node needs in light mode until its workload has stopped, the old driver has stopped, and the new driver
-// has started.
+// Light mode: time that a node needs until its workload has stopped, until the old driver has stopped, and until the
+// new driver has started.
 inline constexpr absl::Duration kLightWorkloadStop = absl::Seconds(40);
 inline constexpr absl::Duration kLightDriverStop = absl::Seconds(20);
 inline constexpr absl::Duration kLightDriverStart = absl::Seconds(180);
@@ -99,16 +99,16 @@ inline constexpr absl::Duration kClockJumpMax = absl::Seconds(5);
 inline constexpr absl::Duration kSetBack = absl::Hours(72);
 inline constexpr int kSetBacks = 2;
 
-// Condition of sick nodes, with Mode::kRollouts.
+// Condition type that unhealthy nodes report, with Mode::kRollouts.
 inline constexpr char kSickCondition[] = "example.com/sick";
 
-// Returns whether the fault may force a replica to repeat a request. Changes by other clients are counted separately
+// Returns whether the fault can force a replica to repeat a request. Changes by other clients are counted separately
 // (I13).
 bool MakesRequestsAnew(Fault fault);
 
 Setup DrawSetup(std::uint64_t seed, const SimulationOptions& options);
 UpgradePolicy DrawPolicy(Random& random);
-// Returns whether the policy has the mistake that administrators of a simulation make.
+// Returns whether the policy contains the mistake that the simulated administrators make.
 inline bool IsInvalid(const UpgradePolicy& policy) { return policy.retry.max_attempts < 0; }
 
 }  // namespace driverupgrade::testing::internal

@@ -1,4 +1,4 @@
-// Reduces a run that breaks an invariant to a smaller one that still does.
+// Reduces a run that breaks an invariant to a smaller run that still breaks one.
 #include <algorithm>
 #include <string>
 

@@ -1,5 +1,5 @@
-// Several calls of a replica in flight, in one thread. Tasks that an engine would hand to its threads wait here. They
-// start in random order, whenever possible while another task is in the middle of a call.
+// Runs several calls of a replica in flight in one thread. Tasks that an engine would hand to its threads wait here.
+// They start in random order, if possible while another task is in the middle of a call.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WORLD_TASKS_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WORLD_TASKS_H_
 
@@ -23,7 +23,7 @@ class Tasks final : public TaskRunner {
 
   void Submit(std::function<void()> task) override;
   void BeforeWait() override;
-  // Starts one of the tasks. Other tasks may start and end before it ends.
+  // Starts one of the tasks. Other tasks may start and end before this task ends.
   void RunNext();
   // Drops the tasks that have not started.
   void Drop() { queue_.clear(); }
@@ -37,7 +37,7 @@ class Tasks final : public TaskRunner {
 
   struct Task {
     std::function<void()> run = {};
-    // Knowledge of the replica when the call was decided.
+    // Knowledge of the replica at the time when it decided the call.
     Writer writer = {};
   };
 

@@ -1,4 +1,4 @@
-// The reasons why nodes wait, as received by an observer that follows the plans of an engine.
+// Stores why nodes wait, from the plans that an observer of an engine receives.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WORLD_TOLD_REASONS_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WORLD_TOLD_REASONS_H_
 
@@ -13,13 +13,13 @@ namespace driverupgrade::testing::internal {
 class ToldReasons {
  public:
   void Follow(const Plan& plan, absl::Time now);
-  // L5: returns a difference between the reasons from the plans and the reasons on request; empty if there is no
-  // difference.
+  // L5: returns a difference between the reasons in the plans and the reasons that the engine returns on request; empty
+  // if they agree.
   std::string WhyNot(const Plan& everything) const;
 
  private:
   std::map<std::string, GateReason> reasons_;  // by node
-  // True if the next pass is due now. It reports the reasons that did not fit into this one
+  // True if the next pass is due immediately. It reports the reasons that did not fit into the current pass
   // (EngineOptions::nodes_per_pass).
   bool is_behind_ = false;
 };

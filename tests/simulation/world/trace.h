@@ -1,4 +1,4 @@
-// Trace of a simulation: always as a hash, and as text on request.
+// Trace of a simulation, always recorded as a hash, and on request also as text.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WORLD_TRACE_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WORLD_TRACE_H_
 
@@ -28,7 +28,7 @@ class Trace {
                      fmt::format(format, std::forward<Args>(args)...));
     if (lines_.size() > lines_max_) lines_.pop_front();
   }
-  // FNV-1a.
+  // Uses the algorithm FNV-1a.
   void Hash(std::uint64_t value) {
     for (int i = 0; i < 8; ++i, value >>= 8U) hash_ = (hash_ ^ (value & 0xFFU)) * 1099511628211ULL;
   }

@@ -19,7 +19,7 @@ FakeClusterOptions ClusterOptions(std::uint64_t seed, const Setup& setup) {
           .controller_delay = random.Pick({absl::ZeroDuration(), absl::Milliseconds(100), absl::Seconds(2)}),
           .scheduler_delay = random.Pick({absl::ZeroDuration(), absl::Milliseconds(50)}),
           .devices = setup.devices,
-          // In some seeds, versions get one more digit during the run.
+          // In some seeds, resource versions grow by one digit during the run.
           .first_revision = random.Percent(20) ? random.Between(9'000, 9'990) : 1000,
           .keep_journal = false,
           .watches_follow = false};
@@ -86,7 +86,7 @@ void AddPods(World& world, Random& random) {
   }
 }
 
-// Adds pods of jobs, which are not replaced, to one node, or to all nodes in turn.
+// Adds job pods, which are not replaced, to a single node, or to all nodes in turn.
 void AddManyPods(World& world) {
   Random random(world.seed, "many pods");
   const int nodes = random.Percent(50) ? 1 : world.setup.nodes;
@@ -116,7 +116,7 @@ std::string ImageOf(const std::string& hash) {
 
 std::string TemplateOf(const Setup& setup, const std::string& hash) {
   if (!setup.restart_only) return "";
-  // Every other template has the image of the template before it, and one more container.
+  // Every other template has the image of the previous template, and one more container.
   int image = 0;
   if (!absl::SimpleAtoi(ImageOf(hash), &image)) image = 2 * std::accumulate(hash.begin(), hash.end(), 1000);
   return fmt::format(
@@ -145,7 +145,7 @@ World::World(std::uint64_t the_seed, const SimulationOptions& the_options)
   Random random(seed, "pods");
   AddPods(*this, random);
   if (setup.Has(Mode::kManyPods)) AddManyPods(*this);
-  // Created before the checker, which observes the cluster and passes changes on to the peer.
+  // The peer is created before the checker, because the checker observes the cluster and passes changes on to the peer.
   if (setup.Has(Mode::kTwoDrivers)) peer = std::make_unique<Peer>(*this);
   InvariantOptions checks{.identity = identity,
                           .driver_ns = kDriverNs,
@@ -165,7 +165,7 @@ World::World(std::uint64_t the_seed, const SimulationOptions& the_options)
   }
   if (setup.requestor) checks.requestor_id = kRequestor;
   checks.shares_nodes = peer != nullptr;
-  // Compares the images behind the hashes, and not the templates that the engine compares.
+  // Compares the images that belong to the hashes, whereas the engine compares the templates.
   checks.restart_only = [this](const CallContext&, const Pod& pod, const ControllerRevision&,
                                const ControllerRevision& wanted) -> absl::StatusOr<bool> {
     return setup.restart_only &&
@@ -212,7 +212,7 @@ void World::AddNode(const std::string& name) {
 }
 
 std::string World::AnyNode(Random& random) const {
-  // Draws numbers instead of listing the nodes. Nodes with these numbers may have been deleted.
+  // Draws node numbers instead of listing the nodes. The nodes with these numbers may have been deleted.
   for (int tries = 0; tries < 8; ++tries) {
     std::string name = NodeName(random.Below(nodes_made));
     if (cluster->node(name)) return name;

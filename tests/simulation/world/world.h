@@ -1,4 +1,4 @@
-// State that all parts of a simulation share: the cluster, the clock, the checker, and the values that were drawn.
+// State that all parts of a simulation share: the cluster, the clock, the checker, and the drawn values.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WORLD_WORLD_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WORLD_WORLD_H_
 
@@ -26,7 +26,7 @@ inline constexpr char kDoomedNs[] = "doomed";
 inline constexpr char kMaintenanceNs[] = "maintenance";
 inline constexpr char kRequestor[] = "nvidia.gpu-operator";
 inline constexpr char kOtherRequestor[] = "nvidia.network-operator";
-// The DRA driver of Mode::kDevices.
+// Name of the DRA driver in Mode::kDevices.
 inline constexpr char kDeviceDriver[] = "gpu.nvidia.com";
 inline constexpr char kOtherDomain[] = "nvidia.com";
 inline constexpr char kOtherDriver[] = "ofed";
@@ -34,19 +34,19 @@ inline constexpr char kOtherDriver[] = "ofed";
 inline constexpr char kValidator[] = "validator";
 inline constexpr char kSecondValidator[] = "validator-2";
 inline constexpr char kOperatorPod[] = "operator";
-// With Setup::selects_nodes: selector of the operator's nodes. Other nodes have the driver, too.
+// With Setup::selects_nodes: selector of the operator's nodes. Other nodes have the driver as well.
 inline constexpr char kOwnNodes[] = "pool!=other";
-// Number of racks of the nodes, with Mode::kRollouts.
+// With Mode::kRollouts: number of racks into which the nodes are divided.
 inline constexpr int kRacks = 3;
 
 // Returns the image of a revision. With restartOnly, two consecutive revisions share an image, and differ only in the
-// time of the request.
+// restartedAt annotation.
 std::string ImageOf(const std::string& hash);
-// Returns the template of the revision; empty: the cluster derives it from the hash.
+// Returns the template of the revision. If empty, the cluster derives the template from the hash.
 std::string TemplateOf(const Setup& setup, const std::string& hash);
 
 struct World;
-// Adds the first DaemonSet of validation pods unless it exists.
+// Adds the first DaemonSet of validation pods unless this DaemonSet exists.
 void AddValidator(World& world);
 
 class Peer;
@@ -70,13 +70,13 @@ struct World {
   // Returns the main driver of the simulation.
   Driver driver() const;
 
-  // Returns a random node, or an empty name if it finds no node.
+  // Returns a random node, or an empty name if no node was found.
   std::string AnyNode(Random& random) const;
   std::string NodeName(int number) const;
-  // Returns the initial rack of the node, with Mode::kRollouts.
+  // Returns the node's initial rack, with Mode::kRollouts.
   std::string RackOf(const std::string& node) const;
   void AddNode(const std::string& name);
-  // Removes pods of an orphaned DaemonSet, which no operator drains without force.
+  // Removes pods of an orphaned DaemonSet, because no operator drains such pods without force.
   void RemoveOrphans();
   // Attributes the following edits to the operator of the other driver.
   void SetRivalActs(bool acts);
@@ -112,21 +112,21 @@ struct World {
   SimulationResult result;
   UpgradePolicy policy;
   bool chaos = true;
-  // F26: end of the outage, during which the API server is unreachable.
+  // F26: end of the current outage of the API server.
   absl::Time outage_until = absl::InfinitePast();
-  // Whether the operator is being removed, the time of the next installation, and the number of its processes.
+  // Whether the operator is being removed, when it is installed again, and the number of its processes.
   bool releasing = false;
   absl::Time installed_at = absl::InfinitePast();
   int processes = 0;
   struct Cordon {
-    std::int64_t revision = 0;  // revision of the cluster
-    std::string version;        // version of the node
+    std::int64_t revision = 0;  // cluster revision
+    std::string version;        // node version
   };
   // The last cordon of each node, by name.
   std::map<std::string, Cordon> cordoned = {};
-  // L4: patches of this node fail.
+  // L4: patches of the node with this name fail.
   std::string unwritable;
-  // Requests of engines that reached the cluster: patches, evictions, deletions.
+  // Number of requests of engines that reached the cluster: patches, evictions and deletions.
   std::int64_t writes = 0;
   int nodes_made = 0;
   // Revision that the driver's DaemonSet must have.
@@ -137,7 +137,7 @@ struct World {
   // Returns whether these replicas belong to the operator that is removed occasionally.
   bool IsOfOperator(const Driver& other) const { return &other.checker == checker.get(); }
 
-  // Lets time pass for everything except the calling replica; set by the simulation.
+  // Lets time pass for everything except the calling replica. The simulation sets this function.
   std::function<void(absl::Duration)> elapse;
   std::function<void(const UpgradePolicy&)> on_policy;
   std::function<void()> on_release;

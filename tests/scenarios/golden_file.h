@@ -1,4 +1,4 @@
-/// Reads and rewrites files with expected text of tests, and decides whether rewriting is allowed.
+/// Reads and rewrites files that contain the expected text of tests, and decides whether rewriting is allowed.
 #ifndef DRIVERUPGRADE_TESTS_SCENARIOS_GOLDEN_FILE_H_
 #define DRIVERUPGRADE_TESTS_SCENARIOS_GOLDEN_FILE_H_
 
@@ -10,11 +10,11 @@ namespace driverupgrade::tests {
 enum class Rewriting {
   kOff,
   kOn,       ///< DRIVERUPGRADE_REWRITE is 1.
-  kRefused,  ///< It is 1, but CI is set, too. Expectations need a human review, so CI never rewrites them.
+  kRefused,  ///< DRIVERUPGRADE_REWRITE is 1 and CI is set. CI never rewrites, because a human must review.
 };
 Rewriting RewritingWanted();
 
-/// Throws std::runtime_error if the file cannot be read or written.
+/// Both functions throw std::runtime_error if the file cannot be read or written.
 std::string ReadFile(const std::filesystem::path& path);
 void WriteFile(const std::filesystem::path& path, const std::string& text);
 

@@ -1,4 +1,4 @@
-/// Parses the words after a command's name.
+/// Parses the words that follow a command's name.
 #ifndef DRIVERUPGRADE_TESTS_SCENARIOS_SCENARIO_ARGUMENTS_H_
 #define DRIVERUPGRADE_TESTS_SCENARIOS_SCENARIO_ARGUMENTS_H_
 
@@ -14,24 +14,25 @@
 
 namespace driverupgrade::tests {
 
-/// Each accessor removes the words that it returns, and Finish fails if any are left. All throw ScenarioError.
+/// Each accessor removes the words that it returns. Finish fails if any words are left. All member functions can throw
+/// ScenarioError.
 class Arguments {
  public:
   explicit Arguments(std::string_view line);
 
-  /// Returns the next word, which must exist and must not be `name=value`.
+  /// Returns the next word, which must exist and must not have the form `name=value`.
   std::string Word(std::string_view what);
-  /// Returns all words up to the first word that is in `keywords` or is `name=value`.
+  /// Returns all words up to the first word that is in `keywords` or has the form `name=value`.
   std::vector<std::string> Words(const std::vector<std::string_view>& keywords);
   /// Returns true if the word is present.
   bool Flag(std::string_view word);
   /// Returns the value of `name=value`.
   std::optional<std::string> Value(std::string_view name);
   std::optional<int> Number(std::string_view name);
-  /// Same for a duration such as `30s`, `5m` or `inf`.
+  /// Same as Value for a duration such as `30s`, `5m` or `inf`.
   std::optional<absl::Duration> Duration(std::string_view name);
   std::optional<LabelSelector> Selector(std::string_view name);
-  /// Returns the pairs of `<word> key=value`, for each occurrence of the word.
+  /// Returns the pairs of `<word> key=value`, one for each occurrence of the word.
   std::vector<std::pair<std::string, std::string>> Pairs(std::string_view word);
   bool empty() const { return words_.empty(); }
   void Finish() const;

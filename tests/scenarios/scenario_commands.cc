@@ -7,7 +7,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-// Sets one key of a map, or removes it if it ends with `-`.
+// Sets a key of the map. Without a value, removes the key, whose name then ends with `-`.
 void EditMap(StringMap& map, const std::string& key, const std::optional<std::string>& value) {
   if (value) {
     map[key] = *value;
@@ -16,7 +16,8 @@ void EditMap(StringMap& map, const std::string& key, const std::optional<std::st
   }
 }
 
-// Returns true if all nodes of `driver`, or the node before the colon in `wanted`, have reached the state in `wanted`.
+// Returns true if all nodes of `driver` have reached the state in `wanted`, or only the node before the colon if
+// `wanted` contains a colon.
 bool Reached(const std::string& wanted, testing::FakeCluster& cluster, const ScenarioDriver& driver) {
   const std::size_t colon = wanted.find(':');
   const std::string state = colon == std::string::npos ? wanted : wanted.substr(colon + 1);
@@ -106,7 +107,7 @@ std::string Scenario::Key(const std::string& text) {
   return fmt::format("nvidia.com/{}-driver-upgrade{}", driver, suffix);
 }
 
-// [image=IMAGE] [restarted-at=TEXT]; returns an empty string without an image.
+// [image=IMAGE] [restarted-at=TEXT]: returns an empty string if no image is given.
 std::string Scenario::TemplateJson(Arguments& arguments) {
   const auto image = arguments.Value("image");
   const auto restarted = arguments.Value("restarted-at");
@@ -125,7 +126,7 @@ std::string Scenario::Template(Arguments& arguments) {
   return {};
 }
 
-// approve [TEXT]: sets the annotation of the DaemonSet, or removes it without a text.
+// approve [TEXT]: sets the approval annotation of the DaemonSet. Without TEXT, removes the annotation.
 std::string Scenario::Approve(Arguments& arguments) {
   ScenarioDriver& driver = DriverOf(arguments);
   const std::vector<std::string> approvals = arguments.Words({});
@@ -239,14 +240,14 @@ std::string Scenario::Step(Arguments& arguments) {
   return result.ok() ? PassText(*result) : fmt::format("error: {}\n", result.status().ToString());
 }
 
-// Releases all nodes, because the operator is being removed (dep-F9).
+// release: releases all nodes, as if the operator were being removed (dep-F9).
 std::string Scenario::Release(Arguments& arguments) {
   const absl::StatusOr<ReconcileResult> result = world_->Release(DriverOf(arguments));
   return result.ok() ? PassText(*result) : fmt::format("error: {}\n", result.status().ToString());
 }
 
-// run [for=10m] [until=[NODE:]STATE] [driver=NAME]: makes a pass each second until all work is done, with every driver
-// named so far, or with the one named here.
+// run [for=10m] [until=[NODE:]STATE] [driver=NAME]: makes a pass each second until all work is done. Runs the driver
+// NAME; the default is all drivers used so far.
 std::string Scenario::RunPasses(Arguments& arguments) {
   const absl::Time end = world_->clock()->Now() + arguments.Duration("for").value_or(absl::Minutes(30));
   const auto until = arguments.Value("until");
@@ -309,7 +310,7 @@ std::string Scenario::Maintenances(Arguments&) {
   return text.empty() ? "none\n" : text;
 }
 
-// Prints the Events since the last call.
+// events: prints the Events since the last call.
 std::string Scenario::Events(Arguments&) {
   const std::vector<RecordEventParams> events = cluster().events();
   std::string text;

@@ -28,7 +28,7 @@ class Scenario {
   using Command = std::string (Scenario::*)(Arguments&);
   static const std::map<std::string_view, Command>& Commands();
 
-  // Commands that set up the world; scenario_setup.cc.
+  // Commands that set up the world, defined in scenario_setup.cc.
   std::string Cluster(Arguments& arguments);
   std::string Policy(std::string_view text);
   std::string RefusedPolicy(std::string_view text);
@@ -43,7 +43,7 @@ class Scenario {
   std::string MaintenanceOperator(Arguments& arguments);
   std::string Maintenance(Arguments& arguments);
   std::string Fault(Arguments& arguments);
-  // Commands that cause events; scenario_commands.cc.
+  // Commands that cause events, defined in scenario_commands.cc.
   std::string Template(Arguments& arguments);
   std::string Approve(Arguments& arguments);
   std::string Rollout(Arguments& arguments);
@@ -62,9 +62,9 @@ class Scenario {
   std::string Events(Arguments& arguments);
   std::string ExpectStuck(Arguments& arguments);
 
-  /// Returns the driver that `driver=` names (default: gpu).
+  /// Returns the driver that the argument `driver=` names (default: gpu).
   ScenarioDriver& DriverOf(Arguments& arguments);
-  /// Expands `.stage` and `-state` to keys of the gpu driver, and `ofed:.stage` to a key of another driver.
+  /// Expands `.stage` and `-state` to the gpu driver's keys, and `ofed:.stage` to another driver's key.
   std::string Key(const std::string& text);
   testing::FakeCluster& cluster() { return world_->cluster(); }
 

@@ -1,4 +1,4 @@
-/// A scenario: a text file with commands and their output.
+/// A scenario: a text file with commands and their expected output.
 ///
 ///     # The purpose of the scenario.
 ///
@@ -7,8 +7,8 @@
 ///     ----
 ///     ok
 ///
-/// Commands before a `----` run in sequence. Their whole output is compared with the lines up to the next empty line.
-/// Lines that start with `#` are comments. See README.md for the commands.
+/// Commands before a `----` run in sequence. Their complete output is compared with the lines between `----` and the
+/// next empty line. Lines that start with `#` are comments. See README.md for the commands.
 #ifndef DRIVERUPGRADE_TESTS_SCENARIOS_SCENARIO_FILE_H_
 #define DRIVERUPGRADE_TESTS_SCENARIOS_SCENARIO_FILE_H_
 
@@ -30,10 +30,10 @@ struct ScenarioCommand {
 };
 
 struct ScenarioBlock {
-  /// Comments and empty lines before the commands.
+  /// Comments and empty lines before the first command.
   std::vector<std::string> preamble = {};
   std::vector<ScenarioCommand> commands = {};
-  /// Line number of the first expected line.
+  /// Line number of the first line of expected output.
   int expected_line = 0;
   std::vector<std::string> expected = {};
 };
@@ -42,9 +42,10 @@ struct ScenarioFile {
   std::vector<ScenarioBlock> blocks = {};
 };
 
-/// Throws ScenarioError if the first line is not a comment, if commands lack a `----`, or if nothing is expected.
+/// Throws ScenarioError if the first line is not a comment, if commands are not followed by a `----`, or if no output
+/// is expected.
 ScenarioFile ParseScenario(const std::string& text);
-/// Returns the file with the `expected` lines of its blocks.
+/// Returns the text of the file, with the `expected` lines of its blocks.
 std::string FormatScenario(const ScenarioFile& file);
 
 }  // namespace driverupgrade::tests

@@ -25,14 +25,14 @@ const NodePlan* PlanOf(const PassRecord& pass, const std::string& node) {
 void CheckPath(const NodePlan& plan) {
   UpgradeState from = plan.from;
   for (const UpgradeState to : plan.path) {
-    if (to == UpgradeState::kUnknown) return;  // released, which is possible in any state
+    if (to == UpgradeState::kUnknown) return;  // a release, which is possible in any state
     if (!IsLegalEdge(from, to))
       Broken(fmt::format("{} -> {} is no transition", ToString(from), ToString(to)), plan.node);
     from = to;
   }
 }
 
-// Without a label, the other marks decide, in the way that the decoder reads them.
+// Returns the state in the node's label. Without a label, uses the other marks in the same way as the decoder.
 std::optional<UpgradeState> StateByMarks(const Node& node, const DriverIdentity& identity) {
   const std::optional<UpgradeState> state = internal::StateOf(node, identity);
   const bool is_maintained =
@@ -40,7 +40,7 @@ std::optional<UpgradeState> StateByMarks(const Node& node, const DriverIdentity&
   return is_maintained ? UpgradeState::kNodeMaintenanceRequired : state;
 }
 
-// Returns true if the node's label will be written later, because another client keeps removing it.
+// Returns true if the engine will write the node's label later, because another client keeps removing it.
 bool WaitsForLabel(const PassRecord& pass, const std::string& node) {
   return std::any_of(pass.plan.findings.begin(), pass.plan.findings.end(), [&](const Finding& finding) {
     return finding.code == FindingCode::kLabelTakenAway && finding.node == node;
@@ -68,7 +68,7 @@ void CheckPlansAndGates(const PassRecord& pass) {
   }
 }
 
-// Returns true if our patches may change the key.
+// Returns true if our patches are allowed to change the key.
 bool IsOurs(const std::string& key, const DriverIdentity& identity) {
   return key == kCordonedByAnnotation || key.starts_with(identity.Name() + "-driver-upgrade");
 }
@@ -83,7 +83,7 @@ void CheckKeys(const StringMap& before, const StringMap& after, const DriverIden
   }
 }
 
-// Returns the annotations that our upgrade must remove from a node when it finishes.
+// Returns the annotations that our upgrade must remove from a node when the upgrade finishes.
 std::vector<std::string> PassingAnnotations(const DriverIdentity& identity) {
   return {identity.StageAnnotation(),
           identity.FailedRevisionAnnotation(),
@@ -100,8 +100,8 @@ std::vector<std::string> PassingAnnotations(const DriverIdentity& identity) {
 void CheckEnd(const NodeCommit& commit, const DriverIdentity& identity) {
   const std::string& name = commit.after.name;
   const auto from = StateByMarks(commit.before, identity);
-  // Until the upgrade starts, a name in the cordon set counts more than the annotation, because the Go library also
-  // writes the annotation for one of our own cordons.
+  // Until the upgrade starts, a name in the cordon set takes precedence over the annotation, because the Go library
+  // also writes the annotation for our own cordons.
   const bool decided =
       !from || IsInProgress(*from) || !commit.before.annotations.contains(std::string(kCordonedByAnnotation));
   if (decided && commit.before.annotations.contains(identity.InitiallyUnschedulableAnnotation()) &&
@@ -127,7 +127,7 @@ void CheckCommit(const PassRecord& pass, const NodeCommit& commit) {
   }
   const auto from = StateByMarks(commit.before, pass.identity);
   const auto to = StateByMarks(commit.after, pass.identity);
-  // Without a label, the driver pods also influence the state from which the node continues.
+  // Without a label, the driver pods also influence the state in which the node continues.
   const bool has_label = internal::HasState(commit.before, pass.identity);
   if (plan->path.empty() && (from == to || !has_label)) return;
   if ((has_label && from != plan->from) || to != plan->to()) Broken("the commit is not the plan's transition", name);
@@ -140,7 +140,7 @@ bool MayDeletePods(const UpgradePolicy& policy) {
          (policy.pod_deletion && policy.pod_deletion->on_timeout != OnTimeout::kFail);
 }
 
-// Returns true if only the devices of the node are isolated.
+// Returns true if only the node's devices are isolated.
 bool IsIsolated(const Node& node, const DriverIdentity& identity) {
   return node.annotations.contains(identity.IsolatedDevicesAnnotation());
 }
@@ -151,8 +151,8 @@ void CheckPodEffects(const PassRecord& pass) {
     const auto node = pass.nodes.find(plan.node);
     if (node == pass.nodes.end()) Broken("pods of a node that does not exist", plan.node);
     if (!IsInProgress(plan.to())) Broken("pods are touched on a node that is not being upgraded", plan.node);
-    // arch-A12: an eviction needs a cordon that was read. A driver pod may be deleted once the patch that cordons has
-    // been acknowledged.
+    // arch-A12: an eviction requires a cordon that was read. A driver pod may be deleted once the patch that cordons
+    // the node has been acknowledged.
     const bool cordons = plan.evict.empty() && plan.patch && plan.patch->unschedulable == true;
     const bool is_isolated = IsIsolated(node->second, pass.identity);
     if (!node->second.unschedulable && !is_isolated && !cordons) {
@@ -178,7 +178,7 @@ void CheckPodEffects(const PassRecord& pass) {
   }
 }
 
-// States in which an upgrade in place keeps the node cordoned.
+// Returns true for states in which an in-place upgrade keeps the node cordoned.
 bool IsHeldCordoned(UpgradeState state) {
   static const std::set<UpgradeState> kStates = {UpgradeState::kCordonRequired,      UpgradeState::kWaitForJobsRequired,
                                                  UpgradeState::kPodDeletionRequired, UpgradeState::kDrainRequired,
@@ -186,7 +186,7 @@ bool IsHeldCordoned(UpgradeState state) {
   return kStates.contains(state);
 }
 
-// Returns true if the node could not be evacuated, and returned to service with its old driver.
+// Returns true if the node could not be evacuated and has returned to service with its old driver.
 bool IsGivenBack(const Node& node, const DriverIdentity& identity) {
   const auto failure = node.annotations.find(identity.FailureClassAnnotation());
   const auto names = node.annotations.find(std::string(kCordonedByAnnotation));
@@ -194,11 +194,11 @@ bool IsGivenBack(const Node& node, const DriverIdentity& identity) {
   return failure != node.annotations.end() && failure->second == "DrainBlocked" && !named;
 }
 
-// dep-F14: returns true if the node holds a slot, according to its labels.
+// dep-F14: returns true if the node's labels and annotations show that it holds a slot.
 bool HoldsSlot(const Node& node, const PassRecord& pass) {
   const auto state = StateByMarks(node, pass.identity);
   if (state && !IsInProgress(*state)) return false;
-  // A node that an administrator uncordoned in the middle of its upgrade is cordoned again in our name.
+  // A node that an administrator uncordoned in the middle of its upgrade is cordoned again under our name.
   const bool kept = node.unschedulable || !state || !IsHeldCordoned(*state);
   const bool administrators = kept && node.annotations.contains(pass.identity.InitiallyUnschedulableAnnotation());
   if (pass.policy.cordoned_nodes == CordonedNodes::kProceed && administrators) return false;
@@ -210,7 +210,7 @@ bool HoldsSlot(const Node& node, const PassRecord& pass) {
   });
 }
 
-// A group that starts together holds one slot.
+// Returns the number of slots in use. A group that starts together holds one slot.
 int CountSlots(const std::map<std::string, Node>& nodes, const PassRecord& pass) {
   const std::optional<RolloutPolicy>& rollout = pass.policy.rollout;
   const bool together = rollout && rollout->groups && rollout->groups->mode == GroupMode::kTogether;
@@ -223,7 +223,8 @@ int CountSlots(const std::map<std::string, Node>& nodes, const PassRecord& pass)
   return static_cast<int>(units.size());
 }
 
-// I1: no node starts beyond the budgets. Counts commit by commit, so that no moment within the pass is missed.
+// I1: no node starts beyond the budgets. The check counts after every commit, so that it misses no moment within the
+// pass.
 void CheckBudgets(const PassRecord& pass) {
   std::map<std::string, Node> nodes;
   for (const std::string& name : ManagedNodes(pass)) {

@@ -14,13 +14,13 @@
 
 namespace driverupgrade::tests {
 
-/// A change of a node by the engine, as the cluster committed it.
+/// A node change by the engine, as the cluster committed it.
 struct NodeCommit {
   Node before = {};
   Node after = {};
 };
 
-/// One pass: the world before it, its plan, and its writes.
+/// One pass: the world before the pass, and the plan and writes of the pass.
 struct PassRecord {
   const DriverIdentity& identity;
   const UpgradePolicy& policy;
@@ -34,7 +34,7 @@ struct PassRecord {
 
 /// Returns the state in the node's label, or nullopt if the label is not a state.
 std::optional<UpgradeState> StateOf(const Node& node, const DriverIdentity& identity);
-/// Returns the names of the nodes that the upgrade concerns: nodes with a driver pod or with marks of an upgrade.
+/// Returns the names of the nodes that the upgrade affects: nodes with a driver pod or with marks of an upgrade.
 std::vector<std::string> ManagedNodes(const PassRecord& pass);
 
 /// Throws ScenarioError with the first invariant that does not hold:
@@ -49,8 +49,8 @@ std::vector<std::string> ManagedNodes(const PassRecord& pass);
 /// - totals match the nodes' labels, with every node counted once (dep-F18).
 void CheckInvariants(const PassRecord& pass);
 
-/// Checks the same for a release (dep-F9): it only patches our own keys, and leaves none of our marks on a node that it
-/// wrote. It lifts neither an administrator's cordon nor a cordon that another driver's upgrade needs.
+/// Checks a release (dep-F9) in the same way. A release patches only our own keys, and leaves none of our marks on a
+/// node that it wrote. It lifts neither an administrator's cordon nor a cordon that another driver's upgrade needs.
 void CheckReleased(const PassRecord& pass);
 
 }  // namespace driverupgrade::tests

@@ -104,7 +104,7 @@ std::string Scenario::Cluster(Arguments& arguments) {
   return {};
 }
 
-// Sets a policy. The rest of the line is YAML, with an optional `driver=` before it.
+// Sets a policy. The rest of the line is YAML, optionally preceded by `driver=`.
 std::string Scenario::Policy(std::string_view text) {
   std::string name = "gpu";
   if (text.starts_with("driver=")) {
@@ -115,15 +115,15 @@ std::string Scenario::Policy(std::string_view text) {
       ParseUpgradePolicy(fmt::format("{{{}}}", text), PolicyDefaults{.auto_upgrade = true});
   if (!policy.ok()) throw ScenarioError(policy.status().ToString());
   ScenarioDriver& driver = world_->driver(name);
-  // The engine follows devices from its start.
+  // An engine watches devices from its start, so a change of the scope needs a new engine.
   if (policy->isolation.scope != driver.policy.isolation.scope) driver.engine = nullptr;
   driver.policy = *policy;
-  // The record of a rollout is stored next to the grants.
+  // The ledger contains the record of a rollout in addition to the grants.
   if (policy->rollout && !std::exchange(driver.has_ledger, true)) driver.engine = nullptr;
   return {};
 }
 
-// Returns the error of an invalid policy. The previous policy stays in effect.
+// Returns the error for an invalid policy. The previous policy stays in effect.
 std::string Scenario::RefusedPolicy(std::string_view text) {
   const absl::Status refused = ParseUpgradePolicy(fmt::format("{{{}}}", text)).status();
   if (refused.ok()) throw ScenarioError("the policy is accepted");
@@ -194,7 +194,7 @@ std::string Scenario::DriverDaemonSet(Arguments& arguments) {
   return {};
 }
 
-// Changes the driver pod of a node, or creates one there.
+// Changes a node's driver pod, or creates a driver pod on the node.
 std::string Scenario::DriverPod(Arguments& arguments) {
   const ScenarioDriver& driver = DriverOf(arguments);
   const std::string node = arguments.Word("the node's name");
@@ -247,7 +247,7 @@ std::string Scenario::Pod(Arguments& arguments) {
   return {};
 }
 
-// Publishes devices as the plugin of each node does.
+// Publishes devices on nodes, as the plugin of each node would.
 std::string Scenario::Devices(Arguments& arguments) {
   const std::vector<std::string> nodes = arguments.Words({});
   const int count = arguments.Number("count").value_or(8);
@@ -298,8 +298,8 @@ std::string Scenario::MaintenanceOperator(Arguments& arguments) {
   return {};
 }
 
-// Adds an object that another client has created. With a reason it belongs to its node, because the maintenance
-// operator has already processed it.
+// Adds an object that another client has created. An object with a reason has its node as owner, because the
+// maintenance operator has already processed it.
 std::string Scenario::Maintenance(Arguments& arguments) {
   const std::string node_name = arguments.Word("the node's name");
   const std::string prefix = arguments.Value("prefix").value_or("nvidia-operator");

@@ -16,34 +16,34 @@
 
 namespace driverupgrade::tests {
 
-// The DRA driver of all devices.
+// Name of the DRA driver of all devices.
 inline constexpr char kDeviceDriver[] = "gpu.nvidia.com";
 
-/// One driver with its operator's options and its engine.
+/// A driver, its operator's options, and its engine.
 struct ScenarioDriver {
   DriverIdentity identity;
-  /// Namespace of its DaemonSets, whose pods all have the label app=driver.
+  /// Namespace of the driver's DaemonSets. All their pods have the label app=driver.
   std::string ns = {};
   StateMachineOptions options = {};
-  /// The pod filter, which selects the pods that use the driver. nullopt: no filter.
+  /// Selects the pods that use the driver; nullopt if the operator has no pod filter.
   std::optional<LabelSelector> pod_filter = std::nullopt;
   /// Pods for which the filter fails.
   std::set<std::string> pod_filter_failures = {};
   /// True if the operator has a restart-only predicate, which is SameTemplate.
   bool restart_only = false;
-  /// True if this predicate fails.
+  /// True if the restart-only predicate fails.
   bool restart_only_fails = false;
   UpgradePolicy policy = {.auto_upgrade = true};
-  /// True from the first policy with a rollout on: the ledger is the ConfigMap `ledger` in `ns`.
+  /// True from the first policy with a rollout on. The ledger is then the ConfigMap `ledger` in `ns`.
   bool has_ledger = false;
   std::unique_ptr<UpgradeEngine> engine = nullptr;
-  /// True if the operator is being removed: its engine makes no further pass until it is started again.
+  /// True if the operator is being removed. Its engine then makes no further pass until it is started again.
   bool released = false;
   /// Plan of the last pass.
   Plan last_plan = {};
 };
 
-/// An error that is returned by the next `times` calls on one object.
+/// An error that the next `times` calls on one object return.
 struct PlannedFault {
   Operation operation = Operation::kGetNode;
   std::string object = {};
@@ -54,35 +54,36 @@ struct PlannedFault {
 /// Returns the facade that engines use instead of the fake cluster itself.
 using FacadeOver = std::function<std::shared_ptr<ClusterFacade>(std::shared_ptr<ClusterFacade>)>;
 
-/// Called before every pass. `revisions` are all ControllerRevisions.
+/// Callback before every pass. `revisions` contains all ControllerRevisions.
 using BeforePass = std::function<void(const ScenarioDriver& driver, const testing::FakeCluster& cluster,
                                       const std::map<std::string, ControllerRevision>& revisions, absl::Time now)>;
 
 class ScenarioWorld {
  public:
-  /// Null `over`: engines use the cluster itself. Null `before_pass`: no call.
+  /// If `over` is null, engines use the cluster itself. If `before_pass` is null, nothing is called.
   explicit ScenarioWorld(const testing::FakeClusterOptions& options = {}, const FacadeOver& over = nullptr,
                          BeforePass before_pass = nullptr);
 
   const std::shared_ptr<testing::FakeClock>& clock() const { return clock_; }
   testing::FakeCluster& cluster() { return *cluster_; }
   std::map<std::string, ScenarioDriver>& drivers() { return drivers_; }
-  /// Returns the driver, which is created at its first use.
+  /// Returns the driver, and creates it at the first use of its name.
   ScenarioDriver& driver(const std::string& name);
 
-  /// Makes one pass of the driver's engine, and checks all invariants. Throws ScenarioError for a broken one.
+  /// Makes one pass of the driver's engine, and checks all invariants. Throws ScenarioError if an invariant is broken.
   absl::StatusOr<ReconcileResult> Pass(ScenarioDriver& driver);
-  /// Releases all nodes (dep-F9). Throws ScenarioError for a broken invariant.
+  /// Releases all nodes (dep-F9). Throws ScenarioError if an invariant is broken.
   absl::StatusOr<ReconcileResult> Release(ScenarioDriver& driver);
-  /// Must be called when a fault is planned. After that, Step no longer runs a second time, because its reads would use
-  /// up the fault.
+  /// Must be called when a fault is planned. Afterwards, Pass no longer plans twice to compare the plans, because the
+  /// reads of the second run would use up the fault.
   void NoteFault() { faults_used_ = true; }
-  /// Plans a fault for calls on one object: a node's name, `namespace/pod`, or for lists the node or the namespace.
+  /// Plans a fault for calls on one object. The object is a node's name or `namespace/pod`; for lists it is the node or
+  /// the namespace.
   void PlanFault(PlannedFault fault);
 
   void ExpectStuck(const std::string& node) { stuck_.insert(node); }
-  /// Continues like an operator, with passes only when the cluster changes and at `wake_at`. In the end every node must
-  /// be done, except for those that are expected to be stuck.
+  /// Continues like an operator, with passes only when the cluster changes and at `wake_at`. At the end every node must
+  /// be done, except for nodes that are expected to be stuck.
   void CheckLiveness();
   /// Returns true if no node of any driver waits or has work left.
   bool AllDone();

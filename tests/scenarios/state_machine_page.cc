@@ -16,7 +16,8 @@ namespace {
 using State = UpgradeState;
 using Edge = std::pair<State, State>;
 
-// The condition of an edge in the pictures, shortened and broken into short lines. The table has the full conditions.
+// The condition of an edge in the pictures, shortened and broken into short lines. The table contains the full
+// conditions.
 struct EdgeWords {
   State from;
   State to;
@@ -94,8 +95,8 @@ std::string Identifier(State state) {
   return text;
 }
 
-// The layout of the picture: one column from unknown to upgrade-done, upgrade-failed and requestor mode next to it, and
-// lanes on its left for edges that skip states.
+// The layout of the picture: one column from unknown to upgrade-done, with upgrade-failed and requestor mode next to
+// it. Lanes to the left of the column contain edges that skip states.
 constexpr int kColumnX = 716;
 constexpr int kBoxWidth = 220;
 constexpr int kBoxHeight = 40;
@@ -121,8 +122,8 @@ constexpr State kColumn[] = {State::kUnknown,
                              State::kUncordonRequired,
                              State::kDone};
 
-// An edge in a lane, where lane 1 is the nearest to the column. `dy` is the distance from the middle of the boxes to
-// its ends, and for the label the distance from the middle of the lane.
+// An edge in a lane. Lane 1 is nearest to the column. The two ends of the edge are `dy` below the middle of their
+// boxes, and the label is `dy` below the middle of the lane.
 struct LaneEdge {
   State from;
   State to;
@@ -144,8 +145,8 @@ constexpr LaneEdge kLaneEdges[] = {
     {State::kUnknown, State::kDone, 6, 0, 18, 0},
 };
 
-// An edge back to an earlier state, on the right of the column. `dy` is the distance from the middle of the boxes to
-// its ends.
+// An edge back to an earlier state, on the right of the column. `dy` is the distance of its ends from the middle of the
+// boxes.
 struct BackEdge {
   State from;
   State to;
@@ -158,7 +159,7 @@ constexpr BackEdge kBackEdges[] = {
     {State::kUncordonRequired, State::kPodRestartRequired, 1002, -12, 8},
 };
 
-// An edge between the column and upgrade-failed, at its height.
+// An edge between the column and upgrade-failed, at the height of the state in the column.
 struct FailedEdge {
   State from;
   State to;

@@ -1,4 +1,4 @@
-/// Generates docs/state-machine.svg and the sections of docs/state-machine.md that show the transition table.
+/// Generates docs/state-machine.svg and the sections of docs/state-machine.md that contain the transition table.
 #ifndef DRIVERUPGRADE_TESTS_SCENARIOS_STATE_MACHINE_PAGE_H_
 #define DRIVERUPGRADE_TESTS_SCENARIOS_STATE_MACHINE_PAGE_H_
 
@@ -11,8 +11,8 @@ namespace driverupgrade::tests {
 std::string TransitionTableMarkdown();
 /// Returns a fenced Mermaid state diagram with one labeled arrow for each pair of states.
 std::string MermaidDiagram();
-/// Returns the diagram as a picture with a fixed layout. Throws std::logic_error if the layout lacks the position or
-/// the words of an edge in the table, or has an edge that is not in the table.
+/// Returns the diagram as a picture with a fixed layout. Throws std::logic_error if the layout has no position or text
+/// for an edge of the table, or contains an edge that is not in the table.
 std::string SvgDiagram();
 
 /// Returns `page` with `text` between `<!-- generated: NAME -->` and `<!-- end of generated: NAME -->`. Throws

@@ -209,7 +209,7 @@ bool EngineHost::Pass(const std::optional<std::set<std::string>>& nodes, std::st
   for (const std::string& node : interest_) PutPods(node);
   apply();
   bool sent = Carry(now);
-  // Nodes may start once the ledger has responded.
+  // Nodes can start once the ledger has responded.
   for (int answers = 0; answers < 3 && ledger_answered_; ++answers) {
     apply();
     sent = Carry(now) || sent;
@@ -244,7 +244,7 @@ void EngineHost::Announce(const JsonDocument& pass) {
   observer_->OnPlan(plan);
 }
 
-// Sends one request of each node in turn, as with concurrent requests.
+// Takes the nodes in turn and sends one request of each, as if the requests were concurrent.
 bool EngineHost::Carry(absl::Time began) {
   const auto now = [&] { return absl::ToUnixMillis(driver_.clock ? driver_.clock->Now() : began); };
   const JsonDocument pass = Parsed(last_);

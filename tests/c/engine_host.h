@@ -26,7 +26,7 @@ namespace driverupgrade::tests {
 
 using JsonDocument = driverupgrade_rapidjson::Document;
 
-// Code and text that a function of the interface has returned.
+// Code and text that a function of the C interface returned.
 struct Said {
   du_code code = 0;
   std::string text = {};
@@ -43,40 +43,40 @@ struct HostedDriver {
   std::string options = {};
   std::string ns = {};
   std::string driver_labels = {};  // label selector
-  // Namespace of the NodeMaintenances. Empty: requestor mode is off.
+  // Namespace of the NodeMaintenances. If empty, requestor mode is off.
   std::string maintenance_ns = {};
-  // True if the engine follows the objects of Dynamic Resource Allocation.
+  // True if the engine watches the objects of Dynamic Resource Allocation.
   bool has_devices = false;
-  // Returns true if a pod uses the driver (default: if it requests a GPU).
+  // Returns true if a pod uses the driver. The default is true for pods that request a GPU.
   std::function<absl::StatusOr<bool>(const Pod& pod)> uses_driver = {};
-  // Clock for the time that passes within a pass (default: no time passes).
+  // Clock for the time that passes during a pass. By default, no time passes.
   std::shared_ptr<Clock> clock = nullptr;
-  // Number of attempts for a list, after which Pass and Release throw std::runtime_error.
+  // Number of attempts for a list. After the last attempt, Pass and Release throw std::runtime_error.
   int attempts = 100;
 };
 
 class EngineHost {
  public:
-  // Called for each write between the host and the server. Decides whether the write is sent, and which response is
-  // returned.
+  // Called for each write between the host and the server. Decides whether the write is sent, and which response the
+  // host receives.
   using Network = std::function<HttpAnswer(const std::function<HttpAnswer()>& send)>;
 
   EngineHost(
       HostedDriver driver, std::shared_ptr<HttpTransport> server,
       Network network = [](const auto& send) { return send(); });
 
-  // Makes one pass over these nodes (nullopt: all nodes), and sends its requests. `owner` is the owner of these nodes,
-  // if the driver has several owners. Returns true if any request was sent.
+  // Makes one pass over these nodes (nullopt for all nodes), and sends the requests of the pass. `owner` names the
+  // owner of these nodes if the driver has several owners. Returns true if any request was sent.
   bool Pass(const std::optional<std::set<std::string>>& nodes, std::string_view policy, absl::Time now,
             std::string_view owner = "");
   // Releases all nodes. Returns true if any request was sent.
   bool Release(absl::Time now);
-  // Pass one time zone, or all time zones of the policy, to this engine and to the engines after a Restart.
+  // Pass one time zone, or all time zones of the policy, to the current engine and to every engine created by Restart.
   void PutTimeZone(const TimeZoneTable& zone);
   void PutTimeZones(const UpgradePolicy& policy);
-  // Replaces the engine with a new engine that knows nothing, as after a crash.
+  // Replaces the engine with a new one that has no data, as after a crash.
   void Restart();
-  // Answers all pending questions. The answer is true if a restart of the driver is enough for the node.
+  // Answers all pending questions. `answer` is true if a restart of the driver is sufficient.
   void AnswerQuestions(absl::Time now, bool answer);
   using RestartOnly = std::function<absl::StatusOr<bool>(const Pod& pod, const ControllerRevision& running,
                                                          const ControllerRevision& wanted)>;
@@ -85,23 +85,23 @@ class EngineHost {
   du_engine* engine() const { return engine_.get(); }
   // Sets an observer, whose OnPlan is called with the plan of each pass.
   void SetObserver(std::shared_ptr<Observer> observer) { observer_ = std::move(observer); }
-  // Returns the time until which this host leads, or nullopt if it does not lead. The host sends writes only while it
-  // leads. Null: this is the only host.
+  // Sets a function that returns the time until which this host is the leader, or nullopt if it is not the leader. The
+  // host sends writes only while it is the leader. A null function means that this is the only host.
   using LeadsUntil = std::function<std::optional<absl::Time>()>;
   void SetLeadsUntil(LeadsUntil leads_until) { leads_until_ = std::move(leads_until); }
-  // Result of the last pass.
+  // Result document of the last pass.
   const std::string& last() const { return last_; }
   std::optional<absl::Time> wake_at() const { return wake_at_; }
-  // Events and number of requests of all passes.
+  // Events and number of requests from all passes so far.
   const std::vector<std::string>& events() const { return events_; }
   int requests() const { return requests_; }
-  // Lists and puts all objects of the cluster.
+  // Lists all objects of the cluster and passes them to the engine.
   void Read();
-  // Lists and puts the objects of one kind, DU_NODES to DU_CONTROLLER_REVISIONS.
+  // Lists the objects of one kind, DU_NODES to DU_CONTROLLER_REVISIONS, and passes them to the engine.
   void Put(std::int32_t kind);
 
  private:
-  // If `may_be_absent` is true and the server does not serve the kind, returns its response.
+  // Returns the list. If `may_be_absent` is true and the server does not serve the kind, returns the error response.
   std::string List(const std::string& path, std::vector<std::pair<std::string, std::string>> query,
                    bool may_be_absent = false);
   void PutDevices();
@@ -117,12 +117,12 @@ class EngineHost {
   std::unique_ptr<du_engine, void (*)(du_engine*)> engine_;
   std::shared_ptr<Observer> observer_ = nullptr;
   LeadsUntil leads_until_ = nullptr;
-  // Documents that were passed to the engine last.
+  // Documents that were last passed to the engine.
   std::string pods_;
   std::string revisions_;
   std::string last_;
   std::optional<absl::Time> wake_at_;
-  // Nodes whose pods the engine requested in the last pass.
+  // Nodes for which the engine requested the pods in the last pass.
   std::vector<std::string> interest_;
   std::map<std::string, std::string> time_zones_;  // documents by time zone name
   std::vector<std::string> events_;

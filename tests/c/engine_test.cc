@@ -1,5 +1,5 @@
-// Runs rollouts through the C interface, in bytes. The invariants check them, and their results are compared with those
-// of the native engine, which has threads.
+// Runs rollouts through the C interface, with documents as bytes. The invariants are checked, and the results are
+// compared with those of the native engine, which uses threads.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -46,7 +46,7 @@ TEST_CASE("A rollout through the C interface ends like a rollout by the threaded
   CHECK(world.checker.upgrades() == 4);
   CHECK_FALSE(world.cluster->pod("team-b", "training").has_value());
   CHECK_FALSE(host.events().empty());
-  // Three patches and one deletion for each of four nodes, and one eviction for each of five pods, with two spare.
+  // Three patches and one deletion for each of four nodes, one eviction for each of five pods, and two spare requests.
   CHECK(host.requests() <= 4 * 4 + 5 + 2);
 }
 
@@ -62,7 +62,7 @@ TEST_CASE("A fleet that is done causes no requests") {
   CHECK(host.requests() == requests);
 }
 
-// Response to one write of the rollout. `applied`: the server carries out the request nevertheless.
+// Response to one write of the rollout. If `applied` is true, the server carries out the request despite this response.
 struct Fault {
   HttpAnswer answer;
   bool applied = false;
@@ -185,8 +185,8 @@ TEST_CASE("Release returns every node to service in the middle of an upgrade") {
   for (const Node& node : world.cluster->nodes()) CHECK_FALSE(node.labels.contains(world.identity.StateLabel()));
 }
 
-// Three policies share the nodes, and each applies to one part of them. A driver pod may be missing at any time, so
-// that no pass names its node. The names in a pass may be older than the engine's data.
+// Three policies share the nodes, and each applies to one part of the nodes. A driver pod can be missing at any time,
+// so that no pass names its node. The node names in a pass can be older than the engine's data.
 void RollParts(std::uint64_t first_seed, std::uint64_t last_seed) {
   constexpr int kNodes = 9;
   constexpr std::string_view kOneEach =
@@ -330,8 +330,8 @@ TEST_CASE("W41: a node in progress without its state label counts in its part, w
   for (const Pod& pod : world.cluster->daemon_set_pods("driver-system", "driver")) CHECK(RevisionHash(pod) == "rev-2");
 }
 
-// Returns the bytes in use on the heap, or 0 if the standard library cannot report them. Sanitizers replace the heap,
-// and report leaks at exit.
+// Returns the number of heap bytes in use, or 0 if the standard library cannot report this number. Sanitizers replace
+// the heap, and report leaks at exit.
 std::size_t HeapInUse() {
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   return mallinfo2().uordblks;
@@ -369,7 +369,7 @@ TEST_CASE("A hundred thousand calls of an engine use constant memory, without le
   const std::size_t before = HeapInUse();
   calls = 0;
   while (calls < 100'000) round();
-  // Less than one byte per call remains for the allocator's own data, and for responses that happen to be longer.
+  // The limit is less than one byte per call, for the allocator's own data and for responses that happen to be longer.
   CHECK(HeapInUse() < before + 64'000);
 }
 
@@ -431,7 +431,7 @@ TEST_CASE("Invalid input returns an error that names the problem, and changes no
   CHECK(Call(du_engine_answer, host.engine(), Str("node-1"), 200, 0, Str(""), now).code == 9);
   CHECK(Call(du_engine_next, host.engine(), Str("no-such"), now).text == "{}");
   CHECK(Call(du_engine_settle, static_cast<du_engine*>(nullptr), now).text == "engine: is null");
-  // The nodes are still known.
+  // The engine still knows the nodes.
   CHECK(Call(du_engine_read, host.engine(), now).text.find("node-1") != std::string::npos);
 }
 

@@ -1,4 +1,4 @@
-// A fleet behind an in-memory API server, with a new driver revision. Tests of the engine in the C interface start from
+// A fleet behind an in-memory API server, with a new driver revision. The engine tests of the C interface start from
 // this fleet.
 #ifndef DRIVERUPGRADE_TESTS_C_ENGINE_WORLD_H_
 #define DRIVERUPGRADE_TESTS_C_ENGINE_WORLD_H_
@@ -56,7 +56,7 @@ struct World {
     return host;
   }
 
-  // Returns the marks of an upgrade on the nodes, and their driver revisions.
+  // Returns the upgrade marks on the nodes, and the nodes' driver revisions.
   std::vector<std::string> End() const {
     std::vector<std::string> end;
     for (const Node& node : cluster->nodes()) {

@@ -38,7 +38,7 @@ Reply Call(Function function, std::string_view request, std::string_view cluster
   return reply;
 }
 
-// Returns a request for this driver in the dump, with further members.
+// Returns a request for this driver in the dump. `more` contains further members.
 std::string Request(std::string_view driver, std::string_view labels, std::string_view more) {
   return fmt::format(
       R"({{"identity":{{"domain":"nvidia.com","driver":"{}"}},"namespace":"gpu-operator","driverLabels":"{}","at":"{}",{}}})",
@@ -46,8 +46,8 @@ std::string Request(std::string_view driver, std::string_view labels, std::strin
 }
 std::string OfFleet(std::string_view more) { return Request("ofed", "app=nvidia-driver-daemonset", more); }
 
-// Returns the output of upgradectl for the same driver. No pod counts as using the driver, as in a request without
-// usesDriverUids.
+// Returns upgradectl's output for the same driver. As in a request without usesDriverUids, no pod counts as using the
+// driver.
 std::string Upgradectl(Texts arguments, const std::string& driver, const std::string& labels, const std::string& dump) {
   const ScratchFile file(dump);
   for (const std::string& argument :
@@ -63,8 +63,7 @@ std::string Upgradectl(Texts arguments, const std::string& driver, const std::st
   return answer.out;
 }
 
-// Returns a fleet with disruption budgets, a webhook, and a NotReady node, which are obstacles and keep nodes from
-// being done.
+// Returns a fleet with obstacles that keep nodes from completing: disruption budgets, a webhook, and a NotReady node.
 std::string FleetWithTrouble() {
   return Fleet(6, R"(,
 {"kind":"PodDisruptionBudget","apiVersion":"policy/v1","metadata":{"namespace":"shop","name":"web"},
@@ -128,7 +127,7 @@ TEST_CASE("du_simulate evicts the pods that use the driver if the request contai
         std::string::npos);
 }
 
-// The driver pod runs the revision driver-1; driver-2 is the newest one.
+// The driver pod runs the revision driver-1; driver-2 is the newest revision.
 std::string WithNewRevision() {
   std::string cluster = Fleet(1, R"(,
 {"kind":"DaemonSet","apiVersion":"apps/v1","metadata":{"namespace":"gpu-operator","name":"driver","uid":"ds","generation":2,
@@ -241,7 +240,7 @@ TEST_CASE("The interruptions of jobs that restart as a whole match those that up
         Upgradectl({"simulate", "--try", by_name, "--try", gangs}, "gpu", "app=nvidia-driver-daemonset", cluster));
   CHECK(simulated.find("\"gangInterruptions\": 5,") != std::string::npos);
   upgradectl::CheckGolden("jobs.simulated.json", simulated);
-  // Devices are not simulated here, so a claim must not prevent the restart of a pod.
+  // Devices are not simulated here, so a claim must not prevent the simulated restart of a pod.
   std::string claimed = cluster;
   const std::string spec = "\"spec\": {\n\"nodeName\"";
   for (std::size_t at = claimed.find(spec); at != std::string::npos; at = claimed.find(spec, at + spec.size())) {

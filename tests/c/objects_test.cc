@@ -1,4 +1,4 @@
-// Tests the calls with which a host passes data to the engine of the C interface, one document at a time: lists,
+// Tests the calls with which a host passes data to the engine of the C interface, one document per call: lists,
 // watches, pods, responses, and the time.
 #include <functional>
 #include <optional>
@@ -158,7 +158,7 @@ void CheckDrivers(const World& world, std::string_view revision) {
   }
 }
 
-// Returns a network that responds to the first `count` writes with this response.
+// Returns a network that gives `answer` to the first `count` writes.
 EngineHost::Network Answers(HttpAnswer answer, int count = 1) {
   return [answer, count](const auto& send) mutable { return count-- > 0 ? answer : send(); };
 }
@@ -197,7 +197,7 @@ TEST_CASE("A refused patch waits, unless the cluster is restored to an earlier s
   const absl::Time now = world.clock->Now();
   host.Pass(std::nullopt, kPolicy, now);
   REQUIRE(SaysNoWork(Apply(host, now)));
-  // The same nodes, in a list that is older than the previous list.
+  // The list has the same nodes but is older than the previous list.
   HttpResponse nodes = *world.Server()->Send({}, {.path = "/api/v1/nodes"});
   const std::string version = fmt::format("\"resourceVersion\":\"{}\"", world.cluster->revision());
   REQUIRE(Has(nodes.body, version));
@@ -325,7 +325,7 @@ struct Blocked {
                               .Build());
     world.cluster->AddDisruptionBudget({.ns = "team-b", .name = "never", .max_unavailable = 0});
   }
-  // Makes passes until an eviction has been refused. The engine then has the pods of the node.
+  // Makes passes until an eviction has been refused. The engine then knows the node's pods.
   void Run() {
     for (int pass = 0; pass < 40 && !Has(host.last(), "\"podInterest\":[\"" + node); ++pass) RunPasses(world, host, 1);
     REQUIRE(Has(host.last(), "\"podInterest\":[\"" + node));

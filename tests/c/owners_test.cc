@@ -1,5 +1,5 @@
-// Tests one driver whose nodes belong to different owners. Each owner has its own policy, DaemonSet, and rollout, as
-// with several NVIDIADrivers.
+// Tests one driver whose nodes have different owners. Each owner has its own policy, DaemonSet, and rollout, as with
+// several NVIDIADrivers.
 #include <algorithm>
 #include <map>
 #include <memory>

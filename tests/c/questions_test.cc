@@ -1,5 +1,5 @@
-// Tests the questions of an engine to its host through the C interface, which ask whether a restart of the driver is
-// enough.
+// Tests the questions that an engine asks its host through the C interface: whether a restart of the driver is
+// sufficient.
 #include <algorithm>
 #include <string>
 #include <string_view>

@@ -1,5 +1,5 @@
 // Tests rollouts in stages through the C interface. The record and the grants are stored in a ConfigMap, and the host
-// sends the requests for it.
+// sends the requests that read and write this ConfigMap.
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -45,7 +45,7 @@ int NodesWith(const World& world, std::string_view hash) {
       std::count_if(pods.begin(), pods.end(), [&](const Pod& pod) { return RevisionHash(pod) == hash; }));
 }
 
-// Makes passes, two seconds apart.
+// Makes passes for this time, two seconds apart.
 void Run(World& world, EngineHost& host, std::string_view policy, absl::Duration time) {
   for (absl::Duration passed; passed < time; passed += absl::Seconds(2)) {
     try {
@@ -135,7 +135,7 @@ TEST_CASE("A host that takes over in the middle of a stage uses the stored recor
   CHECK(NodesWith(world, "rev-2") == 5);
 }
 
-// Checks that a rollout of three nodes keeps its stages, with an approval after eight minutes.
+// Checks that a rollout of three nodes follows its stages, with an approval after eight minutes.
 void ExpectStagesKept(EngineHost::Network network) {
   World world(3);
   EngineHost host = HostOf(world, std::move(network));
@@ -148,7 +148,7 @@ void ExpectStagesKept(EngineHost::Network network) {
 
 TEST_CASE(
     "A rollout keeps its stages and finishes, whatever the response to any one request is, including ledger requests") {
-  // Response, and true if the server carries out the request.
+  // Each fault consists of a response, and true if the server carries out the request despite this response.
   const std::vector<std::pair<HttpAnswer, bool>> faults = {
       {{.status = DU_NO_ANSWER}, false},
       {{.status = DU_NO_ANSWER}, true},

@@ -16,7 +16,7 @@ using testing::PodBehavior;
 constexpr char kDeviceDriver[] = "gpu.nvidia.com";
 constexpr PodBehavior kQuick{.start_delay = absl::Seconds(2), .stop_delay = absl::Seconds(1)};
 
-// Adds nodes n1, n2, ... with a driver each, and one web pod per node, of which at most one may be unavailable.
+// Adds nodes n1, n2, ... with a driver on each node, and one web pod per node. At most one web pod may be unavailable.
 void AddFleet(FakeCluster& cluster, int nodes, bool workload = true) {
   testing::AddFleet(cluster, {.node_count = nodes,
                               .node_prefix = "n",
@@ -78,7 +78,7 @@ Scenario Validation() {
               },
           .tick =
               [](FakeCluster& cluster, absl::Duration since_begin) {
-                // The validators become ready only after a while.
+                // The validation pods become ready only after a while.
                 for (const Pod& pod : cluster.daemon_set_pods("gpu-tests", "validator")) {
                   cluster.SetPodReady(pod.ref.ns, pod.ref.name, absl::ToInt64Seconds(since_begin) % 8 >= 6);
                 }
@@ -87,7 +87,7 @@ Scenario Validation() {
           .options = {.validation_selector = Selector("app=validator")}};
 }
 
-// Each driver pod requests permission before it loads the driver, and becomes ready only after that.
+// Each driver pod requests permission to load the driver, and becomes ready only after it has this permission.
 void LoadSafely(FakeCluster& cluster, absl::Duration) {
   for (const Node& node : cluster.nodes()) {
     for (const Pod& pod : cluster.daemon_set_pods("gpu", "driver")) {
@@ -125,7 +125,7 @@ Scenario Requestor() {
           .options = {.requestor = RequestorOptions{.id = "nvidia.gpu-operator", .ns = "maintenance"}}};
 }
 
-// The new driver crashes on n1 for two minutes. By then the node has failed, and its upgrade is retried.
+// The new driver crashes on n1 for two minutes. The node fails during this time, and then its upgrade is retried.
 Scenario Retry() {
   UpgradePolicy policy = Policy();
   policy.retry = {.max_attempts = 5, .backoff = absl::Minutes(2)};
@@ -144,8 +144,8 @@ Scenario Retry() {
           .policy = std::move(policy)};
 }
 
-// Nodes as the Go library leaves them when it is switched off during an upgrade: with labels and cordons, but none of
-// our marks.
+// Nodes as the Go library leaves them if it is switched off during an upgrade: they have labels and cordons, but none
+// of our marks.
 Scenario HandOver() {
   UpgradePolicy policy = Policy();
   policy.max_parallel = 2;
@@ -176,8 +176,8 @@ Scenario WithLedger() {
   return scenario;
 }
 
-// The first stage consists of the node that would be second by name. An administrator approves it half a minute after
-// the start.
+// The first stage consists of the node that is second in name order. An administrator approves the stage half a minute
+// after the start.
 Scenario InStages() {
   UpgradePolicy policy = Policy();
   policy.rollout = RolloutPolicy{.stages = {{.name = "canary",
@@ -211,7 +211,7 @@ Scenario WithElection() {
   return scenario;
 }
 
-// Kubernetes also restarts the driver pods, one at a time, regardless of running workloads.
+// Kubernetes restarts the driver pods as well, one at a time, regardless of running workloads.
 Scenario RollingUpdate() {
   return {.name = "RollingUpdate",
           .set_up =
@@ -237,7 +237,7 @@ Scenario RemovedInTheMidst() {
   return scenario;
 }
 
-// The plugin of each node publishes its devices while the driver is ready.
+// Each node's plugin publishes the node's devices while the driver is ready.
 void PublishDevices(FakeCluster& cluster, absl::Duration) {
   for (const Pod& pod : cluster.daemon_set_pods("gpu", "driver")) {
     if (IsReady(pod)) {

@@ -1,4 +1,4 @@
-// L7: an engine may be killed at any of its API calls, and its successor must reach the same end.
+// L7: an engine can be killed at any of its API calls, and its successor must reach the same final state.
 #include <cstdlib>
 #include <iostream>
 #include <set>
@@ -12,7 +12,7 @@ namespace {
 
 std::string_view NameOf(Source source) { return source == Source::kLists ? "lists" : "cache"; }
 
-// Maximum delay: the lease of a dead leader expires, and a failed pass is retried.
+// Maximum delay caused by a crash: the dead leader's Lease must expire, and a failed pass is retried.
 constexpr absl::Duration kCrashMayCost = absl::Seconds(35);
 
 // Crashes once before each call, and once after the last call.
@@ -46,7 +46,7 @@ TEST_CASE("L7: a crash before any API call does not change the end state, for an
   for (const Scenario& scenario : Scenarios()) CrashEverywhere(scenario, Source::kCache);
 }
 
-// Reads fail in one way. A failed write may or may not have been applied.
+// Tries each fault once at each call. Reads have only one fault. A failed write may or may not have been applied.
 void CrashAndFault(const Scenario& scenario, Source source) {
   const Outcome undisturbed = Run(scenario, source, {});
   const std::set<std::int64_t> writes(undisturbed.writes.begin(), undisturbed.writes.end());
@@ -66,8 +66,8 @@ void CrashAndFault(const Scenario& scenario, Source source) {
   std::cout << fmt::format("{}, from {}: {} calls, {} runs\n", scenario.name, NameOf(source), undisturbed.calls, runs);
 }
 
-// Returns the small scenario, or the scenario in Scenarios() that an environment variable names. The latter takes
-// minutes or hours.
+// Returns the small scenario, or the scenario from Scenarios() that an environment variable names. Such a scenario
+// takes minutes or hours.
 Scenario ScenarioForPairs() {
   const char* name = std::getenv("DRIVERUPGRADE_CRASH_PAIRS");
   for (Scenario& scenario : Scenarios()) {

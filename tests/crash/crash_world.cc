@@ -21,7 +21,7 @@ using testing::FakeCluster;
 
 constexpr absl::Duration kTick = absl::Seconds(1);
 constexpr absl::Duration kLimit = absl::Hours(2);
-// Number of passes without any work after which the upgrade has ended.
+// Number of idle passes after which the upgrade counts as ended.
 constexpr int kQuietPasses = 3;
 
 // Removes the time from values such as `1@1767225600`, because times differ between runs.
@@ -100,7 +100,7 @@ class World {
     return absl::DeadlineExceededError("no answer");
   }
 
-  // Returns whether there was nothing to do.
+  // Makes a pass. Returns whether the pass had nothing to do.
   bool Pass() {
     if (!engine_) Boot();
     const bool releases = scenario_.release_after && !released_ && clock_->Now() >= begin_ + *scenario_.release_after;

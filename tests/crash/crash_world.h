@@ -1,5 +1,5 @@
 // A cluster that is upgraded by engines that crash. Each scenario runs from the start, with a crash before one of its
-// API calls, and must reach the same end state as without a crash.
+// API calls. It must reach the same final state as without a crash.
 //
 // Defines Scenario, Trouble and Run.
 //
@@ -7,8 +7,8 @@
 //     const Outcome crashed = Run(scenario, Source::kLists, {.crash_before = 17});
 //     CHECK(crashed.end == undisturbed.end);
 //
-// The calls of an engine are sequential, so a crash before a call is also a crash after the previous call. After the
-// crash, every call of that engine fails without effect. A second later a new engine starts without any state. Time is
+// An engine's calls are sequential, so a crash before a call is also a crash after the previous call. After the crash,
+// every call of that engine fails without effect. A second later, a new engine starts without any state. Time is
 // virtual.
 #ifndef DRIVERUPGRADE_TESTS_CRASH_CRASH_WORLD_H_
 #define DRIVERUPGRADE_TESTS_CRASH_CRASH_WORLD_H_
@@ -28,30 +28,31 @@ struct Scenario {
   std::string name = {};
   /// Prepares the cluster before the first pass.
   std::function<void(testing::FakeCluster&)> set_up = {};
-  /// Called every second: actions of users and pods.
+  /// Called every second, to simulate the actions of users and pods.
   std::function<void(testing::FakeCluster&, absl::Duration since_begin)> tick = {};
   UpgradePolicy policy = {};
   StateMachineOptions options = {};
-  /// Slots are granted in a ConfigMap; only the holder of a Lease makes passes.
+  /// If `ledger` is true, slots are granted in a ConfigMap. If `election` is true, only the holder of a Lease makes
+  /// passes.
   bool ledger = false;
   bool election = false;
-  /// With a rollout: the only node of the first stage, which has the soak time `soak` and is approved. Empty: there are
-  /// no stages.
+  /// With a rollout: the only node of the first stage, which has the soak time `soak` and needs an approval. If empty,
+  /// there are no stages.
   std::string canary = {};
   absl::Duration soak = absl::ZeroDuration();
   /// Node that an administrator cordons in `set_up`.
   std::string cordoned = {};
-  /// Time after which the operator is removed: it calls Release until there is nothing left to release. Then it is
-  /// installed again.
+  /// Time after which the operator is removed. It then calls Release until nothing is left to release, and is installed
+  /// again.
   std::optional<absl::Duration> release_after = std::nullopt;
 };
 
-/// Returns the scenarios, all of which upgrade the drivers `gpu/driver` to the hash `new`.
+/// Returns the scenarios, all of which upgrade the driver `gpu/driver` to the hash `new`.
 std::vector<Scenario> Scenarios();
 /// Returns a scenario with one node and one workload, for pairs of faults.
 Scenario SmallScenario();
 
-/// Source of the engine's data.
+/// Source of the data that the engine reads.
 enum class Source : std::uint8_t { kLists, kCache };
 
 enum class Fault : std::uint8_t {
@@ -62,22 +63,23 @@ enum class Fault : std::uint8_t {
 inline constexpr Fault kFaults[] = {Fault::kRefused, Fault::kFails, Fault::kLoses};
 
 struct Trouble {
-  /// Number of a call, starting at 1; 0: no call.
+  /// Number of the call before which the engine crashes, or at which the fault happens, starting at 1; 0 for none.
   std::int64_t crash_before = 0;
   std::int64_t fault_at = 0;
   Fault fault = Fault::kFails;
-  /// A planted defect: the content of annotations is lost with the process, as if it had been stored only in memory.
+  /// True to plant a defect: the content of annotations is lost with the process, as if it had been stored only in
+  /// memory.
   bool forgets_marks = false;
 };
 
 struct Outcome {
-  /// The cluster once nothing is left to do. Excludes values that are generated or depend on the time: versions, UIDs,
-  /// generated names, times, and the node on which a workload runs.
+  /// State of the cluster once nothing is left to do. Excludes values that are generated or depend on time: versions,
+  /// UIDs, generated names, times, and the nodes on which workloads run.
   std::string end = {};
-  /// The first violation of I1, I2, I3 or I20; empty if the run broke none of them.
+  /// The first violation of I1, I2, I3 or I20; empty if there is no violation.
   std::string broken = {};
   std::int64_t calls = 0;
-  /// Numbers of the calls that are writes.
+  /// Numbers of the calls that were writes.
   std::vector<std::int64_t> writes = {};
   absl::Duration took = absl::ZeroDuration();
 };

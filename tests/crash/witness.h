@@ -1,7 +1,7 @@
 // Checks every commit of a FakeCluster in which the driver gpu/driver is upgraded. The number of upgrades in progress
 // is limited (I1), no driver pod is deleted while a workload runs (I2), and no administrator's cordon is lifted (I3).
-// No node starts before the first stage of a rollout allows it (I20). Also works for engines with threads, because the
-// cluster reports commits one at a time.
+// No node starts before the first stage of a rollout allows its start (I20). Also works for engines with threads,
+// because the cluster reports commits one at a time.
 #ifndef DRIVERUPGRADE_TESTS_CRASH_WITNESS_H_
 #define DRIVERUPGRADE_TESTS_CRASH_WITNESS_H_
 
@@ -20,8 +20,8 @@ bool IsDriver(const Pod& pod);
 
 class Witness {
  public:
-  // `canary`: the only node of the first stage, which has the soak time `soak` and needs an approval; empty: there are
-  // no stages. `isolates_devices`: only pods that claim a device must leave, and all others stay.
+  // `canary` is the only node of the first stage, which has the soak time `soak` and needs an approval; empty if there
+  // are no stages. If `isolates_devices` is true, only pods that claim a device must leave, and all other pods stay.
   explicit Witness(int max_parallel, std::string canary = {}, absl::Duration soak = absl::ZeroDuration(),
                    bool isolates_devices = false)
       : max_parallel_(max_parallel), canary_(std::move(canary)), soak_(soak), isolates_devices_(isolates_devices) {}
@@ -33,14 +33,14 @@ class Witness {
  private:
   void WatchNode(const testing::Change& change);
   void WatchPod(const testing::Change& change);
-  // Returns whether the driver must not be touched while the pod is on its node.
+  // Returns whether the pod must leave its node before the driver is replaced.
   bool MustGo(const Pod& pod) const;
 
   const int max_parallel_;
   const std::string canary_;
   const absl::Duration soak_;
   const bool isolates_devices_;
-  absl::Time done_at_ = absl::InfiniteFuture();  // time of the canary's end
+  absl::Time done_at_ = absl::InfiniteFuture();  // time at which the canary was done
   bool approved_ = false;
   std::map<std::string, Node> nodes_;
   std::map<std::string, std::string> workloads_;

@@ -1,6 +1,6 @@
-# Checks deploy/prometheus and deploy/grafana against the pages that they rely on. Every metric, gate, state and finding
-# that they use must be described, every alert must have its texts and a runbook, and every runbook must belong to an
-# alert.
+# Checks deploy/prometheus and deploy/grafana against the pages on which they rely. Every metric, gate, state and
+# finding that they use must be described, every alert must have its texts and a runbook, and every runbook must belong
+# to an alert.
 #
 #   cmake -DSOURCE_DIR=... -P alerts.cmake
 cmake_minimum_required(VERSION 3.23)
@@ -19,7 +19,7 @@ file(READ "${SOURCE_DIR}/${rules_file}" rules)
 file(READ "${SOURCE_DIR}/deploy/prometheus/rules_test.yaml" rules_test)
 file(READ "${SOURCE_DIR}/${dashboard_file}" dashboard)
 
-# Metrics. Queries use the series of a histogram.
+# Checks the metrics. Queries use the individual series of a histogram.
 foreach(file IN ITEMS ${rules_file} ${dashboard_file})
   file(READ "${SOURCE_DIR}/${file}" text)
   string(REGEX MATCHALL "(driverupgrade|gpu_operator)_[a-z_]+" names "${text}")
@@ -55,7 +55,7 @@ endfunction()
 check_values(reason "${operations_page}")
 check_values(state "${operations_page}" unknown invalid)
 
-# Alerts.
+# Checks the alerts.
 string(REGEX MATCHALL "- alert: [A-Za-z]+" alerts "${rules}")
 list(TRANSFORM alerts REPLACE "- alert: " "")
 foreach(part IN ITEMS "severity:" "summary:" "description:" "runbook_url:")
@@ -77,7 +77,7 @@ foreach(alert IN LISTS alerts)
   endif()
 endforeach()
 
-# Runbooks.
+# Checks the runbooks.
 string(REGEX MATCHALL "runbook_url: [^ \n]+" named "${rules}")
 list(TRANSFORM named REPLACE "runbook_url: " "")
 file(GLOB written RELATIVE "${SOURCE_DIR}" "${SOURCE_DIR}/docs/runbooks/*.md")
@@ -93,7 +93,7 @@ foreach(runbook IN LISTS written)
   endif()
 endforeach()
 
-# The dashboard must be importable into any Grafana.
+# The dashboard must be importable into any Grafana instance.
 string(JSON uid ERROR_VARIABLE broken TYPE "${dashboard}" uid)
 if(broken OR NOT uid STREQUAL "NULL")
   mistake("${dashboard_file}: is not valid JSON, or has a uid: ${broken}")

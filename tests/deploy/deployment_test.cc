@@ -1,4 +1,4 @@
-// Tests the Deployments of the operators: their programs accept the arguments, and each program knows its own pod.
+// Tests the operators' Deployments: their programs accept the arguments, and each program knows its own pod.
 #include <cstdlib>
 #include <filesystem>
 #include <set>
@@ -25,7 +25,8 @@ struct Deployment {
   explicit Deployment(const std::string& example)
       : yaml(YAML::LoadFile((kRoot / "deploy" / example / "operator/deployment.yaml").string())) {}
 
-  // Starts the program as the kubelet would, except that the value of each field is its path.
+  // Starts the program as the kubelet would, except that each environment variable from a pod field contains the
+  // field's path.
   template <typename Options>
   examples::ServiceArguments Start(std::variant<Options, int> (*parse)(int, char**)) const {
     std::vector<std::string> words = {"program"};
@@ -43,7 +44,7 @@ struct Deployment {
   }
 };
 
-// Returns the ServiceAccounts in a directory of deploy/rbac.
+// Returns the ServiceAccounts that the files in a directory of deploy/rbac name.
 std::set<std::string> ServiceAccounts(const std::string& folder) {
   std::set<std::string> names;
   for (const YAML::Node& object :

@@ -28,7 +28,7 @@ using testing::FakeCluster;
 const std::filesystem::path kRoot = DRIVERUPGRADE_SOURCE_DIR;
 const std::filesystem::path kOperators = kRoot / "examples/operators";
 
-// Has a fixed response for each object and each list, regardless of the query.
+// Returns a fixed response for each object and each list, regardless of the query.
 class Answers final : public HttpTransport {
  public:
   explicit Answers(std::map<std::string, std::string> answers) : answers_(std::move(answers)) {}
@@ -49,7 +49,7 @@ std::string List(const std::string& kind, const std::string& items) {
   return R"({"kind":")" + kind + R"(List","metadata":{"resourceVersion":"9"},"items":[)" + items + "]}";
 }
 
-// rbac_test checks deploy/rbac/base against the requests of a controller with a Lease and a ledger.
+// rbac_test compares deploy/rbac/base with the requests of a controller with a Lease and a ledger.
 TEST_CASE("examples/service/rbac.yaml grants the permissions of deploy/rbac/base except for claims") {
   Rights base;
   for (Right right : RightsOf(kRoot / "deploy/rbac/base", {"nvidia-gpu-driver-upgrade"})) {
@@ -138,9 +138,9 @@ TEST_CASE("tools/upgradectl/rbac.yaml lets kubectl list the objects that a plan 
   auto snapshot = builder.Build({});
   REQUIRE(snapshot.ok());
   builder.ReadPods({}, fleet.node_names, *snapshot);
-  // kubectl get -A
+  // Includes `kubectl get -A`.
   Rights everywhere = Everywhere(*noted, {"pods", "daemonsets", "controllerrevisions", "nodemaintenances"});
-  // For pods with claims, and for a policy that isolates devices.
+  // Includes pods with claims, and a policy that isolates devices.
   for (const char* resource : {"resourceclaims", "resourceslices", "devicetaintrules"}) {
     everywhere.insert({.group = "resource.k8s.io", .resource = resource, .verb = "list"});
   }

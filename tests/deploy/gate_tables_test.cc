@@ -1,4 +1,4 @@
-// Checks that alerts and pages classify each gate as kGates does.
+// Checks that alerts and pages classify each gate in the same way as kGates.
 #include <fstream>
 #include <map>
 #include <set>
@@ -56,8 +56,8 @@ TEST_CASE("The alert on progress excludes wishes and nodes that are left out, an
   const auto lists = ReasonsInAlerts();
   REQUIRE(lists.size() == 2);
   CHECK(lists[0] == Names([](const GateTraits& gate) { return gate.is_wish || gate.left_out; }));
-  // Jobs and SafeLoad are excluded, because no pod blocks a drain. With Jobs, the policy itself waits for the pods.
-  // With SafeLoad, the driver of a failed node waits to be loaded.
+  // Jobs and SafeLoad are excluded, because in both cases no pod blocks a drain. With Jobs, the policy itself waits for
+  // the pods. With SafeLoad, the driver of a failed node waits to be loaded.
   CHECK(lists[1] == Names([](const GateTraits& gate) {
           return gate.opener == GateOpener::kWorkloads && !gate.is_wish && gate.reason != GateReason::kJobs &&
                  gate.reason != GateReason::kSafeLoad;

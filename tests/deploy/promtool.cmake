@@ -1,5 +1,5 @@
 # Checks deploy/ with Prometheus' own tool. The alerts must be valid and fire as rules_test.yaml requires, and the
-# queries of the dashboard must be valid.
+# dashboard's queries must be valid.
 #
 #   cmake -DPROMTOOL=... -DSOURCE_DIR=... -DWORK_DIR=... -P promtool.cmake
 cmake_minimum_required(VERSION 3.23)
@@ -8,7 +8,7 @@ set(rules "${SOURCE_DIR}/deploy/prometheus")
 execute_process(COMMAND "${PROMTOOL}" check rules "${rules}/rules.yaml" COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND "${PROMTOOL}" test rules "${rules}/rules_test.yaml" COMMAND_ERROR_IS_FATAL ANY)
 
-# Converts the queries to rules, with values for Grafana's variables.
+# Converts the queries to rules, with values in place of Grafana's variables.
 file(READ "${SOURCE_DIR}/deploy/grafana/driver-upgrades.json" dashboard)
 set(asked "groups:\n- name: dashboard\n  rules:\n")
 set(count 0)

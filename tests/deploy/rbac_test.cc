@@ -1,5 +1,5 @@
-// Compares deploy/rbac with the requests of the library and our operators, in every scenario, and as a controller with
-// a cache, a Lease and a ledger.
+// Compares deploy/rbac with the requests that the library and our operators send, both in every scenario and as a
+// controller with a cache, a Lease and a ledger.
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -46,7 +46,7 @@ void RunScenarios(const std::shared_ptr<Rights>& rights) {
   }
 }
 
-// Refuses the first deletions of pods in each namespace, so that the operator has more to report.
+// Refuses the first pod deletions in each namespace, so that the operator has more to report.
 class RefusingFacade final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;
@@ -96,7 +96,7 @@ struct Operator {
 
   // Returns whether all nodes are done.
   bool Roll() {
-    // The pod is overdue immediately, and its deletion is the first deletion to be refused.
+    // The pod is overdue immediately, and its deletion is the first one to be refused.
     cluster->AddDisruptionBudget({.ns = "team-b",
                                   .name = "never",
                                   .selector = LabelSelector::FromMatchLabels({{"app", "pinned"}}),
@@ -124,14 +124,14 @@ struct Needed {
   Rights requestor = {};
 };
 
-// Moves permissions into the namespaces of the manifests, and sorts them by the directory that must grant them.
+// Moves permissions into the namespaces of the manifests, and groups them by the directory that must grant them.
 Needed Sorted(const Rights& noted) {
   Needed needed;
   for (Right right : noted) {
     const bool of_driver = right.ns == kDriverNs || right.ns == "ofed-operator";
     if (of_driver) right.ns = kDriverNs;
     const bool is_delete = right.resource == "pods" && right.verb == "delete";
-    // Workloads may be in any namespace.
+    // Workloads can be in any namespace.
     const bool of_workload = (is_delete || right.resource == "events") && !of_driver && right.ns != "default";
     if (right.resource == "pods/eviction" || of_workload) right.ns.clear();
     if (right.group == "maintenance.nvidia.com") {
@@ -145,7 +145,7 @@ Needed Sorted(const Rights& noted) {
   return needed;
 }
 
-// Returns the permissions that the library needs, in the namespaces of the manifests.
+// Returns the permissions that the library needs in the namespaces of the manifests.
 std::shared_ptr<Rights> NoteLibrary() {
   const auto noted = std::make_shared<Rights>();
   RunScenarios(noted);
@@ -165,7 +165,7 @@ std::shared_ptr<const ObjectClient> NotingObjects(const std::shared_ptr<Rights>&
   return std::make_shared<const ObjectClient>(MakeNotingTransport(rights));
 }
 
-// Notes the permissions for the claims of a pod.
+// Notes the permissions that are needed for the claims of a pod.
 void NoteGpuPods(const std::shared_ptr<Rights>& rights) {
   Pod pod = testing::PodBuilder("team-a", "web").Build();
   pod.resource_claims = {"claim"};
@@ -173,7 +173,7 @@ void NoteGpuPods(const std::shared_ptr<Rights>& rights) {
   *rights = Everywhere(*rights, {"resourceclaims"});
 }
 
-// Notes the permissions for reports on the objects with policies.
+// Notes the permissions that are needed to report on the objects that contain policies.
 void NoteReport(const std::shared_ptr<Rights>& rights, const ObjectKind& kind) {
   examples::ResourceReporter(NotingObjects(rights), "op", std::make_shared<FakeClock>(), [](const LogRecord&) {
   }).Report({}, {{.kind = kind, .object = {.name = "p", .uid = "u", .resource_version = "1", .json = "{}"}}});
@@ -191,7 +191,8 @@ TEST_CASE("deploy/rbac/cluster-policy grants the permissions for policies that d
   CheckBothWays(RightsOf(kRoot / "deploy/rbac/cluster-policy", {}), *noted);
 }
 
-// Reads a DaemonSet, creates it if it is missing, and patches it if it was created from another source.
+// Returns the permissions to read a DaemonSet, to create it if it is missing, and to patch it if it was created from
+// another source.
 Rights NoteMaker(const std::string& ns) {
   const auto noted = std::make_shared<Rights>();
   examples::DriverDaemonSet set{.ns = ns, .name = "driver", .labels = {{"app", "driver"}}};
@@ -217,7 +218,7 @@ TEST_CASE("the directories for --driver-daemonsets=Make grant the permissions to
   CheckBothWays(RightsOf(kRoot / "deploy/rbac" / folder, {}), NoteMaker(ns));
 }
 
-// Notes the other requests of ofed_operator besides the rollout, on a cluster with an earlier format.
+// Notes the requests of ofed_operator that do not belong to the rollout, on a cluster with an earlier format.
 void NoteOfed(const std::shared_ptr<Rights>& rights, const std::string& ns) {
   const auto cluster = std::make_shared<FakeCluster>(std::make_shared<FakeClock>());
   cluster->AddNode(testing::NodeBuilder("n1").WithAnnotation(ofed_operator::kLegacyStateAnnotation, "").Build());

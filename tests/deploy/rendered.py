@@ -23,7 +23,7 @@ except ImportError:
     print("skipped: there is no PyYAML; scripts/install-deps.sh installs it")
     sys.exit(SKIPPED)
 
-# Directory of the kustomization, namespace and name of each operator.
+# Directory of the kustomization, and namespace and name of each operator.
 Operator = collections.namedtuple("Operator", "folder namespace name")
 OPERATORS = (
     Operator("gpu", "gpu-operator", "driver-upgrade"),
@@ -33,7 +33,7 @@ MONITORING = {"PodMonitor", "PrometheusRule", "ConfigMap"}
 
 
 def tool(name, folder):
-    """Returns the tool that scripts/deploy-tools.sh has built, or one from PATH."""
+    """Returns the tool that scripts/deploy-tools.sh has built, or the tool in PATH."""
     program = shutil.which(name, path=folder) or shutil.which(name)
     if program is None:
         print(f"skipped: {name} is not installed; scripts/deploy-tools.sh builds it")

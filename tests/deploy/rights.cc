@@ -14,7 +14,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-// If `next` is null, lists are empty, so that watches start, and all other requests fail.
+// Notes requests. If `next` is null, lists are empty, so that watches start, and all other requests fail.
 class NotingTransport final : public HttpTransport {
  public:
   NotingTransport(std::shared_ptr<Rights> rights, std::shared_ptr<HttpTransport> next)
@@ -53,7 +53,7 @@ class NoSink final : public WatchSink<T> {
   bool OnBookmark(std::string_view) override { return true; }
 };
 
-// Makes each call twice, the first time without an effect.
+// Makes each call twice, the first time without effect.
 class NotingFacade final : public ForwardingFacade {
  public:
   NotingFacade(std::shared_ptr<ClusterFacade> next, std::shared_ptr<Rights> rights)
@@ -123,7 +123,7 @@ void AddRule(const YAML::Node& rule, const std::string& ns, const std::set<std::
   }
 }
 
-// `role`: the only role of the file to read; empty: all roles.
+// `role` is the only role of the file to read; if empty, all roles are read.
 void AddFile(const std::filesystem::path& file, const std::set<std::string>& names, Rights& rights,
              const std::string& role = "") {
   for (const YAML::Node& object : YAML::LoadAllFromFile(file.string())) {

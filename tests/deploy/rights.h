@@ -1,4 +1,4 @@
-// RBAC permissions that manifests grant, and permissions that calls of the facade require.
+// RBAC permissions that manifests grant, and permissions that facade calls require.
 #ifndef DRIVERUPGRADE_TESTS_DEPLOY_RIGHTS_H_
 #define DRIVERUPGRADE_TESTS_DEPLOY_RIGHTS_H_
 
@@ -15,10 +15,10 @@
 namespace driverupgrade::tests {
 
 struct Right {
-  // Namespace; empty: the whole cluster.
+  // Namespace in which the permission applies. Empty: the whole cluster.
   std::string ns = {};
   std::string group = {};
-  // Resource, with its subresource if any.
+  // Resource, including its subresource if there is one.
   std::string resource = {};
   std::string verb = {};
   friend auto operator<=>(const Right&, const Right&) = default;
@@ -29,27 +29,27 @@ struct Right {
 };
 using Rights = std::set<Right>;
 
-// Returns the permissions that the Roles and ClusterRoles in the files of `folder` grant. A rule with a wildcard, a
-// nonResourceURL or a name that is not among `names` fails the test.
+// Returns the permissions that the Roles and ClusterRoles in the files of `folder` grant. The test fails if a rule has
+// a wildcard or a nonResourceURL, or names an object that is not in `names`.
 Rights RightsOf(const std::filesystem::path& folder, const std::set<std::string>& names);
-// Same for one file, or for one role in it.
+// Same as RightsOf for one file, or for one role in this file.
 Rights RightsOfFile(const std::filesystem::path& file, const std::set<std::string>& names,
                     const std::string& role = "");
 
-// Checks that all required permissions are granted, and no others. A permission in the whole cluster counts for each
+// Checks that exactly the required permissions are granted. A permission in the whole cluster counts for each
 // namespace.
 void CheckBothWays(const Rights& given, const Rights& needed);
 
-// Returns `rights` with the permissions for `resources` moved to the whole cluster, because workloads may be in any
+// Returns `rights` with the permissions for `resources` changed to the whole cluster, because workloads can be in any
 // namespace.
 Rights Everywhere(const Rights& rights, const std::set<std::string>& resources);
 
-// Records the permissions that each request requires, and forwards the request to `next`. Null `next`: lists are empty,
-// and all other objects are not found.
+// Records the permissions that each request requires, and forwards the request to `next`. If `next` is null, lists are
+// empty, and no other object is found.
 std::shared_ptr<HttpTransport> MakeNotingTransport(std::shared_ptr<Rights> rights,
                                                    std::shared_ptr<HttpTransport> next = nullptr);
 
-// Forwards every call to `next`, and notes in `rights` the permissions that RestCluster would need for it.
+// Forwards every call to `next`, and notes in `rights` the permissions that RestCluster would need for the call.
 std::shared_ptr<ClusterFacade> NoteRights(std::shared_ptr<ClusterFacade> next, std::shared_ptr<Rights> rights);
 
 }  // namespace driverupgrade::tests

@@ -1,4 +1,4 @@
-// Tests the samples of the custom resources with the changes that NVIDIA's documentation describes.
+// Tests the sample custom resources with the changes that NVIDIA's documentation describes.
 #include <rapidjson/pointer.h>
 
 #include <filesystem>
@@ -38,7 +38,8 @@ rapidjson::Document Sample(const std::string& path) {
 TEST_CASE("W29: the documented patch of driver.version works on the sample, and yields an NVIDIA image name") {
   rapidjson::Document sample = Sample("gpu/cluster-policy.yaml");
   CHECK(examples::Text(sample, {"metadata", "name"}) == "cluster-policy");
-  // [{"op": "replace", "path": "/spec/driver/version", "value":"510.85.02"}] fails if the field is missing.
+  // A patch such as [{"op": "replace", "path": "/spec/driver/version", "value":"510.85.02"}] fails if the field is
+  // missing.
   rapidjson::Value* version = rapidjson::Pointer("/spec/driver/version").Get(sample);
   REQUIRE(version != nullptr);
   version->SetString("510.85.02");

@@ -1,5 +1,5 @@
-# Checks the blocks of the pages: a test must run each block that a reader may run, or a list must give the reason why
-# not.
+# Checks the code blocks of the pages: a test must run each block that a reader could run; otherwise a list must give
+# the reason.
 #
 #   cmake -DROOT=... -DPAGES=a.md,b.md -DTESTS=a.cc,b.cc -DLIST=... -DWORK_DIR=... -P blocks.cmake
 #
@@ -8,11 +8,11 @@
 # NAME | reason |` below the page's heading `Not run, because`. If the page has no such heading, the row is in LIST, as
 # `| PAGE NAME | reason |` with PAGE relative to ROOT.
 #
-# A block that quotes a file of the examples or the tests, where the code is built and run, has the mark `<!-- from:
-# PATH -->` above it. PATH is relative to ROOT. The file must contain the block literally, except for an indentation by
-# two.
+# A block that quotes a file of the examples or the tests has the mark `<!-- from: PATH -->` above it. These files are
+# built and run elsewhere. PATH is relative to ROOT. The file must contain the block literally; only an indentation by
+# two spaces may differ.
 #
-# Other scripts and tests check the other languages: compile_blocks.cmake checks ```cpp, the test of the policy checks
+# Other scripts and tests check the other languages: compile_blocks.cmake checks ```cpp, the policy page's test checks
 # ```yaml, and packaging_blocks.cmake checks the files of a consumer's project. This script parses ```json itself.
 # Blocks without a language show output.
 cmake_minimum_required(VERSION 3.23)
@@ -26,7 +26,7 @@ foreach(test IN LISTS tests)
   string(APPEND sources "${source}")
 endforeach()
 
-# read_reasons(FILE PREFIX RESULT): returns the names that have a row with a reason.
+# read_reasons(FILE PREFIX RESULT): returns the names of blocks that have a row with a reason.
 function(read_reasons file prefix result)
   markdown_lines("${file}" lines)
   set(names)
@@ -48,7 +48,7 @@ function(read_reasons file prefix result)
   set(MARKDOWN_ERRORS ${MARKDOWN_ERRORS} PARENT_SCOPE)
 endfunction()
 
-# Returns the reasons that PAGE or LIST gives for blocks of PAGE that are not run.
+# Returns the reasons that PAGE or LIST gives for the blocks of PAGE that no test runs.
 function(reasons_of_page result)
   file(READ "${PAGE}" text)
   file(RELATIVE_PATH name "${ROOT}" "${PAGE}")
@@ -85,7 +85,7 @@ macro(check_commands)
   endif()
 endmacro()
 
-# Starts a block of LANGUAGE below `mark`.
+# Starts a block in LANGUAGE below `mark`.
 macro(begin_block)
   set(quoted "")
   if(mark MATCHES "^from: ((examples|tests)/.*)$")
@@ -128,7 +128,7 @@ macro(check_quote)
   endif()
 endmacro()
 
-# Ends a block of `language` that contains `text`.
+# Ends a block in `language` that contains `text`.
 macro(end_block)
   if(quoted)
     check_quote()

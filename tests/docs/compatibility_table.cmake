@@ -1,18 +1,18 @@
 # Checks tests/docs/compatibility.md. Every rule, departure, contradiction, defect and hazard must have one row. Each
-# row must name tests that ctest would run, or the reason why it does not concern us.
+# row must name tests that ctest would run, or the reason why the row does not apply to us.
 #
 #   cmake -DPAGE=... -DBUILD_DIR=... -DWORK_DIR=... -DCTEST=... -DCONFIG=... -DCOMPLETE=ON -P compatibility_table.cmake
 #
-# A row is `| T1 | about | ours | tests |`, with any cells between the first and the last two cells. Tests are
-# `scenario:NAME` or `PROGRAM: TEST CASE`, in backticks. With COMPLETE off, some components of the library are not
-# built, so a row may name a program that has no tests in ctest.
+# A row has the form `| T1 | about | ours | tests |`. The number of cells between the first cell and the last two cells
+# can differ. Tests are `scenario:NAME` or `PROGRAM: TEST CASE`, in backticks. With COMPLETE off, some components of the
+# library are not built, so a row may name a program that has no tests in ctest.
 cmake_minimum_required(VERSION 3.23)
 include(${CMAKE_CURRENT_LIST_DIR}/markdown.cmake)
 
 set(RANGES T 52 dep-F 23 doc-D 35 defect-D 35 H 26)
 
-# Reads the list of tests from ctest. It runs in a separate directory, because otherwise it would overwrite the log of
-# the ctest run that this check belongs to.
+# Reads the list of tests from ctest. ctest runs in a separate directory; otherwise it would overwrite the log of the
+# ctest run to which this check belongs.
 file(WRITE "${WORK_DIR}/CTestTestfile.cmake" "subdirs(\"${BUILD_DIR}/tests\")\n")
 execute_process(
   COMMAND "${CTEST}" -C "${CONFIG}" --show-only=json-v1
@@ -33,7 +33,7 @@ foreach(i RANGE ${last})
     message(FATAL_ERROR "${name}: build everything before the documentation is checked")
   endif()
   markdown_encode("${name}" name)
-  # Catch2 2 drops the space after the prefix, Catch2 3 keeps it.
+  # Catch2 2 drops the space after the prefix, whereas Catch2 3 keeps it.
   if(name MATCHES "^([a-z_0-9]+): *(.+)$")
     set(name "${CMAKE_MATCH_1}: ${CMAKE_MATCH_2}")
     list(APPEND programs "${CMAKE_MATCH_1}")

@@ -3,8 +3,8 @@
 #   cmake -DPAGES=a.md,b.md -DWRAPS=... -DCOMPILER=... -DINCLUDES=a,b -DWORK_DIR=... -P compile_blocks.cmake
 #
 # Each block has the mark `<!-- compile: NAME -->` above it. The block replaces the line `// BLOCK` in WRAPS/NAME.cc,
-# which contains the code that the page leaves out. A block below `<!-- from: FILE -->` quotes a file that the build
-# compiles, and blocks.cmake compares the two.
+# which contains the code that the page omits. A block below `<!-- from: FILE -->` quotes a file that the build
+# compiles. blocks.cmake compares such a block with its file.
 cmake_minimum_required(VERSION 3.23)
 include(${CMAKE_CURRENT_LIST_DIR}/markdown.cmake)
 
@@ -13,7 +13,7 @@ string(REPLACE "," ";" PAGES "${PAGES}")
 string(REPLACE "," ";" INCLUDES "${INCLUDES}")
 list(TRANSFORM INCLUDES PREPEND "-I")
 
-# compile(NAME CODE): compiles CODE, which is encoded.
+# compile(NAME CODE): compiles CODE, which is encoded by markdown_encode.
 function(compile name code)
   if(NOT EXISTS "${WRAPS}/${name}.cc")
     markdown_error("${name}: there is no ${WRAPS}/${name}.cc")
@@ -53,7 +53,7 @@ foreach(PAGE IN LISTS PAGES)
         string(APPEND code "${line}\n")
       endif()
     elseif(line MATCHES "^```cpp" AND quotes)
-      # The build compiles the quoted file.
+      # Skipped, because the build compiles the quoted file.
     elseif(line MATCHES "^```cpp")
       if(NOT mark)
         markdown_error("a block of cpp has no mark")

@@ -66,7 +66,7 @@ KindTexts TextsOf(const OneOf<Enum, kSize>& kind) {
   return {.schema = fmt::format("type: string, enum: [{}]", fmt::join(words, ", ")),
           .values = fmt::format("`{}`", fmt::join(words, "`, `"))};
 }
-// For sections, and for kinds whose schema is written by hand.
+// Returns no texts for sections, and for kinds whose schema is written by hand.
 template <typename Kind>
 requires(!std::is_base_of_v<Seconds, Kind>) KindTexts TextsOf(const Kind&) { return {}; }
 
@@ -85,7 +85,7 @@ std::string Json(const Kind& kind, const Value& value) {
 template <typename Fields, typename Owner>
 std::vector<FieldEntry> EntriesOf(const Fields& fields, const std::array<Owner, 3>& owners);
 
-// Returns the fields of a value of this kind, or of its items.
+// Returns the fields of a value of this kind, or of its items if the value is a list.
 template <typename Fields, typename Value>
 std::vector<FieldEntry> FieldsOf(const Section<Fields>& kind, const std::array<Value, 3>& values) {
   return EntriesOf(kind.fields, values);
@@ -140,7 +140,7 @@ template <typename Fields, typename Owner>
 std::vector<FieldEntry> EntriesOf(const Fields& fields, const std::array<Owner, 3>& owners) {
   std::vector<FieldEntry> entries;
   std::apply([&](const auto&... field) { (entries.push_back(EntryOf(field, owners)), ...); }, fields);
-  // A check of several fields has no name.
+  // An entry without a name is a check that covers several fields.
   std::erase_if(entries, [](const FieldEntry& entry) { return entry.name.empty(); });
   return entries;
 }

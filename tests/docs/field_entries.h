@@ -1,4 +1,4 @@
-// The entries of the tables of policy fields, as texts from which the page and the schemas are generated.
+// The entries of the policy field tables, as texts from which the policy page and the schemas are generated.
 #ifndef DRIVERUPGRADE_TESTS_DOCS_FIELD_ENTRIES_H_
 #define DRIVERUPGRADE_TESTS_DOCS_FIELD_ENTRIES_H_
 
@@ -12,9 +12,10 @@ namespace driverupgrade::tests {
 
 struct FieldEntry {
   std::string name;
-  // The schema in YAML's flow style without braces. Empty if it is written by hand, or if the field is a section.
+  // The schema in YAML's flow style without braces. Empty if the schema is written by hand, or if the field is a
+  // section.
   std::string schema = {};
-  // The values for docs/policy.md.
+  // The permitted values, as shown in docs/policy.md.
   std::string values = {};
   // The default as JSON: plain, with the defaults of the GPU operator, and with those of the network operator.
   std::array<std::string, 3> defaults = {};

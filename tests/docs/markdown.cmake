@@ -1,4 +1,4 @@
-# Functions shared by the checks of the documentation. CMake splits lists at `;`, `[`, `]` and `\`, so text is passed
+# Functions shared by the documentation checks. CMake treats `;`, `[`, `]` and `\` in lists specially, so text is passed
 # through markdown_encode before it is split, and through markdown_decode before it is shown.
 string(ASCII 28 MARKDOWN_BACKSLASH)
 string(ASCII 29 MARKDOWN_OPEN)
@@ -6,7 +6,7 @@ string(ASCII 30 MARKDOWN_SEMICOLON)
 string(ASCII 31 MARKDOWN_CLOSE)
 string(ASCII 1 MARKDOWN_PIPE)
 
-# An escaped pipe does not end a cell.
+# Encodes a text. An escaped pipe does not end a table cell.
 function(markdown_encode text result)
   string(REPLACE "\\|" "${MARKDOWN_PIPE}" text "${text}")
   string(REPLACE "\\" "${MARKDOWN_BACKSLASH}" text "${text}")

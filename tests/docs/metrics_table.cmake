@@ -5,8 +5,8 @@
 cmake_minimum_required(VERSION 3.23)
 include(${CMAKE_CURRENT_LIST_DIR}/markdown.cmake)
 
-# Names in the order of `types`. Every metric is described in one place, as `{Type::kGauge, "name", …`. An alias is a
-# counter if its name ends with `_total`.
+# Names, in the same order as `types`. The source describes every metric once, as `{Type::kGauge, "name", …`. An alias
+# is a counter if its name ends with `_total`.
 set(names)
 set(types)
 file(READ "${SOURCE_DIR}/src/prometheus/metric_families.cc" source)

@@ -13,7 +13,7 @@ import sys
 import documents
 
 CONTROL_PLANE = "tests/controlplane"
-# For each page, its row numbers, and the numbers that only a real control plane or a real kubelet can show.
+# For each page, its row numbers, and the numbers of the rows that only a real control plane or a real kubelet can test.
 PAGES = {
     "operators": (range(1, 23), {3, 4, 14, 15, 17, 18, 21, 22}),
     "upgradectl": (range(1, 10), {1, 2, 3, 5, 6, 7, 9}),
@@ -22,7 +22,7 @@ ROW = re.compile(r"^\| (\d+)(?:\.(\d+))? \|(.*)\|$", re.M)
 
 
 def ctests():
-    """Yields names of tests that are not in C++. A name with a variable stands for each value that a foreach sets."""
+    """Yields names of tests that are not in C++. A name with a variable yields one name for each value of its foreach."""
     for folder in ("deploy", "docs", "tools/upgradectl"):
         text = (documents.ROOT / "tests" / folder / "CMakeLists.txt").read_text(encoding="utf-8")
         values = {name: words.split() for name, words in re.findall(r"foreach\((\w+) ([\w ]+)\)", text)}

@@ -1,10 +1,10 @@
-# Checks that the programs have the options that the pages name.
+# Checks that the programs have the options that the pages mention.
 #
 #   cmake -DPAGES=a.md,b.md -DBIN=... -DPROGRAMS=a,b -P options.cmake
 #
-# Checks the commands `build/release/bin/PROGRAM --option...` of every page, and all text in backticks that starts with
-# `--` on the page of a program. That page is the README.md of a directory with the program's name (`gpu` for
-# gpu_operator, `ofed` for ofed_operator) below examples/ or tools/.
+# Checks the commands `build/release/bin/PROGRAM --option...` on every page, and all text in backticks that starts with
+# `--` on the page of a program. The page of a program is the README.md of a directory below examples/ or tools/ that
+# has the program's name (`gpu` for gpu_operator, `ofed` for ofed_operator).
 cmake_minimum_required(VERSION 3.23)
 include(${CMAKE_CURRENT_LIST_DIR}/markdown.cmake)
 
@@ -22,7 +22,7 @@ foreach(program IN LISTS PROGRAMS)
 endforeach()
 
 set(checked 0)
-# check_options(PROGRAM TEXT): checks that the program has every --option of the text.
+# check_options(PROGRAM TEXT): checks that the program has every --option in the text.
 macro(check_options program text)
   string(REGEX MATCHALL "--[a-z][a-z-]*" named "${text}")
   foreach(option IN LISTS named)

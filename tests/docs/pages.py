@@ -14,10 +14,10 @@ EXAMPLE = ROOT / "examples/service"
 LINK = re.compile(r"\]\(([^()\s]+)\)")
 TAG = re.compile(
     r"\b(?:arch-A|api-A|drain-D|dep-F|doc-D|defect-D)\d+|[ (](?:T|H)\d+[a-c]?[,.;)]"
-    # In backquotes or quotes, such a name is part of an invariant's report.
+    # Between backquotes or quotes, such a name is part of an invariant's report.
     r"|(?<![\w`\"/-])[EILRS]\d{1,2}(?![\w%])"
 )
-# Pages for authors: what tags mean, how to cite them, and what was decided or changed.
+# Pages for authors. They explain tags and how to cite them, and list decisions and changes.
 FOR_AUTHORS = ("docs/adr/", "docs/README.md", "tests/", "CONTRIBUTING.md", "CHANGELOG.md")
 
 

@@ -1,5 +1,5 @@
-// Tests the rows of docs/policy.md and the schemas that are generated from the tables of policy fields.
-// DRIVERUPGRADE_REWRITE=1 rewrites them; scripts/crds.py then writes the schemas into the definitions.
+// Tests the rows of docs/policy.md and the schemas, both of which are generated from the policy field tables.
+// DRIVERUPGRADE_REWRITE=1 rewrites the rows and schemas; scripts/crds.py then copies the schemas into the definitions.
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -29,7 +29,7 @@ std::string Quoted(std::string text) {
   return fmt::format("\"{}\"", text);
 }
 
-// Returns the default of a field as a cell of docs/policy.md.
+// Returns the default of a field, formatted as a cell of docs/policy.md.
 std::string DefaultCell(const FieldEntry& entry, std::string json) {
   const bool is_absent = json == "null" || json == "[]" || json.front() == '{';
   if (is_absent) return std::string(entry.doc.fallback.empty() ? "none" : entry.doc.fallback);
@@ -41,7 +41,7 @@ std::string DefaultCell(const FieldEntry& entry, std::string json) {
   return cell;
 }
 
-// Returns the defaults with the names of the presets if they differ, such as "GPU `true`; network and plain `false`".
+// Returns the defaults. If the presets differ, includes their names, such as "GPU `true`; network and plain `false`".
 std::string DefaultsCell(const FieldEntry& entry) {
   const auto& [plain, gpu, network] = entry.defaults;
   if (plain == gpu && plain == network) return DefaultCell(entry, plain);
@@ -51,7 +51,7 @@ std::string DefaultsCell(const FieldEntry& entry) {
                      gpu_differs ? "network" : "GPU", plain == "null" ? ":" : "", DefaultCell(entry, plain));
 }
 
-// The names of the fields that have a row, and their cells except for the first.
+// The names of the fields that have a row, and all cells of these rows except for the first.
 using Rows = std::vector<std::pair<std::string, std::string>>;
 
 void AddRows(const std::vector<FieldEntry>& entries, const std::string& prefix, bool has_advice, Rows& rows) {
@@ -78,8 +78,8 @@ std::string NameIn(const std::string& row) {
   return row.substr(begin, row.find('`', begin) - begin);
 }
 
-// Returns the page with these rows in the first table below `heading` whose header starts with `header`. Rows keep
-// their order and their first cell; rows of new fields come last.
+// Returns the page with these rows in the first table below `heading` whose header starts with `header`. Existing rows
+// keep their order and their first cell; the rows of new fields come last.
 std::string WithRows(const std::string& page, const std::string& heading, const std::string& header, const Rows& rows) {
   const std::size_t begin = page.find("\n| " + header + " |", page.find("\n" + heading + "\n"));
   if (begin == std::string::npos) throw std::runtime_error("no table below " + heading);

@@ -1,5 +1,5 @@
-// Tests the examples of docs/policy.md. Each is a valid policy, except for the example whose mistakes are listed below it.
-// Each policy to copy is the policy of the scenario that the page names.
+// Tests the examples of docs/policy.md. Each example is a valid policy, except for the one whose mistakes are listed
+// below it. Each policy to copy is also the policy of the scenario that the page names.
 #include <cstddef>
 #include <fstream>
 #include <sstream>
@@ -17,7 +17,7 @@ struct Block {
   std::string text;
 };
 
-// Returns the lines of the page, or of its section with this heading.
+// Returns the lines of the page, or only the lines of the section with this heading.
 std::string ReadPage(const std::string& heading = {}) {
   std::ifstream file(DRIVERUPGRADE_POLICY_PAGE);
   std::string text;
@@ -72,7 +72,7 @@ TEST_CASE("The policies of the page are policies, and the wrong one is told as t
   CHECK(wrong > 0);
 }
 
-// Returns the scenarios that the page links, in their order.
+// Returns the scenarios to which the page links, in the order of the links.
 std::vector<std::string> ReadScenarioLinks(const std::string& page) {
   std::istringstream lines(page);
   const std::string before = "](../tests/scenarios/";
@@ -86,7 +86,7 @@ std::vector<std::string> ReadScenarioLinks(const std::string& page) {
   return links;
 }
 
-// Returns the policy from the line `policy` of the scenario.
+// Returns the policy from the scenario's line `policy`.
 std::string ReadPolicyOf(const std::string& scenario) {
   std::ifstream file(DRIVERUPGRADE_SCENARIOS "/" + scenario);
   const std::string before = "policy ";

@@ -1,5 +1,5 @@
-# Checks tests/docs/rules.md: every rule of its families that a source cites must have one row, and each row must be
-# cited.
+# Checks tests/docs/rules.md: every rule of its families that is cited in a source file must have one row, and each
+# row's rule must be cited.
 #
 #   cmake -DPAGE=... -DSOURCE_DIR=... -P rules.cmake
 cmake_minimum_required(VERSION 3.23)

@@ -1,10 +1,9 @@
-# Runs one block of commands of a page that needs no cluster, from the top directory of the repository, as a reader
-# would.
+# Runs one block of commands that needs no cluster, from the repository's root directory, as a reader would.
 #
 #   cmake -DPAGE=... -DNAME=... -DROOT=... -DBIN=... -DWORK_DIR=... [-DDUMP=...] -P run_block.cmake
 #
-# BIN replaces build/release/bin. With DUMP, the command `kubectl` prints this file, regardless of its arguments. If the
-# page has a block below `<!-- output: NAME -->`, the commands must print exactly this block.
+# BIN replaces build/release/bin. With DUMP, `kubectl` prints this file, regardless of its arguments. If the page has a
+# block below `<!-- output: NAME -->`, the commands must print exactly the text of that block.
 cmake_minimum_required(VERSION 3.23)
 include(${CMAKE_CURRENT_LIST_DIR}/markdown.cmake)
 

@@ -11,7 +11,8 @@
 namespace driverupgrade::tests {
 namespace {
 
-// The version at which a controller sees a node. Its grant names an earlier version, the same version, or a later one.
+// Version at which a controller sees a node. The node's grant names an earlier version, the same version, or a later
+// one.
 constexpr const char* kSeenVersion = "5";
 constexpr std::size_t kGrantsMax = 5000;
 constexpr std::array<const char*, kNodesMax> kLater = {"later-0", "later-1", "later-2", "later-3", "later-4"};
@@ -71,7 +72,7 @@ bool AdmissionTable::Admits(const NodeShares& shares, std::size_t node) {
   return known->second;
 }
 
-// Applies the budgets in the way described in ledger/admission_ledger.h.
+// Applies the budgets as described in ledger/admission_ledger.h.
 bool AdmissionTable::Admit(const NodeShares& shares, std::size_t node) const {
   Sums sums;
   std::vector<WaitingNode> waiting;

@@ -1,7 +1,7 @@
-// The library's decisions about several nodes as a table: which nodes the budgets admit, and how the grants change.
+// A table of the library's decisions about several nodes: which nodes the budgets admit, and how the grants change.
 //
 // Defines NodeShare, LedgerDecision and AdmissionTable. Admit and DecideGrants use only a few properties of a node, so
-// each combination is decided once.
+// the table decides each combination of these properties only once.
 #ifndef DRIVERUPGRADE_TESTS_EXHAUSTIVE_ADMISSION_TABLE_H_
 #define DRIVERUPGRADE_TESTS_EXHAUSTIVE_ADMISSION_TABLE_H_
 
@@ -15,7 +15,8 @@
 
 namespace driverupgrade::tests {
 
-// Relation of the grant in a controller's copy of the ledger to the version at which it sees the node.
+// How the version in the grant, from a controller's copy of the ledger, compares with the version at which the
+// controller sees the node.
 enum class Relation : std::uint8_t { kNone, kOlder, kEqual, kNewer };
 
 // The relevant properties of a node, as one controller sees it.
@@ -32,7 +33,7 @@ NodeShare ShareOf(const Judged& judged, const Side& side);
 
 using NodeShares = std::array<NodeShare, kNodesMax>;
 
-// The decision of DecideGrants about each node's grant.
+// DecideGrants' decision about each node's grant.
 struct LedgerDecision {
   enum class Grant : std::uint8_t { kAsItIs, kNone, kOfThisVersion };
   bool changes = false;
@@ -45,7 +46,7 @@ class AdmissionTable {
  public:
   explicit AdmissionTable(const ModelOptions& options) : options_(options) {}
 
-  // Returns whether the budgets have room for the node, assuming that it is the first by name.
+  // Returns whether the budgets have room for the node, assuming that it comes first in name order.
   bool Admits(const NodeShares& shares, std::size_t node);
   const LedgerDecision& Decide(const NodeShares& shares, const std::optional<std::size_t>& wanted);
 

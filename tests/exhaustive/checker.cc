@@ -23,8 +23,8 @@ std::uint64_t HashOf(const ClusterState& state) {
   return hash;
 }
 
-// All states that were found, in the order of their discovery. They are stored completely, so equal hashes cannot hide
-// a state.
+// All states that were found, in order of discovery. States are stored completely, so that equal hashes cannot hide a
+// state.
 class StateSet {
  public:
   // Returns the state's index, and whether it is new.
@@ -101,12 +101,12 @@ class Checker {
     if (!result_.broken.empty()) result_.path = PathTo(from) + fmt::format("  last: {}\n", world_.Describe(step));
   }
 
-  // Checks that every state leads to the end. From each state, the path is followed only until it reaches a known
-  // state.
+  // Checks that every state leads to the final state. From each state, the path is followed only until it reaches a
+  // state that has already been checked.
   void Calm(int first) {
     constexpr int kUnknown = 0;
     constexpr int kOnTheWay = -1;
-    std::vector<int> distance(states_.size(), kUnknown);  // distance to the end, starting at 1
+    std::vector<int> distance(states_.size(), kUnknown);  // distance to the final state, starting at 1
     std::vector<Index> way;
     for (Index from = 0; from < states_.size(); ++from) {
       way.clear();

@@ -7,7 +7,7 @@
 //
 // The search is breadth-first, so it finds a shortest path to a violation. Safety is checked in each state and at each
 // step. Liveness is checked from each state: once no more faults happen, all upgrades must complete (L1), whichever
-// controller takes its turn first.
+// controller makes the first turn.
 #ifndef DRIVERUPGRADE_TESTS_EXHAUSTIVE_CHECKER_H_
 #define DRIVERUPGRADE_TESTS_EXHAUSTIVE_CHECKER_H_
 
@@ -23,19 +23,19 @@ struct CheckResult {
   std::size_t states = 0;
   std::uint64_t edges = 0;
   int depth = 0;
-  // Number of different states of one node, and of different nodes and views that were judged.
+  // Number of distinct states of a node, and number of distinct node contents and views that were judged.
   std::size_t node_states = 0;
   std::size_t contents = 0;
   std::size_t views = 0;
-  // Processor time.
+  // Processor time in seconds.
   double seconds = 0;
-  // Length of the longest path from a state to the end, without faults.
+  // Length of the longest fault-free path from a state to the final state.
   int longest_calm = 0;
   // The first violation; empty if there is no violation.
   std::string broken = {};
   // The path to the violation, one step per line.
   std::string path = {};
-  // True if `states_max` was reached, so nothing is proved.
+  // True if `states_max` was reached, in which case the check proves nothing.
   bool cut = false;
 };
 

@@ -67,7 +67,7 @@ void ClusterWorld::ExpandController(const ClusterState& state, int controller, c
   }
 }
 
-// Models AdmissionLedger::Settle, and the Read that follows if Settle fails.
+// Models AdmissionLedger::Settle, including the Read that follows if Settle fails.
 void ClusterWorld::ExpandLedger(const ClusterState& state, int controller, const std::optional<std::size_t>& wanted,
                                 const Visitor& visit) {
   const LedgerDecision& decision = admission_.Decide(Shares(state, controller), wanted);
@@ -149,7 +149,7 @@ ClusterState ClusterWorld::StoreGrants(ClusterState state, int controller, const
   return state;
 }
 
-// Insertion sort, because there are few nodes, and they are almost sorted.
+// Uses insertion sort, because there are few nodes, and they are almost sorted.
 void ClusterWorld::SortNodes(ClusterState& state) const {
   for (std::size_t i = 1; i < size(); ++i) {
     for (std::size_t j = i; j > 0 && state.nodes[j] < state.nodes[j - 1]; --j)
@@ -218,7 +218,7 @@ std::optional<ClusterState> ClusterWorld::CalmNext(const ClusterState& state, in
   return next;
 }
 
-// Makes the first fault-free move of any node. Moves are ordered by kind, and then by controller, starting at `first`.
+// Visits the first fault-free move of any node. Moves are ordered by kind, and then by controller, starting at `first`.
 void ClusterWorld::CalmMove(const ClusterState& state, int first, const Visitor& visit) {
   const Move* earliest = nullptr;
   std::size_t node = 0;
@@ -255,8 +255,8 @@ std::string ClusterWorld::BrokenState(const ClusterState& state) const {
   return fmt::format("I1: {} upgrades under way, {} allowed", started, options_.budget);
 }
 
-// A grant that no controller knows, because its write arrived late, is harmless. The next write of the ledger gets a
-// conflict, finds the grant, and drops it.
+// If the write of a grant arrived late, no controller knows the grant. Such a grant is harmless: the next write of the
+// ledger gets a conflict, finds the grant, and drops it.
 bool ClusterWorld::IsFinished(const ClusterState& state) const {
   return std::all_of(state.nodes.begin(), state.nodes.begin() + options_.nodes, [&](NodeId id) {
     return nodes_.IsFinished(id) && (nodes_.state(id).grant == 0 || state.current == 0);

@@ -1,9 +1,8 @@
-// The abstract cluster: unordered nodes, the ledger of grants, the controllers, and the number of faults that may still
-// happen.
+// The abstract cluster: unordered nodes, the ledger of grants, the controllers, and the number of remaining faults.
 //
-// Defines ClusterState, Step and ClusterWorld. Equal nodes are interchangeable, and so are the controllers: of all
-// states that differ only in names, one is checked. Nodes are admitted by name, so every candidate is assumed to be the
-// first.
+// Defines ClusterState, Step and ClusterWorld. Equal nodes are interchangeable, and so are the controllers. If several
+// states differ only in names, only one of them is checked. Nodes are admitted in name order, so every candidate is
+// assumed to be the first.
 #ifndef DRIVERUPGRADE_TESTS_EXHAUSTIVE_CLUSTER_WORLD_H_
 #define DRIVERUPGRADE_TESTS_EXHAUSTIVE_CLUSTER_WORLD_H_
 
@@ -20,22 +19,22 @@
 namespace driverupgrade::tests {
 
 struct ClusterState {
-  // Sorted; 0 beyond the number of nodes.
+  // Sorted. Elements beyond the number of nodes are 0.
   std::array<NodeId, kNodesMax> nodes = {};
   std::uint8_t faults = 0;
-  // One bit per controller: set if its copy of the ledger is the current version.
+  // One bit per controller. A bit is set if the controller's copy of the ledger is the current version.
   std::uint8_t current = 0;
-  // True if a write of the ledger is in progress, which stores the late_grant of the nodes.
+  // True if a write of the ledger is in progress. This write stores each node's late_grant.
   bool late_ledger = false;
   friend auto operator<=>(const ClusterState&, const ClusterState&) = default;
 };
 
-// One event.
+// A single event.
 struct Step {
-  // Description for a reader.
+  // Description of the event for a reader.
   std::string_view what = {};
   int controller = -1;
-  // The node, before and after; equal if the step affects the ledger or a whole controller.
+  // State of the affected node before and after the event. Equal if the event affects the ledger or a whole controller.
   NodeId from = 0;
   NodeId to = 0;
   bool start = false;
@@ -48,13 +47,13 @@ class ClusterWorld {
 
   ClusterState First() const;
   using Visitor = std::function<void(const ClusterState&, const Step&)>;
-  // Visits every state that may follow.
+  // Visits every state that can follow.
   void Expand(const ClusterState& state, const Visitor& visit);
-  // Returns the next state in a world without faults, in which everything is delivered, and the controllers take turns
-  // starting with `first`. Returns nullopt if nothing more happens.
+  // Returns the next state in a fault-free world in which everything is delivered. The controllers take turns, starting
+  // with `first`. Returns nullopt if nothing more happens.
   std::optional<ClusterState> CalmNext(const ClusterState& state, int first);
 
-  // Returns the violation of the state itself (I1), or an empty text.
+  // Returns the violation (I1) of the state itself, or an empty text.
   std::string BrokenState(const ClusterState& state) const;
   bool IsFinished(const ClusterState& state) const;
   std::string Describe(const Step& step) const;
@@ -62,7 +61,7 @@ class ClusterWorld {
   const NodeWorld& nodes() const { return nodes_; }
 
  private:
-  // Returns the last kind of move that may happen: faults of later kinds are excluded.
+  // Returns the last kind of move that can happen. Faults of later kinds are excluded.
   MoveKind LastKind() const;
   std::size_t size() const { return static_cast<std::size_t>(options_.nodes); }
   void ExpandNode(const ClusterState& state, std::size_t i, const Visitor& visit);
@@ -80,7 +79,7 @@ class ClusterWorld {
 
   NodeShares Shares(const ClusterState& state, int controller) const;
   bool NeedsGrant(const ClusterState& state, int controller, std::size_t node) const;
-  // Returns whether the node may start without another write of the ledger.
+  // Returns whether the node may start without a further write of the ledger.
   bool MayStart(const ClusterState& state, int controller, std::size_t node);
   ClusterState StoreGrants(ClusterState state, int controller, const LedgerDecision& decision, bool late);
   ClusterState CopyLedger(ClusterState state, int controller);

@@ -1,4 +1,5 @@
-// Tests that every reachable state of small clusters preserves the invariants, and that every planted defect is found.
+// Tests that every reachable state of small clusters preserves the invariants, and that the check finds every planted
+// defect.
 #include <algorithm>
 #include <iostream>
 #include <string>
@@ -10,14 +11,14 @@
 namespace driverupgrade::tests {
 namespace {
 
-// Builds without optimization, such as those with sanitizers, skip checks that take seconds in an optimized build.
+// Builds without optimization, such as sanitizer builds, skip checks that take seconds even in an optimized build.
 #ifdef NDEBUG
 constexpr bool kOptimised = true;
 #else
 constexpr bool kOptimised = false;
 #endif
 
-// Prints the number of states and edges.
+// Runs the check, and prints the number of states and edges.
 CheckResult Checked(const ModelOptions& options) {
   CheckResult result = Check(options);
   std::cout << Describe(options, result);
@@ -28,11 +29,11 @@ void CheckHolds(const ModelOptions& options) {
   const CheckResult result = Checked(options);
   CHECK(result.broken == "");
   CHECK_FALSE(result.cut);
-  // The check is not vacuous: the upgrade was completed.
+  // This shows that the upgrade was completed, so the check is not vacuous.
   CHECK(result.depth > 10);
 }
 
-// Expects that `broken` is violated with the defect, and nothing is violated without it.
+// Expects that the defect violates `broken`, and that nothing is violated without the defect.
 void CheckFinds(ModelOptions options, const std::string& broken) {
   CAPTURE(static_cast<int>(options.defect));
   CHECK(Check(options).broken == broken);

@@ -15,7 +15,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-// The version at which every node is judged. Only the order of versions matters, and the world keeps track of it.
+// Version at which every node is judged. Only the order of versions matters, and NodeWorld keeps track of this order.
 constexpr const char* kVersion = "5";
 
 std::vector<Pod> DriverPods(Driver driver) {

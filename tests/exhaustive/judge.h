@@ -1,9 +1,9 @@
-// Provides StateMachine::Judge as a table: nodes and views are few, so each is judged once and then identified by its
-// number.
+// Provides StateMachine::Judge as a table. There are few different nodes and views, so each is judged once and then
+// identified by a number.
 //
-// Defines Judge, View and Judged. The nodes are real ones, with the labels and annotations that the library writes.
-// They have no versions, names or UIDs, so that equal nodes have the same number. Time does not advance: pauses between
-// two attempts have always passed, and deadlines never expire.
+// Defines Judge, View and Judged. The table uses real Node objects with the labels and annotations that the library
+// writes. The nodes have no versions, names or UIDs, so that equal nodes have the same number. Time does not advance:
+// pauses between two attempts have always passed, and deadlines never expire.
 #ifndef DRIVERUPGRADE_TESTS_EXHAUSTIVE_JUDGE_H_
 #define DRIVERUPGRADE_TESTS_EXHAUSTIVE_JUDGE_H_
 
@@ -29,43 +29,44 @@ struct Content {
   Node node = {};
   UpgradeState state = UpgradeState::kUnknown;
   bool holds_slot = false;
-  // An administrator's cordon was noted when the upgrade started.
+  // True if the upgrade noted an administrator's cordon when it started.
   bool initially_cordoned = false;
-  // Some of our labels or annotations exist in addition to the state label.
+  // True if some of our labels or annotations exist in addition to the state label.
   bool marked = false;
 };
 
 enum class Driver : std::uint8_t { kOld, kGone, kStarting, kReady, kCrashing };
 enum class SeenPods : std::uint8_t { kUnread, kNone, kSome };
 
-// The knowledge of a controller about a node.
+// A controller's knowledge about a node.
 struct View {
   ContentId content = 0;
   Driver driver = Driver::kOld;
   SeenPods pods = SeenPods::kUnread;
-  // Contents of the node that patches with an unclear outcome, sent at this version, may have produced; a sorted set.
+  // Sorted set of contents that the node may have because of patches with an unclear outcome that were sent at this
+  // version.
   std::vector<ContentId> possible = {};
   friend auto operator<=>(const View&, const View&) = default;
 };
 
 // The actions that a plan requires for a node.
 struct Action {
-  // Content of the node after the patch; 0: no patch that changes anything.
+  // Content of the node after the patch; 0 if no patch changes anything.
   ContentId patch = 0;
-  // A patch without a change must succeed before the driver pod is deleted.
+  // True if a patch without a change must succeed before the driver pod is deleted.
   bool confirms = false;
   bool evict = false;
   bool remove_driver = false;
-  // `upgrade-required -> drain-required`, for a reader.
+  // Description for a reader, such as `upgrade-required -> drain-required`.
   std::string what = {};
-  // The violation of the action itself (I7); empty if there is no violation.
+  // The violation (I7) of the action itself; empty if there is no violation.
   std::string broken = {};
 };
 
 struct Judged {
   Action action = {};
   std::optional<Candidate> candidate = std::nullopt;
-  // The action once the candidate has a slot.
+  // The action that follows once the candidate has a slot.
   Action start = {};
   Tally tally = {};
   bool pod_interest = false;
@@ -80,7 +81,7 @@ class Judge {
   ContentId WithCordon(ContentId id, bool cordoned);
   const Content& content(ContentId id) const { return contents_[id]; }
 
-  // Pods that are irrelevant to the decision are forgotten, as the cache does.
+  // Returns the number of the view. Drops pods that are irrelevant to the decision, as the cache does.
   ViewId IdOf(View view);
   const View& view(ViewId id) const { return views_[id]; }
   const Judged& judged(ViewId id) const { return judged_[id]; }

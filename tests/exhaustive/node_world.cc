@@ -8,10 +8,10 @@
 namespace driverupgrade::tests {
 namespace {
 
-// A version that is newer than all others; IdOf makes it the next rank.
+// A version that is newer than all others. IdOf replaces it with the next rank.
 constexpr std::uint8_t kNewest = 255;
 
-// Replaces the k-th oldest version with k. 0 stays, because it means no version.
+// Replaces the k-th oldest version with k. A version of 0 stays, because 0 means no version.
 void RankVersions(NodeState& state) {
   const std::array versions = {&state.version,          &state.grant,          &state.late_grant,
                                &state.sides[0].version, &state.sides[0].grant, &state.sides[1].version,
@@ -89,7 +89,7 @@ NodeWorld::NodeWorld(const ModelOptions& options) : options_(options), judge_(op
 
 NodeId NodeWorld::IdOf(NodeState state) {
   RankVersions(state);
-  // The workload on the node matters only until its driver is restarted.
+  // A node's workload matters only until the node's driver is restarted.
   if (state.driver != Driver::kOld) state.workload = Workload::kNone;
   const auto [known, is_new] = ids_.emplace(state, static_cast<NodeId>(states_.size()));
   if (is_new) {
@@ -177,8 +177,8 @@ void NodeWorld::Environment(const NodeState& state, std::vector<Move>& moves) {
     with(MoveKind::kBudgetYields, [](NodeState& s) { s.workload = Workload::kEvictable; });
 }
 
-// Returns whether a report of the kubelet is relevant: an open write or grant depends on the version, and the
-// controllers know everything before it.
+// Returns whether a status report of the kubelet is relevant. It is relevant if an open write or grant depends on the
+// version, and if the controllers know everything before this version.
 bool NodeWorld::VersionMatters(const NodeState& state) const {
   bool open = state.late != 0 || state.grant == state.version || state.late_grant == state.version;
   for (int c = 0; c < options_.controllers; ++c) {
@@ -191,8 +191,8 @@ bool NodeWorld::VersionMatters(const NodeState& state) const {
 }
 
 // Consider an upgrade in progress that started on a schedulable node. If an administrator cordons the node after
-// lifting our cordon, or before we make ours, that cordon counts as ours (I3). It looks like a cordon of the Go
-// library, which leaves no mark.
+// lifting our cordon, or before we set our cordon, the administrator's cordon counts as ours (I3). It looks like a
+// cordon of the Go library, which leaves no mark.
 void NodeWorld::Administrator(const NodeState& state, std::vector<Move>& moves) {
   const Content& content = judge_.content(state.content);
   const bool cordons = !content.node.unschedulable;
@@ -207,12 +207,12 @@ void NodeWorld::Externally(NodeState& state, ContentId after) {
   const bool flips = judge_.content(state.content).node.unschedulable != judge_.content(after).node.unschedulable;
   state.content = after;
   state.version = kNewest;
-  state.late = 0;  // its precondition can no longer hold
+  state.late = 0;  // the write's precondition can no longer hold
   for (int c = 0; c < options_.controllers; ++c) state.sides[static_cast<std::size_t>(c)].missed_cordon |= flips;
 }
 
-// Applies one of our patches on the server. `from` is the state in which the node was judged. Returns the broken
-// invariant.
+// Applies one of our patches on the server. `from` is the state in which the node was judged. Returns the number of the
+// broken invariant.
 std::uint8_t NodeWorld::Commit(NodeState& state, ContentId after_id, UpgradeState from) {
   const Content& before = judge_.content(state.content);
   const Content& after = judge_.content(after_id);
@@ -263,7 +263,7 @@ void NodeWorld::Deliveries(const NodeState& state, int controller, std::vector<M
   }
   if (side.version != state.version && !options_.sees_all_at_once) {
     with(MoveKind::kSeesNode, Seen(state, side, side.missed_cordon), true);
-    // A list shows only the current state, and no earlier changes, so pods read earlier are forgotten.
+    // A list shows only the current state and no earlier changes, so the controller forgets pods that it read earlier.
     const bool trusts = options_.defect == Defect::kTrustsLists;
     if (view.pods != SeenPods::kUnread) with(MoveKind::kRelistsNodes, Seen(state, side, !trusts), true);
   }
@@ -326,8 +326,8 @@ void NodeWorld::Patches(const NodeState& state, int controller, const Action& ac
   next.sides[c].view = Seen(next, state.sides[c], false);
   next.sides[c].version = next.version;
   next.sides[c].missed_cordon = false;
-  // The patch is durable before anything else happens (arch-A12). The restart follows immediately, or, if it fails, the
-  // next pass decides it again.
+  // The patch is durable before anything else happens (arch-A12). The restart follows immediately. If the restart
+  // fails, the next pass decides it again.
   if (broken == 0) RestartsDriver(MoveKind::kPatchesAndRestarts, next, controller, action, moves);
   Add(moves, MoveKind::kPatches, controller, next, broken);
   if (state.late != 0 || state.sides[c].version != state.version) return;  // one write in progress is enough

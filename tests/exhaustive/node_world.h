@@ -1,11 +1,12 @@
-// One node of the abstract cluster: its true state at the API server, the writes in progress, and the view of each
-// controller.
+// One node of the abstract cluster: its true state at the API server, the writes in progress, and each controller's
+// view.
 //
 // Defines NodeState, Move and NodeWorld. A NodeWorld numbers the states of a node and knows the moves in each state.
 // cluster_world.h models the interaction of several nodes: admission, the ledger, and crashes.
 //
-// - Versions are ranks: only the order of the versions of one node matters, so they are numbered again at each change.
-// - A controller sees nodes, driver pods and other pods, each with its own delay. Only a crash makes it see older data.
+// - Versions are ranks: only the order of a node's versions matters, so they are renumbered at each change.
+// - A controller sees nodes, driver pods and other pods, each with a separate delay. Only a crash makes it see older
+// data.
 // - The kubelet occasionally reports the node's status, which creates a new version of the otherwise unchanged node.
 // - A write is applied and acknowledged, refused with 409, or left open: then it arrives later, or never. A crash may
 //   happen during a write, and at any other time.
@@ -23,16 +24,16 @@
 
 namespace driverupgrade::tests {
 
-// A pod that the policy protects.
+// State of a pod that the policy protects.
 enum class Workload : std::uint8_t { kNone, kEvictable, kBlocked };
 
-// The knowledge of one controller about one node.
+// A controller's knowledge about the node.
 struct Side {
   ViewId view = 0;
   std::uint8_t version = 1;
-  // True if the cordon has changed since that version.
+  // True if the cordon has changed since the version of the view.
   bool missed_cordon = false;
-  // Version of the grant in its copy of the ledger; 0: none.
+  // Version of the grant in the controller's copy of the ledger; 0 if there is no grant.
   std::uint8_t grant = 0;
   friend bool operator==(const Side&, const Side&) = default;
 };
@@ -42,13 +43,13 @@ struct NodeState {
   std::uint8_t version = 1;
   Driver driver = Driver::kOld;
   Workload workload = Workload::kEvictable;
-  // An administrator's cordon, which we must not lift (I3).
+  // True if the cordon belongs to an administrator, so that we must not lift it (I3).
   bool admin_cordon = false;
-  // The node's upgrade took a slot when it began, and has not succeeded (I1).
+  // True if the node's upgrade took a slot when it started, and has not succeeded yet (I1).
   bool started = false;
-  // Content of the node after the patch in progress; 0: no patch.
+  // Content of the node after the patch in progress; 0 if no patch is in progress.
   ContentId late = 0;
-  // Version of the grant in the ledger, and in the current write of the ledger; 0: none.
+  // Versions of the grant in the ledger, and in the ledger write in progress; 0 if there is no grant.
   std::uint8_t grant = 0;
   std::uint8_t late_grant = 0;
   std::array<Side, kControllersMax> sides = {};
@@ -57,7 +58,7 @@ struct NodeState {
 
 using NodeId = std::uint32_t;
 
-// Listed in the order in which a world without faults makes the moves.
+// Listed in the order in which the moves are made in a fault-free world.
 enum class MoveKind : std::uint8_t {
   kPatchLands,
   kSeesNode,
@@ -73,7 +74,7 @@ enum class MoveKind : std::uint8_t {
   kEvicts,
   kRestartsDriver,
   kLastCalm = kRestartsDriver,
-  kKubeletReports,  // also happens without faults if no other move is possible
+  kKubeletReports,  // without faults, happens only if no other move is possible
   kPatchConflicts,
   kPatchNeverLands,
   kDriverCrashes,
@@ -93,7 +94,7 @@ struct Move {
   MoveKind kind = MoveKind::kPatchLands;
   std::int8_t controller = -1;
   NodeId to = 0;
-  // Number of the broken invariant in NodeWorld::broken(); 0: none.
+  // Argument of NodeWorld::broken() for the violated invariant. 0: no invariant is violated.
   std::uint8_t broken = 0;
 };
 
@@ -106,18 +107,18 @@ class NodeWorld {
   NodeId IdOf(NodeState state);
   std::size_t size() const { return states_.size(); }
 
-  // Return the possible moves by kind. Starts are separate, because they need a slot.
+  // These functions return the possible moves by kind. Starts are separate, because they need a slot.
   const std::vector<Move>& moves(NodeId id);
   const std::vector<Move>& starts(NodeId id, int controller);
   const Judged& judged(NodeId id, int controller) const {
     return judge_.judged(states_[id].sides[static_cast<std::size_t>(controller)].view);
   }
-  // Returns the node as the controller finds it after a crash.
+  // Returns the node as the controller sees it after a crash.
   NodeId Crashed(NodeId id, int controller);
   // Returns the same node with the two controllers exchanged.
   NodeId Swapped(NodeId id);
 
-  // Returns whether the node is done, restored to its initial cordon, and without any remaining mark (L2).
+  // Returns whether the node is done, has its initial cordon state, and has none of our marks left (L2).
   bool IsFinished(NodeId id) const;
   const std::string& broken(std::uint8_t number) const { return broken_[number]; }
   Judge& judge() { return judge_; }

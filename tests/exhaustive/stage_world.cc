@@ -29,7 +29,7 @@ using internal::RolloutRecord;
 constexpr std::size_t kNodes = 3;
 constexpr std::size_t kReplicas = 2;
 constexpr absl::Duration kSoak = absl::Minutes(1);
-// Maximum age in soak times. Greater ages have the same effect.
+// Maximum age, in soak times. Greater ages have the same effect.
 constexpr std::uint8_t kAgeMax = 2;
 constexpr std::uint8_t kNever = 255;
 const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
@@ -39,12 +39,12 @@ enum class Phase : std::uint8_t { kNothing, kHasObject, kHasNodes, kStarts };
 struct NodeBits {
   NodeProgress progress = NodeProgress::kWaiting;
   bool sick = false;
-  // Rank among all known versions of this node.
+  // Rank of the version among all known versions of this node.
   std::uint8_t version = 1;
   friend auto operator<=>(const NodeBits&, const NodeBits&) = default;
 };
 using Nodes = std::array<NodeBits, kNodes>;
-// The version at which each node may be started; 0: none.
+// The version at which each node is allowed to start; 0 if it is not allowed to start.
 using GrantRanks = std::array<std::uint8_t, kNodes>;
 
 struct Object {
@@ -59,7 +59,7 @@ struct ReplicaBits {
   bool current = false;  // true if the object has not been written since it was read
   Nodes nodes = {};
   bool approved = false;
-  GrantRanks starts = {};  // starts to be sent: the versions that the patches have as precondition
+  GrantRanks starts = {};  // pending starts: versions that the patches have as precondition
   friend auto operator<=>(const ReplicaBits&, const ReplicaBits&) = default;
 };
 
@@ -69,12 +69,12 @@ struct State {
   std::array<ReplicaBits, kReplicas> replicas = {};
   bool approved = false;
   bool was_approved = false;
-  std::uint8_t ended_age = kNever;  // time since all canaries had ended for the first time
+  std::uint8_t ended_age = kNever;  // time since all canaries were done for the first time
   std::uint8_t faults = 0;
   friend bool operator==(const State&, const State&) = default;
 };
 
-// All members are bytes, so there is no padding.
+// All members are bytes, so the struct has no padding.
 static_assert(std::has_unique_object_representations_v<State>);
 struct Hash {
   std::size_t operator()(const State& state) const {
@@ -115,14 +115,14 @@ class StageWorld {
   void ExpandNodes(const State& state, const Visitor& visit) const;
   void ExpandFaults(const State& state, const Visitor& visit) const;
   State Tick(const State& state);
-  // Lets the replica decide, and write the object if necessary.
+  // Lets the replica decide, and write the object if the decision requires it.
   void Act(State& state, std::size_t r);
   void Start(State& state, std::size_t r, std::size_t node);
   void Note(std::string broken) {
     if (result_.broken.empty()) result_.broken = std::move(broken);
   }
 
-  // Returns the next state if there are no further faults, or nullopt if nothing happens.
+  // Returns the next state if no further faults happen, or nullopt if nothing happens.
   std::optional<State> CalmNext(State state);
   bool GetsDone(const State& state);
 

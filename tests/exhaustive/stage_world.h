@@ -1,5 +1,5 @@
-// A rollout in two stages, small enough to check every state. It has three nodes, one or two replicas, and one object
-// with the record and the grants, which is written by compare-and-set.
+// A rollout in two stages that is small enough for checking every state. It has three nodes, one or two replicas, and
+// one object that contains the record and the grants and is written by compare-and-set.
 //
 // Defines StageOptions, StageResult and CheckStages.
 //
@@ -7,8 +7,8 @@
 //     CHECK(result.broken == "");
 //
 // A replica reads the object and then the nodes. It decides with AdvanceRollout and AdmitNodes, writes the object, and
-// then starts nodes at the versions that it has read. Any event may happen between these four steps. Faults: a replica
-// crashes, even between a write and its response; the record is lost; a node fails or becomes sick; an approval is
+// then starts nodes at the versions that it has read. Any event can happen between these four steps. Faults: a replica
+// crashes, even between a write and its response; the record is lost; a node fails or becomes unhealthy; an approval is
 // withdrawn. Time advances in steps of one soak time. Safety is checked at each start. From each state, the fleet must
 // be completed, with approvals but without further faults (L1).
 #ifndef DRIVERUPGRADE_TESTS_EXHAUSTIVE_STAGE_WORLD_H_
@@ -22,18 +22,18 @@
 
 namespace driverupgrade::tests {
 
-// Mistakes that a library, or the operator that uses it, might make.
+// Mistakes that the library, or an operator that uses it, could make.
 enum class StageDefect : std::uint8_t {
   kNone,
-  kWritesBlindly,       // without the compare in compare-and-set
+  kWritesBlindly,       // the object is written without a comparison
   kStartsBeforeWrite,   // nodes start although the object could not be written
-  kTakesLostForLast,    // a lost record counts as one of the last stage
-  kTakesAllAsApproved,  // even if the annotation is missing
+  kTakesLostForLast,    // a lost record counts as a record of the last stage
+  kTakesAllAsApproved,  // stages count as approved even if the annotation is missing
   kSoaksNotAtAll,       // every soak counts as finished
 };
 
 struct StageOptions {
-  // Number of nodes in the first stage, of three.
+  // Number of nodes in the first stage, out of three nodes.
   int canaries = 1;
   int replicas = 1;
   int faults = 1;

@@ -1,4 +1,4 @@
-// Checks every reachable state of a rollout in two stages, and that every planted defect is found.
+// Checks every reachable state of a rollout in two stages, and checks that every planted defect is found.
 #include <iostream>
 #include <string>
 
@@ -14,7 +14,7 @@ constexpr bool kOptimised = true;
 constexpr bool kOptimised = false;
 #endif
 
-// Prints the number of states and edges.
+// Runs the check, and prints the number of states and edges.
 void CheckHolds(const StageOptions& options) {
   const StageResult result = CheckStages(options);
   std::cout << Describe(options, result);

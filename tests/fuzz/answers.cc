@@ -1,5 +1,5 @@
-// Converts responses of a hostile server. Status, headers and body must become an error of limited length on a single
-// line.
+// Converts responses of a hostile server. From any status, headers and body, the conversion must produce an error of
+// limited length on a single line.
 #include <algorithm>
 
 #include "driverupgrade/kubernetes/rest_cluster.h"

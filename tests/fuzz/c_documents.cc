@@ -1,4 +1,4 @@
-// Passes untrusted documents through the C interface. Each call must return a result or a message of one line, without
+// Passes untrusted documents through the C interface. Each call must return a result or a one-line message, without
 // undefined behavior.
 #include <cstring>
 #include <string>

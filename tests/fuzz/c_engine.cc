@@ -1,6 +1,6 @@
-// An untrusted host drives an engine with lists, lines, pods, policies, and responses in any order and with any
-// content. Each call must return a result or a message of one line, without undefined behavior. In all cases the engine
-// must be destroyed cleanly.
+// Simulates an untrusted host that drives an engine with lists, lines, pods, policies, and responses in any order and
+// with any content. Each call must return a result or a one-line message, without undefined behavior. In all cases it
+// must be possible to destroy the engine cleanly.
 #include <cstdint>
 #include <cstring>
 #include <iterator>
@@ -31,15 +31,15 @@ constexpr std::string_view kLists[] = {
     R"({"kind":"ControllerRevisionList","metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"d-new","namespace":"ns",)"
     R"("labels":{"app":"driver","controller-revision-hash":"new"},"ownerReferences":[{"kind":"DaemonSet","name":"d","uid":"ds",)"
     R"("controller":true}]},"revision":2}]})"};
-// Statuses that a host reports for a response. The engine continues differently after each of them. Some numbers are
-// not valid.
+// Statuses that a host reports for a response. The engine handles each of them differently. Some of the numbers are not
+// valid.
 constexpr std::int32_t kStatuses[] = {200, 201, 400, 403, 404, 409,          410,         422,
                                       429, 500, 503, 0,   99,  DU_NO_ANSWER, DU_NOT_SENT, 1000};
 constexpr std::string_view kPolicy = R"({"autoUpgrade":true,"maxParallelUpgrades":1,"drain":{"enable":true}})";
 
 du_str Str(std::string_view text) { return {.data = text.data(), .size = text.size()}; }
 
-// 9 and 14 mean that the call is not allowed now.
+// The codes 9 and 14 mean that the call is not allowed now.
 void Check(du_code code, du_buf& out) {
   Require(code == 0 || code == 3 || code == 9 || code == 14, "a call succeeds, or reports an invalid document or call");
   Require(out.data != nullptr && out.data[out.size] == '\0', "a text is terminated");

@@ -11,14 +11,14 @@
 
 namespace driverupgrade::tests {
 
-// Checks a guarantee of the target, in every build.
+// Ends the run if a guarantee of the target does not hold, in every build.
 inline void Require(bool holds, std::string_view what) {
   if (holds) return;
   std::fprintf(stderr, "broken: %.*s\n", static_cast<int>(what.size()), what.data());
   std::abort();
 }
 
-// Reads numbers and texts from the start of an input. After its end, returns zeros and empty texts.
+// Reads numbers and texts from the start of an input. Returns zeros and empty texts once the input is used up.
 class Bytes {
  public:
   Bytes(const std::uint8_t* data, std::size_t size) : rest_(reinterpret_cast<const char*>(data), size) {}
@@ -30,7 +30,7 @@ class Bytes {
   }
   // Returns a number below `bound`.
   int Below(int bound) { return static_cast<int>(Number(2) % static_cast<std::uint64_t>(bound)); }
-  // Returns the text up to the next end of a line.
+  // Returns the text up to the next line break.
   std::string_view Line() {
     const std::string_view line = rest_.substr(0, rest_.find('\n'));
     rest_.remove_prefix(line.size() < rest_.size() ? line.size() + 1 : rest_.size());
@@ -64,7 +64,7 @@ inline std::string Quoted(std::string_view text) {
   return quoted + '"';
 }
 
-// For std::string_view or absl::string_view, which are different types on Debian.
+// A template, because std::string_view and absl::string_view are different types on Debian.
 template <typename Text>
 bool HasControlCharacter(const Text& text) {
   for (const char c : text) {

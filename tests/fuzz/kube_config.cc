@@ -1,4 +1,4 @@
-// Parses an untrusted kubeconfig. Errors must not contain its secrets.
+// Parses an untrusted kubeconfig. Error messages must not contain secrets of the kubeconfig.
 #include "driverupgrade/kubernetes/kube_config.h"
 
 #include "fuzz/fuzz.h"
@@ -7,7 +7,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace driverupgrade;
   using namespace driverupgrade::tests;
   const std::string_view document(reinterpret_cast<const char*>(data), size);
-  // Parsing would open the file.
+  // Skipped, because parsing would open the file.
   if (document.find("/dev/") != std::string_view::npos || document.find("/proc/") != std::string_view::npos) return 0;
   const auto config = KubeConfig::Parse(document, {.base_dir = "/nonexistent", .source = "fuzz"});
   if (!config.ok()) {

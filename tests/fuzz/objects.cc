@@ -1,5 +1,5 @@
-// Parses JSON of the API server: objects, lists, and dumps of kubectl. Accepted objects must survive being written and
-// read again.
+// Parses JSON of the API server: objects, lists, and kubectl dumps. Accepted objects must be unchanged after they are
+// written and read again.
 #include "driverupgrade/wire/kubernetes_json.h"
 #include "fuzz/fuzz.h"
 #include "wire/kubernetes_json_read.h"
@@ -13,7 +13,7 @@ const std::string& NameOf(const T& object) {
   return object.name;
 }
 
-// Checks that one unreadable object does not change the others, and that it has a name and a reason.
+// Checks that an unreadable object does not change the other objects, and that it has a name and a reason.
 template <typename T>
 void ReadMarked(std::string_view json, const absl::StatusOr<ListPage<T>>& strict) {
   const absl::StatusOr<ListPage<T>> page = ParseList<T>(json, OnUnreadable::kMark);

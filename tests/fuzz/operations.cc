@@ -1,5 +1,5 @@
-// Passes responses of a hostile server to each operation of the facade. Each response must become an object, a result,
-// or an error of limited length on a single line. Every list must end.
+// Passes responses of a hostile server to each facade operation. Each response must be converted to an object, a
+// result, or an error of limited length on a single line. Every list must terminate.
 #include <initializer_list>
 
 #include "fuzz/fuzz.h"
@@ -46,7 +46,7 @@ void CheckAnswers(const RestRequest& request, const HttpResponse& response) {
   CheckError(Decode(internal::CreateEventParams{event}, request, response));
 }
 
-// The server gives the same response to each request of a list.
+// The server gives the same response to each request of the list.
 template <typename T>
 void CheckList(const RestRequest& first, const HttpResponse& response) {
   internal::ListReader<T> reader(first, 500, OnUnreadable::kMark);

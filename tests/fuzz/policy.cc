@@ -1,4 +1,4 @@
-// Parses an untrusted policy. An accepted policy must be valid, and must stay the same when it is written and read
+// Parses an untrusted policy. An accepted policy must be valid, and must be unchanged after it is written and read
 // again.
 #include "driverupgrade/policy_codec.h"
 #include "fuzz/fuzz.h"

@@ -18,6 +18,6 @@ int main(int argc, char** argv) {
       ++count;
     }
   }
-  // A missing corpus proves nothing.
+  // Fails without any files, because a missing corpus would prove nothing.
   return count > 0 ? 0 : 1;
 }

@@ -1,4 +1,4 @@
-// Parses values with their own syntax: int-or-percent, durations, times, the lines of grants.
+// Parses values that have their own syntax: int-or-percent values, durations, times, and the lines of grants.
 #include <limits>
 
 #include "decide/admission/grants.h"

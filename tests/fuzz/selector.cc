@@ -1,4 +1,4 @@
-// Parses a label selector. An accepted selector must stay the same when it is written and read again, and must match
+// Parses a label selector. An accepted selector must be unchanged after it is written and read again, and must match
 // the same labels.
 #include <map>
 

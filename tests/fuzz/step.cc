@@ -1,5 +1,5 @@
-// Replaces labels and annotations of a random cluster with the input. The plan must keep its invariants, and must be
-// the same the second time.
+// Replaces labels and annotations of a random cluster with values from the input. The plan must satisfy its invariants,
+// and a second call must return the same plan.
 #include <array>
 #include <memory>
 
@@ -28,7 +28,7 @@ std::array<std::string, 14> Keys(const DriverIdentity& identity) {
           std::string(kCordonedByAnnotation)};
 }
 
-// Each change consists of a node, a key, and the value up to the end of the line.
+// Each change consists of a node, a key, and a value that extends to the end of the line.
 void Replace(Bytes& bytes, RandomCluster& cluster) {
   const auto keys = Keys(cluster.machine.identity());
   while (!bytes.empty() && !cluster.snapshot.nodes.empty()) {

@@ -1,4 +1,4 @@
-// Splits the bytes of a watch. However they arrive, they must be split into the same lines, and each line must be read
+// Splits the bytes of a watch. However the bytes arrive, the result must be the same lines, and each line must be read
 // as an event.
 #include <vector>
 
@@ -42,7 +42,7 @@ class Events final : public WatchSink<Node> {
   }
 };
 
-// Returns the verdict and the lines if the bytes arrive in chunks of `chunk` bytes.
+// Returns the verdict and the lines for bytes that arrive in chunks of `chunk` bytes.
 std::pair<Verdict, std::vector<std::string>> Split(std::string_view bytes, std::size_t chunk) {
   LineSplitter splitter(kLineMax);
   Lines sink;

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# exported_symbols.sh LIBRARY...: fails unless each shared library exports symbols, and only those in namespace
-# driverupgrade, with its vtables and type information. The C interface may export only the functions of its header.
+# exported_symbols.sh LIBRARY...: fails unless each shared library exports symbols, and only symbols of the namespace
+# driverupgrade, including its vtables and type information. The C interface may export only the functions of its
+# header.
 set -euo pipefail
 
 ours='^((typeinfo|typeinfo name|vtable|VTT|guard variable|(non-)?virtual thunk|covariant return thunk) (for|to) )?driverupgrade::'
 failed=0
 for library in "$@"; do
-  # A demangled template function starts with its return type, but its mangled name starts with its namespace. `A` marks
-  # the version of the symbols.
+  # A demangled template function starts with its return type, whereas its mangled name starts with its namespace. `A`
+  # marks symbols that contain the version.
   symbols=$(nm -D --defined-only "$library" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }')
   [ -n "$symbols" ] || { echo "$library: exports nothing" >&2; failed=1; continue; }
   case $(basename "$library") in

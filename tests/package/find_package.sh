@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # find_package.sh BUILD_DIR SOURCE_DIR: installs the build, moves the prefix, and builds and runs the quickstart from
-# it. Also builds consumers of the metrics, of the service and of the C interface if these components are built.
+# the moved prefix. Also builds consumers of the metrics, the service and the C interface if these components were
+# built.
 set -euo pipefail
 build=$1 source=$2
 
@@ -15,7 +16,7 @@ fi
 test -f "$(find "$work/moved" -name LICENSE)"
 find "$work/moved" -name operations.md | grep -q .
 
-# The error for an unknown component must list the existing components.
+# The error for an unknown component must list the available components.
 mkdir "$work/unknown"
 printf '%s\n' 'cmake_minimum_required(VERSION 3.23)' 'project(unknown CXX)' \
   'find_package(driverupgrade CONFIG REQUIRED COMPONENTS core kubernets)' >"$work/unknown/CMakeLists.txt"
@@ -32,8 +33,8 @@ cmake -G Ninja -S "$source/examples/quickstart" -B "$work/quickstart" -DCMAKE_PR
 cmake --build "$work/quickstart"
 "$work/quickstart/quickstart"
 
-# run_consumer COMPONENT FOLDER: builds and runs a consumer in a separate project, so that no other target finds its
-# dependencies.
+# run_consumer COMPONENT FOLDER: builds and runs a consumer in a separate project, so that no other target can find the
+# consumer's dependencies.
 run_consumer() {
   find "$work/moved" -name "driverupgrade-$1-targets.cmake" | grep -q . || return 0
   cmake -G Ninja -S "$source/tests/package/$2" -B "$work/$2" -DCMAKE_PREFIX_PATH="$work/moved" \

@@ -21,7 +21,8 @@ bool NotesWhatIsAsked() {
 }
 
 void Asked(std::string_view defect) {
-  // Identifies a defect by the address of its literal, because the calling code may run millions of times.
+  // Identifies a defect by the address of its string literal, which is fast: the calling code may run millions of
+  // times.
   static thread_local std::set<const char*> known;
   if (!known.insert(defect.data()).second) return;
   static std::mutex& mutex = *new std::mutex;

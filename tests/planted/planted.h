@@ -1,4 +1,4 @@
-// The switch of the planted defects. Each defect is in the sources as `if (PLANTED)`, and is off unless it is selected
+// The switch for the planted defects. Each defect is in the sources as `if (PLANTED)`, and is off unless it is selected
 // by name.
 #ifndef DRIVERUPGRADE_TESTS_PLANTED_PLANTED_H_
 #define DRIVERUPGRADE_TESTS_PLANTED_PLANTED_H_
@@ -10,8 +10,8 @@ namespace driverupgrade::planted {
 // Returns the defect that DRIVERUPGRADE_PLANTED names, or an empty text.
 std::string_view Wanted();
 
-// Returns whether DRIVERUPGRADE_PLANTED_ASKED names a file. Each defect that the code checks is written to it, even if
-// it is off.
+// Returns whether DRIVERUPGRADE_PLANTED_ASKED names a file. Each defect whose code runs is recorded in this file, even
+// if the defect is off.
 bool NotesWhatIsAsked();
 void Asked(std::string_view defect);
 

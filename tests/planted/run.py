@@ -22,8 +22,9 @@ from defects import read_all
 FOUND = pathlib.Path(__file__).resolve().parent / "found.json"
 SEEDS_OFF = 100
 TRIES = 3
-# Minimum shares of the seeds that must still find their defects: for each invariant, and for all seeds. A seed gives a
-# different run as soon as the engine sends one more request, but a checker that is broken finds no defects.
+# Minimum share of seeds that must still find their defects, for each invariant and for all seeds together. A seed
+# produces a different run as soon as the engine sends one more request, so some seeds no longer find their defect. A
+# broken checker finds no defects at all.
 STILL_FIND = 0.5
 STILL_FIND_IN_ALL = 0.8
 
@@ -67,23 +68,23 @@ def check_one(arguments, found, defect):
     if known is None:
         return None if defect.equivalent else f"{defect.name}: no suite finds it, and nothing says why"
     suite, test = known
-    # A test with threads may miss the defect once.
+    # A test with threads can miss the defect once.
     if any(suites.find(arguments.bin, suite, defect.name, defect.source, "" if test == "?" else test).test for _ in range(TRIES)):
         return None
-    # A seed gives a different run as soon as the engine sends one more request.
+    # A seed produces a different run as soon as the engine sends one more request.
     if suite == "simulation" and suites.find(arguments.bin, suite, defect.name, defect.source).test:
         return None
     return f"{defect.name}: no longer found by {suite}, {test}"
 
 
 def seeds_that_find(found):
-    """Returns the seed that finds each defect, and the invariant, by the name of the defect."""
+    """Returns, by defect name, the seed that finds the defect and the invariant that it breaks."""
     tests = {name: answers.get("simulation", {}).get("test", "") for name, answers in found.items()}
     return {name: test.split(" ") for name, test in tests.items() if " " in test}
 
 
 def try_seeds(arguments, found, defects):
-    """Returns whether each seed still finds its defect, by the name of the defect."""
+    """Returns whether each seed still finds its defect, by defect name."""
     seeds = seeds_that_find(found)
 
     def still_finds(defect):

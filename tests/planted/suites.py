@@ -9,12 +9,12 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Order of preference among suites that are equally quick.
+# Order of preference among suites that find a defect equally fast.
 SUITES = ["scenarios", "unit", "contract", "c", "exhaustive", "property", "crash", "simulation"]
 SEEDS = 2500
-# A suite counts as hanging if it takes this much longer than without a defect.
+# A suite counts as hanging if it takes this much longer than it does without a defect.
 TIMEOUT = {"scenarios": 60, "unit": 240, "contract": 60, "c": 300, "exhaustive": 240, "property": 240, "crash": 240, "simulation": 1200}
-# Timeout in seconds of one test, one scenario or one seed.
+# Timeout in seconds for a single test, scenario or seed.
 TIMEOUT_OF_ONE = 60
 
 
@@ -131,7 +131,7 @@ def run_simulation(program, defect, source, test, seeds, tried):
         return Finding(f"{failed.group(1)} {failed.group(2)}", 0.1)
     if is_crash(code):
         return Finding(f"{seed_of_crash(program, defect, source, first, last)} crash", 0.1)
-    return Finding("?", seconds)  # an endless loop does not reveal its seed
+    return Finding("?", seconds)  # a run that hangs does not reveal its seed
 
 
 def asked(bin_folder, suite):

@@ -1,4 +1,4 @@
-// Compares the budgets with their naive twin (§5.3, dep-F2, dep-F14, dep-F18, dep-F19, arch-A6, arch-A9).
+// Compares the budgets with the naive implementation (§5.3, dep-F2, dep-F14, dep-F18, dep-F19, arch-A6, arch-A9).
 #include <algorithm>
 
 #include "fmt/ranges.h"
@@ -21,7 +21,7 @@ std::string Text(const std::map<std::string, std::optional<GateReason>>& decisio
   return text;
 }
 
-// Returns the decision of Step about each node that requested a slot.
+// Returns Step's decision about each node that requested a slot.
 std::map<std::string, std::optional<GateReason>> Decisions(const Plan& plan) {
   std::map<std::string, std::optional<GateReason>> decisions;
   for (const NodePlan& node : plan.nodes) {

@@ -11,11 +11,11 @@ namespace driverupgrade::tests {
 namespace {
 
 constexpr int kRoundsMax = 600;
-// Each quiet round lasts four times as long as the previous round, so ten of them last four days.
+// Each quiet round lasts four times as long as the previous one, so ten such rounds last four days.
 constexpr int kQuietRounds = 10;
 constexpr int kFaultyRounds = 25;
 constexpr absl::Duration kGracePeriod = absl::Seconds(30);
-// Time at which slow drivers become ready and jobs end.
+// Time at which slow drivers become ready and jobs finish.
 const absl::Time kLater = kRandomNow + absl::Minutes(12);
 
 bool IsReadyPod(const Pod& pod) {
@@ -48,7 +48,7 @@ ClosedModel::ClosedModel(RandomCluster cluster) : seen_(std::move(cluster)), fau
   }
 }
 
-// Fates are drawn by name, so that they do not depend on the order of events.
+// Fates are drawn by object name, so that they do not depend on the order of events.
 SeededRandom ClosedModel::RandomOf(const std::string& key) const {
   std::uint64_t hash = 14695981039346656037ULL ^ seen_.seed;
   for (const char c : key) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
@@ -94,7 +94,7 @@ std::string ClosedModel::Round() {
   return "";
 }
 
-// Reads the cluster like SnapshotBuilder::Build: nodes with a driver pod or a state label.
+// Reads the cluster in the same way as SnapshotBuilder::Build: nodes with a driver pod or a state label.
 void ClosedModel::Read() {
   seen_.snapshot.nodes.clear();
   seen_.snapshot.findings.clear();
@@ -133,8 +133,8 @@ void ClosedModel::Apply(const NodePlan& plan) {
   for (const PodRef& pod : plan.remove) Request(world, pod, /*eviction=*/false);
 }
 
-// Returns whether the patch was acknowledged. Some patches are refused, and some requests or responses are lost
-// (arch-A6).
+// Applies the patch. Returns whether it was acknowledged: some patches are refused, and some requests or responses are
+// lost (arch-A6).
 bool ClosedModel::ApplyPatch(World& world, const NodePlan& plan) {
   changed_ = true;
   log_.PatchSent(world.node, *plan.patch, seen_.now);
@@ -209,14 +209,14 @@ void ClosedModel::PassTime() {
   }
 }
 
-// Kubelets occasionally report the status of their nodes, which settles lost patches.
+// Simulates that kubelets occasionally report node status, which settles lost patches.
 void ClosedModel::HeartBeat() {
   for (auto& [name, world] : worlds_) {
     world.node.resource_version = fmt::format("{}", std::stoi(world.node.resource_version) + 1);
   }
 }
 
-// Terminating pods end if the node has a working kubelet.
+// Ends terminating pods if the node has a working kubelet.
 void ClosedModel::Reap(World& world) {
   if (!world.node.ready) return;
   for (std::vector<Pod>* pods : {&world.driver_pods, &world.workloads.pods}) {
@@ -230,7 +230,7 @@ void ClosedModel::Reap(World& world) {
   }
 }
 
-// Jobs end, and slow pods become ready.
+// Lets jobs finish, and slow pods become ready.
 void ClosedModel::Ripen(World& world) {
   if (seen_.now < kLater || !world.node.ready) return;
   for (Pod& pod : world.workloads.pods) {

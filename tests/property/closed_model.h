@@ -6,9 +6,10 @@
 ///     CHECK(model.Settle() == "");
 ///     model.last().Step();  // the engine's plan once nothing happens any longer
 ///
-/// Each round does the same as UpgradeEngine::Reconcile: read, step, read the requested pods, step, apply. Evicted and
-/// deleted pods disappear unless their fate differs; deleted driver pods are replaced at the target revision; some
-/// writes fail. Administrators and other operators do nothing. The model starts without attempts, like a new engine.
+/// Each round consists of the same steps as UpgradeEngine::Reconcile: read, step, read the requested pods, step, apply.
+/// Evicted and deleted pods disappear unless their fate is different; deleted driver pods are replaced at the target
+/// revision; some writes fail. Administrators and other operators do nothing. The model starts without attempts, like a
+/// new engine.
 #ifndef DRIVERUPGRADE_TESTS_PROPERTY_CLOSED_MODEL_H_
 #define DRIVERUPGRADE_TESTS_PROPERTY_CLOSED_MODEL_H_
 
@@ -26,24 +27,24 @@ namespace driverupgrade::tests {
 /// Fate of a pod that must leave its node.
 enum class PodFate {
   kLeaves,
-  kRefused,         ///< Its disruption budget never allows an eviction. A deletion works.
-  kSeveralBudgets,  ///< Same with two budgets.
+  kRefused,         ///< Its disruption budget never allows an eviction, but it can be deleted.
+  kSeveralBudgets,  ///< Same as kRefused, with two disruption budgets.
   kFails,           ///< Its eviction always fails.
   kStuck,           ///< A finalizer keeps it terminating indefinitely.
 };
 
-/// Fate of the driver pod that a DaemonSet creates.
+/// Fate of a driver pod that a DaemonSet creates.
 enum class DriverFate { kReady, kSlow, kNeverReady, kCrashes, kNeverMade };
 
 class ClosedModel {
  public:
   explicit ClosedModel(RandomCluster cluster);
 
-  /// Runs rounds until nothing has happened for days. Returns the broken invariant, or a message if the rounds never
-  /// end.
+  /// Runs rounds until nothing has happened for days. Returns the broken invariant, or a message if the model never
+  /// becomes quiet.
   std::string Settle();
 
-  /// Returns the world as the last step saw it.
+  /// Returns the world as seen by the last step.
   const RandomCluster& last() const { return seen_; }
   const Plan& plan() const { return plan_; }
   int rounds() const { return rounds_; }

@@ -1,4 +1,4 @@
-// Tests the end of rollouts: I12 (idempotence), L1, L2, L5, arch-A7.
+// Tests that rollouts end as required: I12 (idempotence), L1, L2, L5, arch-A7.
 #include <algorithm>
 
 #include "property/closed_model.h"
@@ -11,14 +11,14 @@ namespace {
 
 bool ChangesNode(const NodePlan& plan) { return plan.patch && !plan.patch->empty(); }
 
-// Returns the cluster after the patches of `plan`, without other changes.
+// Returns the cluster after the patches of `plan`, without any other changes.
 RandomCluster WithPatches(RandomCluster cluster, const Plan& plan) {
   for (auto& view : cluster.snapshot.nodes) {
     for (const NodePlan& node : plan.nodes) {
       if (node.node != view->node.name || !ChangesNode(node)) continue;
       NodeView patched = *view;
       patched.node = After(*view, node);
-      // The prefix makes a decimal version newer. Any other version counts as newer because it differs.
+      // The prefix makes a decimal version newer. A version that is not decimal counts as newer because it differs.
       patched.node.resource_version = "1" + patched.node.resource_version;
       view = std::make_shared<const NodeView>(std::move(patched));
     }
@@ -29,7 +29,7 @@ RandomCluster WithPatches(RandomCluster cluster, const Plan& plan) {
 bool HasPatch(const Plan& plan) { return std::any_of(plan.nodes.begin(), plan.nodes.end(), ChangesNode); }
 
 TEST_CASE("I12: patches alone soon lead to a cluster that needs no patch") {
-  // The longest path is from upgrade-failed to upgrade-done with EveryState: eleven states, and the wait for a slot.
+  // The longest path leads from upgrade-failed to upgrade-done with EveryState: eleven states, and the wait for a slot.
   constexpr int kRoundsMax = 40;
   ForEachSeed([](const RandomCluster& cluster) -> std::string {
     RandomCluster patched = cluster;
@@ -43,7 +43,7 @@ TEST_CASE("I12: patches alone soon lead to a cluster that needs no patch") {
   });
 }
 
-// Returns the timeout of the evacuation in the state in which the node waits (T26, T32, dep-F8).
+// Returns the evacuation timeout of the state in which the node waits (T26, T32, dep-F8).
 absl::Duration EvacuationTimeout(const RandomCluster& cluster, UpgradeState state) {
   const UpgradePolicy& policy = cluster.policy;
   const PodDeletionPolicy deletion = policy.pod_deletion.value_or(PodDeletionPolicy{});
@@ -62,8 +62,8 @@ bool RetriesAreUsedUp(const RandomCluster& cluster, const NodeView& view) {
   return std::stoi(failures->second) > cluster.policy.retry.max_attempts;
 }
 
-// Returns whether the label of another driver shows an upgrade in progress. If another client has emptied the label,
-// the driver's timer decides (W1).
+// Returns whether another driver's label shows an upgrade in progress. If another client has emptied this label, the
+// driver's timer decides (W1).
 bool AnotherDriverIsAtWork(const NodeView& view, const DriverIdentity& identity) {
   constexpr std::string_view kState = "-state";
   return std::any_of(view.node.labels.begin(), view.node.labels.end(), [&](const auto& label) {
@@ -74,8 +74,8 @@ bool AnotherDriverIsAtWork(const NodeView& view, const DriverIdentity& identity)
   });
 }
 
-// Returns whether a node may stay at the gate indefinitely although everything else makes progress: only an
-// administrator or another controller can open it.
+// Returns whether a node can stay at this gate indefinitely although everything else makes progress, because only an
+// administrator or another controller can open the gate.
 bool MayWaitForEver(const ClosedModel& model, const NodeView& view, const NodeGate& gate) {
   const RandomCluster& cluster = model.last();
   const UpgradePolicy& policy = cluster.policy;
@@ -99,7 +99,7 @@ bool MayWaitForEver(const ClosedModel& model, const NodeView& view, const NodeGa
     case GateReason::kDevicesUnfit:
     case GateReason::kDevicesInUse:
     case GateReason::kDevicesMissing:
-    case GateReason::kLedger: return false;  // the model does not have these
+    case GateReason::kLedger: return false;  // the model does not have these gates
     case GateReason::kFrozen: return !policy.auto_upgrade;
     case GateReason::kCordoned: return view.node.unschedulable && policy.cordoned_nodes == CordonedNodes::kIgnore;
     case GateReason::kOtherDriver: return AnotherDriverIsAtWork(view, cluster.machine.identity());
@@ -112,7 +112,7 @@ bool MayWaitForEver(const ClosedModel& model, const NodeView& view, const NodeGa
       return view.node.deletion_timestamp ||
              std::any_of(view.node.taints.begin(), view.node.taints.end(),
                          [](const Taint& taint) { return taint.effect == "NoSchedule"; });
-    case GateReason::kMachineConfig:  // another controller
+    case GateReason::kMachineConfig:  // another controller must open this gate
       return view.node.annotations.contains("machineconfiguration.openshift.io/state");
     case GateReason::kUnsettled:
     case GateReason::kUnreadable:
@@ -157,7 +157,7 @@ TEST_CASE("L1, L5: a rollout ends with every node done, or waiting for an admini
   });
 }
 
-// An invalid state label counts as in progress.
+// Returns the state in which the node starts. An invalid state label counts as in progress.
 UpgradeState BeginsIn(const NodeView& view, const DriverIdentity& identity) {
   const auto label = view.node.labels.find(identity.StateLabel());
   const std::string value = label == view.node.labels.end() ? "" : label->second;
@@ -185,7 +185,7 @@ bool IsHealthy(const ClosedModel& model, const RandomCluster& start, const NodeV
          std::all_of(workloads.pods.begin(), workloads.pods.end(), harmless);
 }
 
-// Returns whether the timeouts leave enough time for grace periods, failed writes, and retried patches.
+// Returns whether the timeouts are long enough for grace periods, failed writes, and retried patches.
 bool IsPatient(const RandomCluster& cluster) {
   const UpgradePolicy& policy = cluster.policy;
   const absl::Duration enough = absl::Seconds(300);
@@ -203,7 +203,7 @@ TEST_CASE("L1: a healthy node does not end in upgrade-failed, whatever happens t
     for (const auto& view : cluster.snapshot.nodes) {
       const NodeView* end = Find(model.last().snapshot, view->node.name);
       if (end == nullptr || !end->node.labels.contains(key) || end->node.labels.at(key) != "upgrade-failed") continue;
-      // A node that starts in the middle may have a timer that has expired (T26, T32, dep-F4).
+      // A node that starts in the middle of an upgrade may have an expired timer (T26, T32, dep-F4).
       const bool begins = !IsInProgress(BeginsIn(*view, cluster.machine.identity()));
       if (!cluster.policy.auto_upgrade || !begins || !IsHealthy(model, cluster, *view)) continue;
       return view->node.name + " failed\n" + Describe(model.plan());
@@ -217,8 +217,8 @@ bool IsDone(const Node& node, const DriverIdentity& identity) {
   return label != node.labels.end() && label->second == "upgrade-done";
 }
 
-// Returns whether the initial cordon of the node must stay. In the middle of an upgrade, the initial-state annotation
-// decides, unless it contradicts the cordon set, which then takes precedence (dep-F7).
+// Returns whether the node's initial cordon must stay. In the middle of an upgrade, the initial-state annotation
+// decides. If this annotation contradicts the cordon set, the cordon set takes precedence (dep-F7).
 bool IsAdministratorsNode(const NodeView& view, const DriverIdentity& identity) {
   if (!view.node.unschedulable || !IsAdministratorsCordon(view, identity)) return false;
   if (!IsInProgress(BeginsIn(view, identity))) return true;
@@ -234,7 +234,7 @@ TEST_CASE("I3, L2: no cordon of ours outlives an upgrade, and no administrator's
     for (const auto& view : cluster.snapshot.nodes) {
       const NodeView* end = Find(model.last().snapshot, view->node.name);
       if (end == nullptr || !IsDone(end->node, identity)) continue;
-      // The cordon has the names of other drivers: the last of them lifts it (dep-F7).
+      // If the cordon has names of other drivers, the driver that finishes last lifts the cordon (dep-F7).
       const bool shared = end->node.annotations.contains(std::string(kCordonedByAnnotation));
       if (!view->node.unschedulable && end->node.unschedulable && !shared)
         return view->node.name + ": our cordon is left";

@@ -43,7 +43,7 @@ class GangWorld {
     cluster_->SetTemplate(fleet_.ns, fleet_.daemon_set, "rev-2");
   }
 
-  // Runs the rollout. The operator is replaced after about one in `crashes` passes; 0: never.
+  // Runs the rollout. The operator is replaced after about one in `crashes` passes, or never if `crashes` is 0.
   void Run(unsigned crashes, bool has_cache = false) {
     std::unique_ptr<UpgradeEngine> engine;
     for (int pass = 0; pass < 3000 && !IsOver(); ++pass) {
@@ -68,7 +68,8 @@ class GangWorld {
     }
     REQUIRE(IsOver());
   }
-  // One in ten patches of nodes is refused, as after a write by another client, or its response is lost.
+  // For one in ten node patches, either the patch is refused, as after a write by another client, or its response is
+  // lost.
   void FailPatches() {
     const auto fails = [this](const testing::Call& call, absl::StatusCode code) -> std::optional<absl::Status> {
       if (call.operation != Operation::kPatchNode || random_() % 20 != 0) return std::nullopt;
@@ -81,7 +82,7 @@ class GangWorld {
     cluster_->SetFaultHooks([fails](const testing::Call& call) { return fails(call, absl::StatusCode::kAborted); },
                             [fails](const testing::Call& call) { return fails(call, absl::StatusCode::kUnavailable); });
   }
-  // From here on, counts the patches of nodes in `patches`, and those that change taints in `taints`.
+  // From now on, counts node patches in `patches`, and those that change taints in `taints`.
   void CountPatches() {
     cluster_->SetFaultHooks(
         [this](const testing::Call& call) -> std::optional<absl::Status> {
@@ -148,7 +149,7 @@ TEST_CASE("B-21: each job is interrupted once, even if the operator crashes and 
   for (unsigned seed = 1; seed <= 200; ++seed) {
     GangWorld world(seed);
     if (seed % 3 == 0) world.FailPatches();
-    // The engine keeps no timer on the node if the drain has no deadline.
+    // If the drain has no deadline, the engine keeps no timer on the node.
     if (seed % 6 == 0) world.policy.drain->timeout = absl::InfiniteDuration();
     world.Run(seed % 2 == 0 ? 7 : 0, /*has_cache=*/seed % 5 < 2);
     for (const std::string& job : world.jobs) {
@@ -189,7 +190,7 @@ TEST_CASE("B-13: the taint costs no request and is removed when the nodes are do
         CHECK(node.taints == (node.name == tainted ? std::vector{foreign} : std::vector<Taint>()));
       }
     }
-    // Each node gets the taint and loses it again.
+    // Each node gets the taint once and loses it once.
     CHECK(steered.taints == 2 * static_cast<int>(steered.cluster_->nodes().size()));
     CHECK(plain.taints == 0);
     CHECK(steered.patches == plain.patches);

@@ -20,7 +20,8 @@ using internal::PublishedPlan;
 
 constexpr int kOperations = 30;
 
-// Leaves a node as our own upgrade would leave it if it can only wait for pods, a deadline or a repair.
+// Changes a node to a state in which our own upgrade would leave it if the node can only wait for pods, a deadline or a
+// repair.
 void LeaveWaiting(SeededRandom& random, const DriverIdentity& identity, NodeView& view) {
   Node& node = view.node;
   const std::string state = random.Pick({"drain-required", "pod-deletion-required", "pod-restart-required",
@@ -54,7 +55,7 @@ std::shared_ptr<const NodeView> RandomView(SeededRandom& random, const DriverIde
                                            const std::string& name) {
   NodeView view = RandomNode(random, identity, name, RandomWorkloads(random, name));
   AddMaintenances(random, view);
-  // Creates more nodes that request a slot, and fewer that a patch in progress holds back.
+  // Creates more nodes that request a slot, and fewer nodes whose patch is in progress.
   if (random.Chance(35)) view.node.labels[identity.StateLabel()] = "upgrade-required";
   if (random.Chance(60)) view.attempts.patch.reset();
   if (random.Chance(30)) LeaveWaiting(random, identity, view);
@@ -120,7 +121,7 @@ void Withhold(const std::map<std::string, Gate>& gates, Plan& plan) {
   std::sort(plan.gates.begin(), plan.gates.end(), [](const auto& a, const auto& b) { return a.node < b.node; });
 }
 
-// A planner and the gates that it has reported, driven by random changes.
+// A planner with the gates that it has reported, changed at random.
 class Twin {
  public:
   explicit Twin(const RandomCluster& cluster)
@@ -313,7 +314,7 @@ class Twin {
     }
     const PlanUpdate update = planner_.Advance(now_);
     if (!update.plan.finished) return "not finished, although all may be judged";
-    // A published plan must not change, regardless of later actions of the planner.
+    // A published plan must not change, whatever the planner does later.
     if (published_ != nullptr && published_->Full() != published_then_) return "a published plan has changed";
     published_ = planner_.Publish();
     const Plan full = published_then_ = published_->Full();
@@ -326,8 +327,8 @@ class Twin {
     return random_.Chance(30) ? CompareWithheld(step) : "";
   }
 
-  // Advances by a few nodes at a time, until a plan is finished or a limit is reached. The next Advance handles the
-  // remaining nodes.
+  // Advances by a few nodes at a time, until a plan is finished or a limit is reached. If the limit is reached, the
+  // next Advance handles the remaining nodes.
   std::string AdvanceInPieces() {
     for (int piece = random_.Between(1, 30); piece > 0; --piece) {
       const auto most = static_cast<std::size_t>(random_.Below(4));
@@ -354,7 +355,7 @@ class Twin {
     return "";
   }
 
-  // Withholds some of the starts, as if the ledger had no grant for them.
+  // Withholds some starts, as if the ledger had no grants for them.
   std::string CompareWithheld(Plan step) {
     std::map<std::string, Gate> gates;
     for (const NodePlan& node : step.nodes) {
@@ -399,7 +400,7 @@ class Twin {
     }
     return gates;
   }
-  // Returns whether the node would wait for a slot on its own.
+  // Returns whether the node, judged separately, would wait for a slot.
   bool IsStart(const std::string& node) const {
     return machine_.Judge(*views_.at(node), *driver_, policy_, now_, active_since_, /*admitted=*/false)
         .candidate.has_value();
@@ -439,7 +440,7 @@ class Twin {
   std::map<std::string, std::shared_ptr<const NodeView>> views_;
   IncrementalPlanner planner_;
   std::map<std::string, std::pair<UpgradeState, GateReason>> told_;
-  std::size_t acting_ = 0;  // number of nodes for which the last plan had actions: these are always judged again
+  std::size_t acting_ = 0;  // number of nodes with actions in the last plan; such nodes are always judged again
   std::shared_ptr<const PublishedPlan> published_;
   Plan published_then_;  // content of the plan when it was published
 };
@@ -476,7 +477,7 @@ TEST_CASE("arch-A10: a verdict with nothing to do stays the same until its wake_
   });
 }
 
-// Step is not the only caller of the queue, so the queue must return the same decisions as Admit for any candidates.
+// The queue has callers other than Step, so it must return the same decisions as Admit for any candidates.
 TEST_CASE("arch-A10: the queue admits and refuses like Admit, whatever nodes are added or removed") {
   ForEachSeed([](const RandomCluster& cluster) -> std::string {
     SeededRandom random(cluster.seed);

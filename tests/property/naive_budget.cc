@@ -30,14 +30,14 @@ bool IsState(const std::string& value) {
                   "validation-required", "uncordon-required", "upgrade-done", "upgrade-failed"});
 }
 
-// Returns whether the node is in progress, and past the states in which its own cordon may still be missing (dep-F8).
+// Returns whether the node is in progress, and past the states in which its own cordon can still be missing (dep-F8).
 bool IsPastItsCordon(const std::string& state) {
   return IsOneOf(state,
                  {"wait-for-jobs-required", "pod-deletion-required", "drain-required", "post-maintenance-required",
                   "pod-restart-required", "validation-required", "uncordon-required", "upgrade-failed"});
 }
 
-// Returns the cordon set that is written on the node (dep-F7).
+// Returns the cordon set that is stored on the node (dep-F7).
 Names CordonSet(const Node& node) {
   Names names;
   const auto found = node.annotations.find("driverupgrade/cordoned-by");
@@ -69,12 +69,12 @@ std::map<std::string, std::string> DriversOutsideSet(const Node& node, const Dri
   return drivers;
 }
 
-// dep-F8: returns whether another driver has made the cordon without writing its name on it.
+// dep-F8: returns whether another driver has set the cordon without adding its name to the cordon set.
 bool HasRival(const Node& node, const DriverIdentity& identity) {
   if (!node.unschedulable) return false;
   for (const auto& [name, state] : DriversOutsideSet(node, identity)) {
     const bool annotated = node.annotations.contains(name + "-driver-upgrade.node-initial-state.unschedulable");
-    // ADR 0004: the maintenance operator cordons while this state lasts.
+    // ADR 0004: the maintenance operator keeps the node cordoned in this state.
     const bool maintained =
         state == "node-maintenance-required" && node.annotations.contains(name + "-driver-upgrade-requestor-mode");
     if ((IsPastItsCordon(state) || maintained) && !annotated) return true;
@@ -82,8 +82,8 @@ bool HasRival(const Node& node, const DriverIdentity& identity) {
   return false;
 }
 
-// dep-F7: a cordon is an administrator's if each driver named on it is done. A named driver without a label is not
-// done.
+// dep-F7: a cordon belongs to an administrator if each driver named on it is done. A named driver without a label is
+// not done.
 bool IsAdministrators(const Node& node, const DriverIdentity& identity) {
   if (!node.unschedulable || HasRival(node, identity)) return false;
   for (const std::string& name : CordonSet(node)) {
@@ -94,7 +94,8 @@ bool IsAdministrators(const Node& node, const DriverIdentity& identity) {
   return true;
 }
 
-// Returns whether the next patch in this state cordons a schedulable node (T11, dep-F8).
+// Returns whether a node in this state is kept cordoned, so that the next patch cordons it if it is schedulable (T11,
+// dep-F8).
 bool IsHeldCordoned(const std::string& state) {
   return IsOneOf(state, {"cordon-required", "wait-for-jobs-required", "pod-deletion-required", "drain-required",
                          "pod-restart-required", "validation-required"});
@@ -106,8 +107,8 @@ bool Leaves(const Node& node) {
          });
 }
 
-// W1: the state of a node without a label follows from its other marks. Reading the marks, and the progress of an
-// evacuation without a timer, are not part of this count, so Judge may decide them.
+// W1: the state of a node without a label follows from its other marks. Judge may decide this state, because this
+// implementation does not repeat how marks are read or how an evacuation without a timer progresses.
 std::string StateOf(const Node& node, const NodeView& view, const RandomCluster& cluster) {
   const DriverIdentity& identity = cluster.machine.identity();
   if (const std::string label = LabelOf(node, identity.StateLabel()); !label.empty()) return label;
@@ -128,7 +129,7 @@ struct Counter {
   const UpgradePolicy& policy;
   const RandomCluster& cluster;
 
-  // W10: a failed node that keeps its old driver, and does not have our cordon.
+  // W10: returns whether the node has failed, keeps its old driver, and does not have our cordon.
   bool WasReturnedToService(const Node& node) const {
     const auto failure = node.annotations.find(identity.FailureClassAnnotation());
     return failure != node.annotations.end() && failure->second == "DrainBlocked" &&
@@ -136,12 +137,12 @@ struct Counter {
            !node.annotations.contains(identity.InitiallyUnschedulableAnnotation());
   }
 
-  // Follows dep-F14, with dep-F2 and dep-F8.
+  // Returns whether the node holds a slot, according to dep-F14, dep-F2 and dep-F8.
   bool HoldsSlot(const Node& node, const NodeView& view) const {
     const std::string state = StateOf(node, view, cluster);
     if (IsOneOf(state, {"", "upgrade-required", "upgrade-done"})) return false;
     if (state == "upgrade-failed" && (policy.failure_policy || WasReturnedToService(node))) return false;
-    // A node that the administrator uncordoned in the middle is cordoned again in our name.
+    // A node that the administrator uncordoned in the middle of its upgrade is cordoned again under our name.
     const bool administrators = node.annotations.contains(identity.InitiallyUnschedulableAnnotation()) &&
                                 (node.unschedulable || !IsHeldCordoned(state));
     if (administrators && policy.cordoned_nodes == CordonedNodes::kProceed) return false;
@@ -152,13 +153,13 @@ struct Counter {
     return true;
   }
 
-  // Returns whether the node is cordoned, not ready, or about to be cordoned by the next patch, regardless of the other
-  // effects of this state (§5.3, dep-F8, dep-F18).
+  // Returns whether the node is cordoned, not ready, leaving, or will be cordoned by the next patch, regardless of
+  // other effects of the state (§5.3, dep-F8, dep-F18).
   bool IsUnavailable(const Node& node, const NodeView& view) const {
     return node.unschedulable || !node.ready || Leaves(node) || IsHeldCordoned(StateOf(node, view, cluster));
   }
 
-  // Returns the node as it is, and as each patch that may have been applied would have left it (arch-A6, arch-A9).
+  // Returns the node as it is, and as it would be after each patch that may have been applied (arch-A6, arch-A9).
   static std::vector<Node> Versions(const NodeView& view) {
     std::vector<Node> nodes = {view.node};
     const auto& attempt = view.attempts.patch;
@@ -170,7 +171,7 @@ struct Counter {
   }
 };
 
-// A node to be counted, with the versions that it may have now or after it is admitted.
+// A node to count, with the versions that it can have now or after its admission.
 struct Entry {
   const NodeView* view = nullptr;
   std::vector<Node> versions = {};
@@ -237,7 +238,8 @@ bool RevisionsAreKnown(const NodeView& view, const DriverFacts& driver) {
   return true;
 }
 
-// dep-F20: returns whether the node cannot start, unless a patch that started the upgrade may have been applied.
+// dep-F20: returns whether the node cannot start. A node can continue if a patch that started its upgrade may have been
+// applied.
 bool IsUnfit(const NodeView& view, const Counter& counter) {
   const std::vector<Node> versions = Counter::Versions(view);
   const bool waits = StateOf(view.node, view, counter.cluster) == "upgrade-required";
@@ -253,8 +255,8 @@ bool IsUnfit(const NodeView& view, const Counter& counter) {
   return Leaves(view.node) || IsBeingConfigured(view.node) || is_lost;
 }
 
-// Returns whether the node is in upgrade-required and waits only for a slot. The budgets do not determine where its
-// path ends, so Judge may decide it.
+// Returns whether the node is in upgrade-required and waits only for a slot. The budgets do not influence where the
+// node's path ends, so Judge may decide this.
 bool AsksForSlot(const RandomCluster& cluster, const NodeView& view) {
   const UpgradePolicy& policy = cluster.policy;
   const DriverIdentity& identity = cluster.machine.identity();
@@ -263,7 +265,7 @@ bool AsksForSlot(const RandomCluster& cluster, const NodeView& view) {
   const Verdict verdict = cluster.machine.Judge(view, *cluster.snapshot.driver, policy, cluster.now,
                                                 cluster.snapshot.active_since, /*admitted=*/false);
   if (verdict.plan.to() != UpgradeState::kUpgradeRequired) return false;
-  // W1: the slot of the previous upgrade must not admit the next one, which has to wait for another pass.
+  // W1: the slot of the previous upgrade must not admit the next upgrade, which must wait for another pass.
   if (verdict.plan.from == UpgradeState::kUncordonRequired) return false;
   // W1: a node without a label passes through several states in one pass.
   const bool is_resumed = LabelOf(view.node, identity.StateLabel()).empty() &&
@@ -277,7 +279,7 @@ bool AsksForSlot(const RandomCluster& cluster, const NodeView& view) {
   return policy.cordoned_nodes != CordonedNodes::kIgnore || !IsAdministrators(view.node, identity);
 }
 
-// A failed node that moves on its own is counted in the same pass (I1).
+// Counts a failed node that moves on its own in the same pass (I1).
 void AddRecovery(const RandomCluster& cluster, Entry& entry) {
   const NodeView& view = *entry.view;
   if (StateOf(view.node, view, cluster) != "upgrade-failed") return;
@@ -297,8 +299,8 @@ bool IsHalted(const UpgradePolicy& policy, const Tally& totals) {
   return totals.failed >= allowed;
 }
 
-// Returns why the entry may not start, given the counts before and after its start. If both budgets are exhausted, the
-// rules do not define which one is reported; slots come first, as in §5.3.
+// Returns why the entry cannot start, given the counts before and after its start. If both budgets are exhausted, the
+// rules do not define which one is reported. This function reports slots first, as in §5.3.
 std::optional<GateReason> Refusal(const Entry& entry, const Census& before, const Census& after,
                                   const RandomCluster& cluster) {
   const UpgradePolicy& policy = cluster.policy;
@@ -308,11 +310,12 @@ std::optional<GateReason> Refusal(const Entry& entry, const Census& before, cons
   if (!policy.max_unavailable || entry.view->node.unschedulable) return std::nullopt;  // dep-F14
   const Percent* percent = std::get_if<Percent>(&*policy.max_unavailable);
   if (percent != nullptr && percent->value >= 100) return std::nullopt;
-  // A node that is not ready, or whose driver pod cannot be scheduled, takes no headroom, but the upgrade still
-  // disturbs it. If its own admission may have been applied, that admission has already taken the headroom (arch-A6).
+  // A node takes no headroom if it is not ready or if its driver pod cannot be scheduled, but its upgrade still causes
+  // a disruption. If the node's own admission may have been applied, this admission has already taken the headroom
+  // (arch-A6).
   const bool lacks_pod = policy.on_unscheduled_pods == OnUnscheduledPods::kCountUnavailable &&
                          !entry.view->unscheduled_driver_pods.empty();
-  // A request to repair the node does not wait for the node itself.
+  // An upgrade request that repairs the node does not wait for the node itself.
   const auto requested = entry.view->node.annotations.find(cluster.machine.identity().UpgradeRequestedAnnotation());
   const bool repairs =
       !entry.view->node.ready && requested != entry.view->node.annotations.end() && requested->second == "true";

@@ -18,7 +18,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-// Lets the rollout of the policy decide which nodes start. Same as AdmitAmong if the policy has no rollout.
+// Lets the policy's rollout decide which nodes start. Without a rollout, does the same as AdmitAmong.
 template <typename Start>
 void AdmitByRollout(const ClusterSnapshot& snapshot, const internal::RolloutInput& input,
                     internal::RolloutMembers& members, const Sums& sums, std::size_t elsewhere, const Start& start,
@@ -39,12 +39,12 @@ void AdmitByRollout(const ClusterSnapshot& snapshot, const internal::RolloutInpu
   plan.findings.insert(plan.findings.end(), round.findings.begin(), round.findings.end());
 }
 
-// Lets the limits decide which nodes start. Nodes that start are judged again by `start`; the others get a gate.
+// Lets the limits decide which nodes start. `start` judges nodes that start again; the other nodes get a gate.
 template <typename Start>
 void AdmitAmong(const ClusterSnapshot& snapshot, Limits limits, const Start& start,
                 std::vector<internal::KeptVerdict>& verdicts) {
   std::vector<WaitingNode> waiting;
-  std::vector<std::size_t> nodes;  // waiting nodes
+  std::vector<std::size_t> nodes;  // indexes of the waiting nodes
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
     if (!verdicts[i].candidate) continue;
     nodes.push_back(i);
@@ -60,7 +60,7 @@ void AdmitAmong(const ClusterSnapshot& snapshot, Limits limits, const Start& sta
   }
 }
 
-// Returns the readings of nodes that have or need a grant; `elsewhere` are the grants of other nodes.
+// Returns the readings of nodes that have or need a grant. `elsewhere` contains the grants of other nodes.
 std::vector<NodeReading> ReadingsOf(const ClusterSnapshot& snapshot, const std::vector<internal::KeptVerdict>& verdicts,
                                     const Grants& elsewhere) {
   std::vector<NodeReading> readings;
@@ -74,7 +74,7 @@ std::vector<NodeReading> ReadingsOf(const ClusterSnapshot& snapshot, const std::
   return readings;
 }
 
-// Returns UpgradeBudget::unavailable_nodes, regardless of the order of the views.
+// Returns the same as UpgradeBudget::unavailable_nodes, regardless of the order of the views.
 std::vector<std::string> NameFirst(std::vector<const NodeView*> views, const DriverIdentity& identity,
                                    const NodeRules& rules) {
   const std::size_t named = std::min(views.size(), internal::kUnavailableNamed);

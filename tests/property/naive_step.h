@@ -1,4 +1,4 @@
-// Plans all nodes from the start, as the oracle of IncrementalPlanner and AdmissionQueue.
+// Plans all nodes from the start. This is the oracle for IncrementalPlanner and AdmissionQueue.
 #ifndef DRIVERUPGRADE_TESTS_PROPERTY_NAIVE_STEP_H_
 #define DRIVERUPGRADE_TESTS_PROPERTY_NAIVE_STEP_H_
 
@@ -11,11 +11,11 @@
 
 namespace driverupgrade::tests {
 
-// Returns the plan of StateMachine::Step, but with the nodes in the order of the snapshot.
+// Returns the same plan as StateMachine::Step, except that the nodes are in the order of the snapshot.
 Plan NaiveStep(const StateMachine& machine, const ClusterSnapshot& snapshot, const UpgradePolicy& policy,
                absl::Time now);
 
-// Returns the decisions of Admit (support/admission.h).
+// Returns the same decisions as Admit (support/admission.h).
 std::vector<AdmissionDecision> NaiveAdmit(Limits limits, const std::vector<WaitingNode>& waiting);
 
 }  // namespace driverupgrade::tests

@@ -26,7 +26,7 @@ std::string LabelOf(const Node& node, const std::string& key) {
   return found == node.labels.end() ? "" : found->second;
 }
 
-// I7: every step is in the transition table, and the label is the end of the path.
+// I7: every step must be in the transition table, and the label must match the end of the path.
 std::string BrokenPath(const NodeView& view, const NodePlan& plan, const DriverIdentity& identity) {
   UpgradeState from = plan.from;
   for (const UpgradeState to : plan.path) {
@@ -35,13 +35,13 @@ std::string BrokenPath(const NodeView& view, const NodePlan& plan, const DriverI
   }
   const std::string label = LabelOf(After(view, plan), identity.StateLabel());
   const std::string before = LabelOf(view.node, identity.StateLabel());
-  // A label that another client removed is written again.
+  // A label that another client removed may be written again.
   const bool is_restored = before.empty() && IsInProgress(plan.from) && label == ToLabelValue(plan.from);
   if (plan.path.empty()) return If(label != before && !is_restored, "a label without a transition");
   return If(label != ToLabelValue(plan.path.back()), "the label is not the end of the path");
 }
 
-// I6: a patch may set only certain keys, and may only remove certain others.
+// I6: a patch may set only certain keys, and may remove only certain other keys.
 std::string BrokenKeys(const PatchNodeParams& patch, const DriverIdentity& identity) {
   const std::set<std::string> ours = {identity.StageAnnotation(),           identity.PodCompletionStartAnnotation(),
                                       identity.ValidationStartAnnotation(), identity.InitiallyUnschedulableAnnotation(),
@@ -59,8 +59,8 @@ std::string BrokenKeys(const PatchNodeParams& patch, const DriverIdentity& ident
   return "";
 }
 
-// I12: a patch must not write values that exist already. A patch without a change belongs to the deletion of a driver
-// pod, which has no precondition on the node (I2).
+// I12: a patch must not write values that already exist. A patch without a change belongs to the deletion of a driver
+// pod, because a deletion cannot have a precondition on the node (I2).
 std::string BrokenPatch(const NodeView& view, const NodePlan& plan, const DriverIdentity& identity) {
   if (!plan.patch) return "";
   const PatchNodeParams& patch = *plan.patch;
@@ -78,7 +78,7 @@ std::string BrokenPatch(const NodeView& view, const NodePlan& plan, const Driver
                 If(!changes_all, "writes what is there already"), BrokenKeys(patch, identity)});
 }
 
-// dep-F6, I3: if the patch sets upgrade-done, none of our marks and none of our cordons may remain.
+// dep-F6, I3: if the patch sets upgrade-done, none of our marks or cordons may remain.
 std::string BrokenEnd(const NodeView& view, const NodePlan& plan, const DriverIdentity& identity) {
   if (plan.path.empty() || plan.to() != UpgradeState::kDone) return "";
   const Node after = After(view, plan);
@@ -101,7 +101,7 @@ const Pod* FindPod(const std::vector<Pod>& pods, const PodRef& ref) {
   return found == pods.end() ? nullptr : &*found;
 }
 
-// drain-D10 to drain-D16, dep-F19: returns whether the pod is never evicted, nor deleted instead of being evicted.
+// drain-D10 to drain-D16, dep-F19: returns whether the pod is never evicted, and never deleted instead of evicted.
 bool Stays(const Pod& pod, const StateMachineOptions& options) {
   const bool own = options.own_pod && pod.ref.ns == options.own_pod->ns && pod.ref.name == options.own_pod->name;
   const auto daemon = std::find_if(pod.owners.begin(), pod.owners.end(), [](const OwnerReference& owner) {
@@ -111,7 +111,7 @@ bool Stays(const Pod& pod, const StateMachineOptions& options) {
   return own || pod.mirror || (daemon != pod.owners.end() && !finished);
 }
 
-// dep-F11: returns whether the end of the pod will never be reported.
+// dep-F11: returns whether no kubelet will ever report the end of the pod.
 bool IsLost(const Pod& pod, const NodeView& view, absl::Time now) {
   return !view.node.ready && pod.deletion_timestamp && *pod.deletion_timestamp < now;
 }
@@ -137,8 +137,8 @@ bool DeletesOverdue(const RandomCluster& cluster) {
          (policy.pod_deletion && policy.pod_deletion->on_timeout != OnTimeout::kFail);
 }
 
-// A pod may be deleted only if it is a driver pod on an evacuated node (I2), or if its time for an eviction has expired
-// (I4).
+// A pod may be deleted only if it is a driver pod on an evacuated node (I2), or if the time for its eviction has
+// expired (I4).
 std::string BrokenDeletion(const RandomCluster& cluster, const NodeView& view, const NodePlan& plan,
                            const PodRef& ref) {
   if (FindPod(view.driver_pods, ref) == nullptr) {
@@ -160,7 +160,7 @@ std::string BrokenPods(const RandomCluster& cluster, const NodeView& view, const
   for (const PodRef& ref : plan.remove) {
     if (std::string broken = BrokenDeletion(cluster, view, plan, ref); !broken.empty()) return broken;
   }
-  // arch-A9: an object with an unanswered request gets no other request.
+  // arch-A9: while a request for an object is unanswered, no other request is sent for this object.
   for (const auto* refs : {&plan.evict, &plan.remove}) {
     for (const PodRef& ref : *refs) {
       const auto attempt = view.attempts.pods.find(ref.uid);
@@ -170,7 +170,7 @@ std::string BrokenPods(const RandomCluster& cluster, const NodeView& view, const
   return "";
 }
 
-// T39, T43, dep-F3: the driver may load only on an evacuated node.
+// T39, T43, dep-F3: the driver is allowed to load only on an evacuated node.
 std::string BrokenSafeLoad(const RandomCluster& cluster, const NodeView& view, const NodePlan& plan) {
   const std::string key = cluster.machine.identity().SafeLoadAnnotation();
   if (!plan.patch || !plan.patch->annotations.contains(key)) return "";
@@ -187,8 +187,8 @@ std::string BrokenNodePlan(const RandomCluster& cluster, const NodeView& view, c
                 BrokenPods(cluster, view, plan), BrokenSafeLoad(cluster, view, plan)});
 }
 
-// arch-A7: a waiting node has one gate, and a node that is done has no gate. A node that is done may still wait if it
-// is unknown whether it is up to date (dep-F15), or what its last patch did (arch-A9).
+// arch-A7: a waiting node has one gate, and a node that is done has no gate. A node that is done can still wait if it
+// is unknown whether the node is up to date (dep-F15), or whether its last patch was applied (arch-A9).
 std::string BrokenGates(const NodeView& view, const NodePlan* plan, const std::vector<const NodeGate*>& gates,
                         const RandomCluster& cluster) {
   if (gates.size() > 1) return "two gates";
@@ -200,13 +200,13 @@ std::string BrokenGates(const NodeView& view, const NodePlan* plan, const std::v
     const bool waits = !moves && (reason == GateReason::kRevisionUnknown || reason == GateReason::kUnsettled);
     return If(!waits, fmt::format("done, with gate {}", ToString(reason)));
   }
-  // With EveryState a move ends the path, and so does a failure: the next pass reports the gate.
+  // With EveryState, a move ends the path. A failure also ends it. In both cases the next pass reports the gate.
   const bool ends = moves && (cluster.policy.pacing == Pacing::kEveryState || plan->to() == UpgradeState::kFailed);
   return If(!done && !ends && gates.empty(), "waits without a gate");
 }
 
 // dep-F4: no gate of a stage is further ahead than the policy's longest timeout, regardless of the timers on the node.
-// The pacing of requests takes at most three minutes. The wait of a retry is not limited by a stage.
+// The pacing of requests adds at most three minutes. The wait before a retry has no such limit.
 bool IsTooFar(const NodeGate& gate, const RandomCluster& cluster) {
   if (!gate.gate.not_before || gate.gate.reason == GateReason::kFailed) return false;
   const UpgradePolicy& policy = cluster.policy;
@@ -263,7 +263,7 @@ bool IsEvacuated(const RandomCluster& cluster, const NodeView& view) {
     const bool uses = selected || view.pods_using_driver.contains(pod.ref.uid);
     if (deletes && uses) consider(pod, deletion.force, deletion.delete_empty_dir);
   }
-  // T25: a drain takes over if pod deletion is not sufficient.
+  // T25: the drain takes over if pod deletion is not sufficient.
   if (policy.drain && (!deletes || blocked)) {
     left = blocked = false;
     for (const Pod& pod : *view.pods) {

@@ -1,4 +1,4 @@
-/// Invariants of every plan, for any cluster.
+/// Invariants that every plan must satisfy, for any cluster.
 ///
 /// Defines BrokenInvariant and IsEvacuated.
 ///
@@ -12,14 +12,14 @@
 
 namespace driverupgrade::tests {
 
-/// Returns the first broken invariant of a plan for `cluster`, with the node; empty if all hold.
+/// Returns the first broken invariant of a plan for `cluster`, with the node; empty if all invariants hold.
 std::string BrokenInvariant(const RandomCluster& cluster, const Plan& plan);
 
-/// Returns the node as the plan's patch leaves it.
+/// Returns the node after the plan's patch.
 Node After(const NodeView& view, const NodePlan& plan);
 
-/// dep-F8: returns whether the node's pods are known since the cordon, and all pods that must leave by the policy have
-/// left.
+/// dep-F8: returns whether the node's pods have been read since the cordon, and all pods that the policy requires to
+/// leave have left.
 bool IsEvacuated(const RandomCluster& cluster, const NodeView& view);
 
 }  // namespace driverupgrade::tests

@@ -5,11 +5,11 @@
 ///     const RandomCluster cluster = MakeRandomCluster(/*seed=*/42);
 ///     const Plan plan = cluster.Step();
 ///
-/// The data need not make sense: annotations may be garbage, states may contradict pods, attempts may be stale. Only
-/// the guarantees of the headers hold: nodes and pods are in order, policies are valid.
+/// The data need not make sense: annotations can be invalid, states can contradict pods, and attempts can be stale.
+/// Only the guarantees in the headers hold: nodes and pods are in order, and policies are valid.
 ///
-/// To extend: add a function that decorates the view to random_node.cc and call it last in RandomNode, so that older
-/// seeds change little.
+/// To extend the generator, add a function that changes the view to random_node.cc, and call it last in RandomNode, so
+/// that clusters of existing seeds change little.
 #ifndef DRIVERUPGRADE_TESTS_PROPERTY_RANDOM_CLUSTER_H_
 #define DRIVERUPGRADE_TESTS_PROPERTY_RANDOM_CLUSTER_H_
 
@@ -25,7 +25,7 @@
 
 namespace driverupgrade::tests {
 
-/// The pods of one node besides the driver's, and the results of the operator's filter for them.
+/// A node's pods other than driver pods, and the results of the operator's filter for these pods.
 struct Workloads {
   std::vector<Pod> pods = {};
   std::set<std::string> using_driver = {};
@@ -37,7 +37,7 @@ struct RandomCluster {
   StateMachine machine;
   UpgradePolicy policy = {};
   ClusterSnapshot snapshot = {};
-  /// Workloads by node, including nodes whose pods are not in the snapshot.
+  /// Workloads by node. Includes nodes whose pods are not in the snapshot.
   std::map<std::string, Workloads> workloads = {};
   absl::Time now = absl::UnixEpoch();
 
@@ -46,21 +46,22 @@ struct RandomCluster {
 
 RandomCluster MakeRandomCluster(std::uint64_t seed);
 
-/// The current time of every random cluster, except for a fraction of a second.
+/// The current time of every random cluster, apart from a fraction of a second.
 inline const absl::Time kRandomNow = absl::FromUnixSeconds(1'000'000);
-/// UID and target revision of the driver's first DaemonSet, unless the DaemonSet is lagging.
+/// UID and target revision of the driver's first DaemonSet, unless its controller is lagging.
 inline constexpr const char* kDaemonSetUid = "ds";
 inline constexpr const char* kWantedRevision = "new";
 
-// Components of a random cluster, for tests that need only one of them.
+// Components of a random cluster, for tests that need only one component.
 UpgradePolicy RandomPolicy(SeededRandom& random);
-/// May have any number in any field, because Step must not crash on a policy that Validate refuses.
+/// Returns a policy that can have any number in any field, because Step must not crash on a policy that Validate
+/// rejects.
 UpgradePolicy RandomInvalidPolicy(SeededRandom& random);
 StateMachineOptions RandomOptions(SeededRandom& random);
 DriverFacts RandomFacts(SeededRandom& random);
 std::vector<Pod> RandomDriverPods(SeededRandom& random, const std::string& node);
 Workloads RandomWorkloads(SeededRandom& random, const std::string& node);
-/// A node with any marks that an upgrade, an administrator or another driver may have left on it.
+/// Returns a node with any marks that an upgrade, an administrator or another driver can leave on a node.
 NodeView RandomNode(SeededRandom& random, const DriverIdentity& identity, const std::string& name, Workloads workloads);
 
 }  // namespace driverupgrade::tests

@@ -8,14 +8,15 @@
 namespace driverupgrade::tests {
 namespace {
 
-// Returns a state label: usually a state, occasionally garbage. The requestor's states are included.
+// Returns a value of the state label: usually a state, including the states of requestor mode, and occasionally an
+// invalid value.
 std::string RandomState(SeededRandom& random) {
   if (random.Chance(4)) return random.Pick({"no-state", "Upgrade-Done", "upgrade-done "});
   const int states = static_cast<int>(kAllUpgradeStates.size());
   return std::string(ToLabelValue(kAllUpgradeStates[static_cast<std::size_t>(random.Below(states))]));
 }
 
-// Returns Unix seconds as text: past, present, future, or a number that cannot be a time.
+// Returns Unix seconds as text: a past, present or future time, or a number that cannot be a time.
 std::string RandomSeconds(SeededRandom& random) {
   if (random.Chance(15)) {
     return random.Pick({"", "x", "-5", "1.5", " 7", "99999999999999999999", "9223372036854775807", "0x10"});
@@ -70,7 +71,7 @@ void AddUpgradeAnnotations(SeededRandom& random, const DriverIdentity& identity,
   if (random.Chance(8)) node.annotations[identity.RequestorModeAnnotation()] = "true";
 }
 
-// Adds the marks of other drivers' upgrades, with and without the cordon set (dep-F7, dep-F8).
+// Adds marks of other drivers' upgrades, with or without the cordon set (dep-F7, dep-F8).
 void AddOtherDrivers(SeededRandom& random, const DriverIdentity& identity, Node& node) {
   std::string names;
   const auto add_name = [&](const std::string& name) {

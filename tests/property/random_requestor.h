@@ -9,7 +9,7 @@ namespace driverupgrade::tests {
 /// Adds NodeMaintenances, attempts on them, and a result of the restart-only predicate.
 void AddMaintenances(SeededRandom& random, NodeView& view);
 
-/// Returns the same cluster under an operator that is a requestor, or was one.
+/// Returns the same cluster with an operator that is, or was, a requestor.
 RandomCluster WithRequestor(const RandomCluster& cluster);
 
 }  // namespace driverupgrade::tests

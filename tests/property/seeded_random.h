@@ -1,7 +1,7 @@
 /// Random choices that are the same on every platform.
 ///
-/// Defines SeededRandom. The distributions of the standard library differ between its implementations, so this class
-/// has its own. Not thread-safe.
+/// Defines SeededRandom. The standard library's distributions differ between implementations, so this class has its own
+/// distributions. Not thread-safe.
 #ifndef DRIVERUPGRADE_TESTS_PROPERTY_SEEDED_RANDOM_H_
 #define DRIVERUPGRADE_TESTS_PROPERTY_SEEDED_RANDOM_H_
 
@@ -18,7 +18,7 @@ class SeededRandom {
  public:
   explicit SeededRandom(std::uint64_t seed) : engine_(seed) {}
 
-  /// Returns 0 to bound - 1. The remainder's bias does not matter for small bounds.
+  /// Returns a number from 0 to bound - 1. The bias of the remainder does not matter for small bounds.
   int Below(int bound) { return static_cast<int>(engine_() % static_cast<std::uint64_t>(bound)); }
   int Between(int min, int max) { return min + Below(max - min + 1); }
   bool Chance(int percent) { return Below(100) < percent; }

@@ -1,12 +1,13 @@
 /// Runs a property over many seeds.
 ///
-/// Defines ForEachSeed. A property takes a random cluster and returns what is broken, or nothing:
+/// Defines ForEachSeed. A property takes a random cluster and returns a description of what is broken, or an empty
+/// text:
 ///
 ///     TEST_CASE("...") {
 ///       ForEachSeed([](const RandomCluster& cluster) { return cluster.Step() == cluster.Step() ? "" : "not pure"; });
 ///     }
 ///
-/// To replay a seed that failed, set kOnlySeed.
+/// To replay a failed seed, set kOnlySeed.
 #ifndef DRIVERUPGRADE_TESTS_PROPERTY_SEEDS_H_
 #define DRIVERUPGRADE_TESTS_PROPERTY_SEEDS_H_
 
@@ -22,7 +23,7 @@ namespace driverupgrade::tests {
 
 inline constexpr std::optional<std::uint64_t> kOnlySeed = std::nullopt;
 inline constexpr std::uint64_t kSeeds = 2'000;
-/// Number of failures to print. This many are enough to show a pattern.
+/// Number of failures to print. This number is sufficient to show a pattern.
 inline constexpr int kFailuresShown = 5;
 
 template <typename Property>

@@ -1,4 +1,5 @@
-// Tests the guarantees of Step for any input: arch-A1, arch-A5, arch-A7, arch-A10, and the invariants of its plans.
+// Tests the guarantees that Step makes for any input: arch-A1, arch-A5, arch-A7, arch-A10, and the invariants of its
+// plans.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -12,7 +13,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-// Returns a deep copy, because a snapshot shares its views.
+// Returns a deep copy, because snapshots share their views.
 std::vector<NodeView> CopyOf(const ClusterSnapshot& snapshot) {
   std::vector<NodeView> views;
   for (const auto& view : snapshot.nodes) views.push_back(*view);
@@ -31,7 +32,7 @@ TEST_CASE("arch-A1: equal inputs give equal plans, byte for byte, and are not ch
   });
 }
 
-// Plans, gates, interest and findings by node, to compare plans of the same nodes in a different order.
+// Plans, gates, pod interest and findings by node, to compare plans that list the same nodes in a different order.
 struct ByNode {
   std::map<std::string, NodePlan> plans = {};
   std::map<std::string, NodeGate> gates = {};
@@ -191,7 +192,7 @@ TEST_CASE("In requestor mode too: equal inputs give equal plans, one gate per no
   });
 }
 
-// The other properties prove nothing about input that the generator never creates.
+// This test is needed because the other properties prove nothing about input that the generator never creates.
 TEST_CASE("The random clusters reach every transition and every gate, and leave no state in another way") {
   std::set<std::pair<UpgradeState, UpgradeState>> edges;
   std::set<GateReason> reasons;
@@ -219,7 +220,7 @@ TEST_CASE("The random clusters reach every transition and every gate, and leave 
     CHECK(edges.contains({transition.from, transition.to}));
   }
   for (const GateTraits& gate : kGates) {
-    if (gate.reason == GateReason::kLedger) continue;  // set by the ledger, after Step
+    if (gate.reason == GateReason::kLedger) continue;  // the ledger sets this gate after Step
     // The random policies have no rollout; incremental_property_test.cc covers rollouts.
     if (GateReason::kHalted <= gate.reason && gate.reason <= GateReason::kGangRuns) continue;
     // Random clusters have no devices; isolation_test.cc covers devices.

@@ -16,11 +16,11 @@ FORBIDDEN = {
     "sockets": r"socket$|connect$",
     "YAML": r"YAML::",
 }
-# Symbols that match a pattern but are harmless, with the reason.
+# Symbols that match a forbidden pattern but are harmless, with the reasons.
 ALLOWED = {
-    # Standard library containers roll back and rethrow exceptions; they originate none with these symbols.
+    # Standard library containers roll back and rethrow exceptions; these symbols do not create exceptions.
     "__cxa_begin_catch", "__cxa_end_catch", "__cxa_rethrow",
-    # Read only, to decide whether shared pointers are counted atomically.
+    # Only read, to decide whether shared pointers use atomic counters.
     "__libc_single_threaded",
 }
 
@@ -41,7 +41,7 @@ def main():
     for what, pattern in FORBIDDEN.items():
         needed = sorted(s for s in undefined - ALLOWED if re.match(rf"(vtable for |typeinfo for )?({pattern})", s))
         mistakes += [f"needs {what}: {symbol}" for symbol in needed]
-    # The archive is complete: it contains all our symbols that it needs.
+    # The archive must be complete: it must contain all of our symbols that it needs.
     mistakes += [f"is not in the archive: {symbol}" for symbol in sorted(undefined) if "driverupgrade::" in symbol]
     if not any("driverupgrade::StateMachine::Step" in symbol for symbol in defined):
         mistakes.append("it has no StateMachine::Step: is this the archive?")

@@ -1,4 +1,5 @@
-// Creates a service with a web server, but does not run it. A cluster without any operations is therefore sufficient.
+// Creates a service with a web server, but does not run the service. A cluster that supports no operations is therefore
+// sufficient.
 #include <memory>
 #include <optional>
 #include <vector>

@@ -19,7 +19,7 @@ VERBS = {"plan", "preflight", "simulate"}
 SHARED = ["--cluster", "--policy", "--driver", "--domain", "--namespace", "--driver-labels", "--defaults", "--validation-selector",
           "--at", "--ledger-name"]
 
-# The codes of preflight that name the same cause, by the gate of simulate.
+# The preflight codes that name the same cause, by simulate gate.
 CODES = {
     "Cordoned": {"NodeCordoned"},
     "DevicesUnfit": {"DevicesUnfit"},
@@ -39,10 +39,10 @@ CODES = {
     "Stage": {"NothingBegins", "SelectsNothing", "StageWithoutNodes"},
     "UndeletablePods": {"BarePod", "EmptyDir"},
 }
-# Gates at which the node waits for other nodes, or for a decision of an administrator.
+# Gates at which a node waits for other nodes, or for an administrator's decision.
 FOLLOWS = {"Approval", "Halted", "Ledger", "MaxFailures", "MaxParallel", "Soak"}
-# Gates that hold a node from the start. A simulation starts with the old driver and without marks, so only nodes that
-# have not started can be compared.
+# Gates that hold a node from the start. A simulation starts with the old driver and without marks. Therefore only nodes
+# that have not started can be compared.
 HOLDS = {"Cordoned", "Frozen", "NoWindow", "NodeLeaves", "NodeNotReady", "Paused", "SkipLabel"}
 BLOCKS = {"BarePod", "BudgetNeverAllows", "EmptyDir", "GangTooLarge", "GroupTooLarge", "NothingBegins", "SeveralBudgets", "StageWithoutNodes"}
 

@@ -1,4 +1,4 @@
-// Runs the program examples/parts/drain_node, which drains a node of an in-memory API server over HTTP.
+// Runs the program examples/parts/drain_node, which drains a node over HTTP. The API server is in memory.
 #include <cstdio>
 #include <memory>
 #include <stop_token>
@@ -36,7 +36,7 @@ Ended Run(const std::string& command) {
   return ended;
 }
 
-/// A cluster of two nodes behind an API server on a socket. Its time passes automatically, twenty times as fast as real
+/// A cluster of two nodes behind an API server on a socket. Its clock runs automatically, twenty times as fast as real
 /// time.
 class World {
  public:

@@ -1,4 +1,4 @@
-// Tests the verbs that write: which changes they refuse, what they write, and when they ask for confirmation.
+// Tests the verbs that write: which changes they refuse, what they write, and when they require confirmation.
 #include "upgradectl/change.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ Answer Change(const Texts& arguments, const std::shared_ptr<DumpServer>& server,
   return RunIn(all, {.standard_input = typed, .interactive = interactive, .server = server});
 }
 
-// Returns the only patch that the verb sends.
+// Returns the only patch that the verb has sent.
 std::string Written(const Texts& arguments) {
   const auto server = Trouble();
   Texts all = arguments;
@@ -143,7 +143,7 @@ TEST_CASE("A stage is not approved if it is missing in the policy or already app
   const auto without_rollout = Trouble();
   CHECK(ApproveIn(without_rollout, "rest").exit_code == kExitUsage);
   CHECK(without_rollout->writes().empty());
-  // A valid record, because an unreadable one halts the rollout.
+  // The record is valid, because an unreadable record would halt the rollout.
   const std::string record = R"({"version":1,"revision":"new","stages":"other","stage":"","waived":[],"durations":{}})";
   const auto approved = std::make_shared<DumpServer>(DumpOfRollout(record, "canary@new"));
   const Answer again = ApproveIn(approved, "canary");
@@ -152,7 +152,7 @@ TEST_CASE("A stage is not approved if it is missing in the policy or already app
 }
 
 TEST_CASE("W20: an approval is refused if the stage needs no approval, and an early approval is reported as early") {
-  // A valid record, because an unreadable one halts the rollout.
+  // The record is valid, because an unreadable record would halt the rollout.
   const std::string record = R"({"version":1,"revision":"new","stages":"other","stage":"","waived":[],"durations":{}})";
   const auto server = std::make_shared<DumpServer>(DumpOfRollout(record, ""));
   const Answer rest = ApproveIn(server, "rest");

@@ -63,7 +63,7 @@ TEST_CASE("The explanation of a node that failed because of a disruption budget 
     REQUIRE(dump.find(old) != std::string::npos);
     dump.replace(dump.find(old), old.size(), text);
   };
-  // The name of one pod is a prefix of the name of another pod on the node, which is not the cause.
+  // Another pod on the node has a name that starts with the name of the pod that causes the problem.
   replace(R"("spec": {"nodeName": "budget", "terminationGracePeriodSeconds": 60)",
           R"("spec": {"nodeName": "failed", "terminationGracePeriodSeconds": 60)");
   replace(R"("name": "db-0", "uid": "uid-db-0")", R"("name": "web-12", "uid": "uid-db-0")");
@@ -83,7 +83,7 @@ TEST_CASE("The explanation of a node that failed because of a disruption budget 
 }
 
 TEST_CASE("The explanation of a node that another driver is using names this driver") {
-  // There is a free slot, because a node without a slot waits for the slot first.
+  // There is a free slot, because a node without a slot would wait for a slot first.
   const ScratchFile policy("{autoUpgrade: true, maxParallelUpgrades: 9}");
   CheckNames(Explained("other", {"--policy", policy.path()}),
              {"OtherDriver: ", "nvidia.com/ofed is in drain-required", "upgradectl explain other --driver ofed\n"});
@@ -115,7 +115,7 @@ TEST_CASE("States within one second are listed in the order in which they were w
                     .c_str());
     dump["items"].PushBack(event, dump.GetAllocator());
   };
-  // A list is sorted by name, and the names of Events do not reflect the order of writing.
+  // Lists are sorted by name, and the names of Events do not show the order in which the Events were written.
   add("waiting.a", "101", "the third");
   add("waiting.b", "99", "the first");
   add("waiting.c", "100", "the second");
@@ -247,14 +247,14 @@ TEST_CASE("Every gate has advice, and commands that name the node or the driver"
     for (const std::string& command : help.commands) {
       const bool ours = command.starts_with("upgradectl ");
       CHECK((ours || command.starts_with("kubectl ")));
-      // The commands of upgradectl name the driver.
+      // Commands of upgradectl must name the driver.
       CHECK((!ours || command.find("--driver") != std::string::npos ||
              traits.reason == driverupgrade::GateReason::kOtherDriver));
     }
   }
 }
 
-// Splits a command into words as a shell does.
+// Splits a command into words in the same way as a shell.
 Texts Words(const std::string& command) {
   Texts words(1);
   bool quoted = false;
@@ -282,7 +282,7 @@ Options Parsed(const Texts& words) {
   return std::get<Options>(parsed);
 }
 
-// Returns the commands in the advice for every gate, as `explain n1` prints them with these options.
+// Returns the commands in the advice for every gate, as `explain n1` prints them with the options `given`.
 std::vector<std::string> CommandsAfter(const Texts& given) {
   Texts words = {"upgradectl", "explain", "n1"};
   words.insert(words.end(), given.begin(), given.end());

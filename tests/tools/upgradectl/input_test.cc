@@ -1,4 +1,4 @@
-// Tests how upgradectl handles mistakes of administrators in files and on command lines.
+// Tests how upgradectl handles administrators' mistakes in files and on command lines.
 #include <string>
 #include <string_view>
 #include <vector>

@@ -1,4 +1,4 @@
-// Tests the reasons that `upgradectl simulate` reports if a rollout would not finish.
+// Tests the reasons that `upgradectl simulate` reports if a rollout does not finish.
 #include <string>
 #include <vector>
 

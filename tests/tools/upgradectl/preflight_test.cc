@@ -26,13 +26,13 @@ std::string Validator(std::string_view node) {
                      node);
 }
 
-// A cluster without obstacles. Tests plant obstacles in its members.
+// A cluster without obstacles. Tests add obstacles by changing the members.
 struct Scene {
   std::string policy = "{autoUpgrade: true, maxParallelUpgrades: 1, drain: {enable: true, timeoutSeconds: 300}}";
   std::string strategy = "OnDelete";
   int observed = 1;
   std::string set_labels = R"("app":"nvidia-driver-daemonset")";
-  /// Additional members of the metadata, spec, and status of node n1.
+  /// Additional members in the metadata, spec, and status of node n1.
   std::string node_metadata = {};
   std::string node_spec = {};
   std::string ready = "True";
@@ -40,7 +40,7 @@ struct Scene {
   std::string driver_owner = std::string(kDriverOwner);
   std::string driver_labels = R"("app":"nvidia-driver-daemonset","controller-revision-hash":"old")";
   std::string driver_ready = "true";
-  /// Same for pod web-1 on the node, which a drain evicts.
+  /// Additional members of pod web-1 on node n1, which a drain evicts.
   std::string pod_owner = std::string(kOwner);
   std::string pod_metadata = {};
   std::string pod_spec = {};
@@ -223,7 +223,7 @@ TEST_CASE("A-1: preflight names the nodes whose devices cannot be tainted separa
                  .more = more};
   };
   const std::string slice(kSlice);
-  // Node n1 has GPUs from a device plugin, which device taints do not affect.
+  // The GPUs of node n1 come from a device plugin, so device taints do not affect them.
   const Answer waits = Preflight(scene("{scope: Devices}", slice));
   CHECK(waits.out.find("error DevicesUnfit: ") != std::string::npos);
   CHECK(waits.out.find("n1: a device plugin offers nvidia.com/gpu on the node") != std::string::npos);
@@ -284,8 +284,8 @@ TEST_CASE("Out of a thousand budgets, only those that require a label of the pod
   CHECK(names == Texts{"any", "b7", "exists"});
 }
 
-// Returns nodes with a driver pod and `pods` other pods each. The other pods are in workloads of ten, with a disruption
-// budget that allows one eviction.
+// Returns nodes with a driver pod and `pods` other pods each. The other pods belong to workloads of ten pods. Each
+// workload has a disruption budget that allows one eviction.
 std::string BigCleanCluster(int nodes, int pods) {
   std::string items;
   for (int node = 0; node < nodes; ++node) {

@@ -43,7 +43,7 @@ std::string NodeWithDriver(const std::string& name, const std::string& state, co
       name, state, hash);
 }
 
-// Four nodes with a driver of another vendor, a custom resource with the policy, and a pod that uses the driver.
+// Four nodes with another vendor's driver, a custom resource with the policy, and a pod that uses the driver.
 std::string Dump(const std::string& leases = LeaseOf("example.com/fpga", kFpga)) {
   return R"({"kind":"List","items":[)" + NodeWithDriver("f1", "upgrade-done", "new") +
          NodeWithDriver("f2", "upgrade-required", "old") + NodeWithDriver("f3", "upgrade-required", "old") +
@@ -77,7 +77,7 @@ Answer OnServer(const std::shared_ptr<DumpServer>& server, const Texts& words) {
 
 bool Has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-// Returns the driver of the rollout, or the error text if the command fails.
+// Returns the driver whose rollout `status` shows, or the error text if the command fails.
 std::string DriverFor(const std::string& leases, const Texts& more = {}) {
   Texts arguments = {"status", "-o", "json"};
   arguments.insert(arguments.end(), more.begin(), more.end());
@@ -172,7 +172,7 @@ TEST_CASE("The driver of a command follows from the reports and the command line
         "example.com/nic\n");
 }
 
-// The DaemonSet of NVIDIA's own operator, which does not report options.
+// The DaemonSet of NVIDIA's own operator, which reports no options.
 const std::string kGpuSet =
     R"({"kind":"DaemonSet","apiVersion":"apps/v1","metadata":{"namespace":"gpu-operator","name":"nvidia","uid":"gpu-ds","generation":1,"labels":{"app":"nvidia-driver-daemonset"}},
 "spec":{"selector":{},"updateStrategy":{"type":"OnDelete"}},"status":{"observedGeneration":1}})";

@@ -69,7 +69,7 @@ TEST_CASE("If neither a file nor a custom resource contains the policy, the poli
   const Answer plan = RunWith({"plan", "--cluster", file.path(), "--at", kAt});
   CHECK(plan.exit_code == kExitDone);
   CHECK(plan.err == "policy reported by operator-7 (Lease gpu-operator/nvidia-gpu-driver-upgrade, renewed 2s ago)\n");
-  // A custom resource takes precedence, and a file takes precedence over both.
+  // A custom resource takes precedence over the report, and a file takes precedence over both.
   CHECK_FALSE(Has(StatusOf(Dump(LeaseJson(Three()), true)).out, "policy reported"));
   const ScratchFile policy("{autoUpgrade: true, maxParallelUpgrades: 4}");
   CHECK(Has(StatusOf(dump, {"--policy", policy.path()}).out, "slots 0 of 4,"));

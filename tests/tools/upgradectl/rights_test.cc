@@ -1,5 +1,5 @@
 // Compares the permissions that preflight checks with deploy/rbac, and the permissions that the verbs need with
-// rbac.yaml. Checks for missing and for superfluous permissions.
+// rbac.yaml. Detects both missing and superfluous permissions.
 #include "upgradectl/rights.h"
 
 #include <filesystem>
@@ -90,7 +90,7 @@ Rights Asked(const std::vector<Texts>& verbs, const std::string& dump) {
   return *rights;
 }
 
-// Removes the permissions for the other driver and for requestor mode, which the role contains as well.
+// Removes the permissions for the other driver and for requestor mode, which the role also contains.
 Rights OfGpu(Rights given) {
   std::erase_if(given, [](const Right& right) {
     return right.group == "mellanox.com" || right.group == "maintenance.nvidia.com";

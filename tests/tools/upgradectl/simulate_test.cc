@@ -13,7 +13,8 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-// The pods of a fleet request no GPU. By default only pods that request a GPU are evicted, and no drain follows.
+// The fleet's pods request no GPU. By default, upgradectl evicts only pods that request a GPU, without a drain
+// afterwards.
 const Texts kDrained = {"--no-gpu-pods"};
 
 json::Document Simulated(const std::string& fleet, const Texts& policies, const Texts& more = {},
@@ -44,14 +45,15 @@ TEST_CASE("Two policies are compared, and a rollout takes longer if fewer nodes 
     CHECK(policy["blocked"].ObjectEmpty());
     CHECK(policy["evictions"].GetInt() >= 8);
   }
-  // Eight times and twice the time of one node, which consists of the evacuation and the start of the driver.
+  // Eight nodes one at a time, and two rounds of four nodes. A node takes as long as its evacuation and its driver
+  // start together.
   CHECK(answer[0]["makespanSecondsMedian"].GetInt() >= 8 * 120);
   CHECK(answer[0]["makespanSecondsMedian"].GetInt() < 8 * 150);
   CHECK(answer[1]["makespanSecondsMedian"].GetInt() >= 2 * 120);
   CHECK(answer[1]["makespanSecondsMedian"].GetInt() < 2 * 150);
   CHECK(answer[0]["unavailablePeak"].GetInt() == 1);
   CHECK(answer[1]["unavailablePeak"].GetInt() == 4);
-  // Each node has one web pod, and the pods that have moved there from other nodes.
+  // Each node has one web pod, and later also pods that have moved there from other nodes.
   CHECK(answer[0]["podsUnavailablePeak"].GetInt() >= 1);
   CHECK(answer[1]["podsUnavailablePeak"].GetInt() >= 4);
   CHECK(answer[1]["podsUnavailablePeak"].GetInt() <= 8);
@@ -87,7 +89,7 @@ TEST_CASE("A-1: policies that isolate nodes or devices are compared with the sam
     CHECK(policy["finishes"].GetBool());
     CHECK(policy["done"].GetInt() == 3);
   }
-  // A pod without a device moves to a node that is upgraded later, and is evicted again.
+  // A pod without a device moves to a node that is upgraded later, and is then evicted again.
   CHECK(answer[0]["nodesCordoned"].GetInt() == 3);
   CHECK(answer[0]["unavailablePeak"].GetInt() == 1);
   CHECK(answer[0]["podsEvicted"].GetInt() > 3 + 3);
@@ -98,7 +100,7 @@ TEST_CASE("A-1: policies that isolate nodes or devices are compared with the sam
     CHECK(answer[i]["podsUnavailablePeak"].GetInt() == 1);
     CHECK(answer[i]["podsEvicted"].GetInt() == 3);
     CHECK(answer[i]["podsKept"].GetInt() == 3);
-    // The taint takes time to settle, and the devices must be published again.
+    // The taint needs time to take effect, and the devices must be published again.
     CHECK(answer[i]["makespanSecondsMedian"].GetInt() > answer[0]["makespanSecondsMedian"].GetInt() + 3 * 10);
   }
 }
@@ -129,7 +131,8 @@ TEST_CASE("Without published devices, Auto cordons each node, and Devices blocks
   CHECK(Text(answer[0]["obstacles"][0], {"gate"}) == "DevicesUnfit");
   CHECK(answer[1]["done"].GetInt() == 3);
   CHECK(answer[1]["nodesCordoned"].GetInt() == 3);
-  // Isolation is Auto, so the policy still evicts only pods that use the driver, although it cordons the nodes.
+  // The isolation scope is Auto, so the policy still evicts only pods that use the driver, although it cordons the
+  // nodes.
   CHECK(answer[1]["podsKept"].GetInt() == 3);
 }
 
@@ -183,10 +186,10 @@ TEST_CASE("Replacements of evicted pods claim the same number of devices, and wa
                      {"--jitter", "0", "--pod-start", "1s", "--seeds", "1"})[0][member]
         .GetInt();
   };
-  // With two claimed devices, the pod moves to the second node, where two pods are evicted next.
+  // If the pod claims two devices, it moves to the second node, where two pods are evicted next.
   CHECK(simulated(2, "podsEvicted") == 1 + 2);
   CHECK(simulated(3, "podsEvicted") == 1 + 1);
-  // With three claimed devices, the pod cannot start on the other node, and waits for the new driver.
+  // If the pod claims three devices, it cannot start on the other node, and waits for the new driver.
   CHECK(simulated(2, "podsUnavailablePeak") == 2);
   CHECK(simulated(3, "podsUnavailablePeak") == 1);
 }
@@ -290,8 +293,8 @@ TEST_CASE("All nodes are checked only when the rollout may have ended, regardles
   CHECK(answer[0]["wholePlans"].GetInt() <= 2);
 }
 
-// Simulates one rollout of four nodes. All start at the same time if the policy's rollout allows it, and each takes
-// slightly more than 120 s.
+// Simulates one rollout of four nodes. All nodes start at the same time if the policy's rollout allows it. Each node
+// takes slightly more than 120 s.
 json::Document Staged(const std::string& rollout, const Texts& more = {}, int exit_code = kExitDone) {
   const ScratchFile policy("{autoUpgrade: true, maxParallelUpgrades: 0, maxUnavailable: 100%, drain: {enable: true}, " +
                            ("rollout: " + rollout) + "}");
@@ -336,7 +339,7 @@ TEST_CASE("The same seeds yield the same rollouts, and the table has a column fo
   CHECK(first.out == RunWith(arguments).out);
 }
 
-// Pods of one kind that were created at noon, and became ready after these numbers of seconds.
+// Returns pods of one kind that were created at noon and became ready the given numbers of seconds later.
 std::string StartedPods(const std::string& ns, const std::string& app, const std::string& owner, const Texts& seconds) {
   std::string items;
   for (std::size_t i = 0; i < seconds.size(); ++i) {
@@ -364,7 +367,7 @@ TEST_CASE("Times that are not set are taken from the start times of the cluster'
   CHECK(told({"--driver-start", "5s", "--pod-start", "1s"}).empty());
 }
 
-// Events of a node that entered states at these minutes and seconds after noon.
+// Returns Events of a node that entered states at the given minutes and seconds after noon.
 std::string Entered(const std::string& node, const std::vector<std::pair<std::string, std::string>>& states) {
   std::string items;
   for (const auto& [time, state] : states) {

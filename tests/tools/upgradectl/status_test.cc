@@ -42,7 +42,7 @@ std::size_t WidestLine(const std::string& text) {
   return widest;
 }
 
-// Returns a dump with one node in this state, with a driver pod of the target revision.
+// Returns a dump with one node in this state and a driver pod of the target revision.
 std::string OneNode(const std::string& state, const std::string& labels = {}) {
   return fmt::format(
       R"({{"kind":"List","items":[
@@ -57,7 +57,7 @@ std::string OneNode(const std::string& state, const std::string& labels = {}) {
       state, labels);
 }
 
-// Returns a record of the stage canary for DumpOfRollout, with these additional members.
+// Returns a record for DumpOfRollout that is at the stage canary, with these additional members.
 std::string CanaryRecord(const std::string& more) {
   const auto policy =
       driverupgrade::ParseUpgradePolicy("rollout: {stages: [{name: canary, nodeSelector: pool=canary}]}");
@@ -357,12 +357,12 @@ TEST_CASE("Objects that are not watched are listed again after a change, every t
   AwaitAll(*view);
   const Wanted wanted{.events = true, .budgets = true, .leases = true};
   const absl::Time begin = absl::UnixEpoch();
-  // Returns the number of requests of a read at this many seconds after the first read.
+  // Returns the number of requests that a read sends this number of seconds after the first read.
   const auto requests = [&](int seconds) {
     const std::size_t before = server->paths().size();
     std::vector<std::string> notes;
     REQUIRE(view->Read(wanted, begin + absl::Seconds(seconds), notes).ok());
-    CHECK(notes.size() <= 1);  // the ClusterPolicy, which does not exist
+    CHECK(notes.size() <= 1);  // the only note is about the missing ClusterPolicy
     return server->paths().size() - before;
   };
   const auto change = [&](const std::string& version, const std::string& node = "n1") {
@@ -374,8 +374,8 @@ TEST_CASE("Objects that are not watched are listed again after a change, every t
             node, version));
     REQUIRE(view->Await(absl::Seconds(10)).ok());
   };
-  // Lists of revisions, budgets, Leases, and Deployments, and the policy. Each node in progress adds a list of its
-  // pods.
+  // A read lists revisions, budgets, Leases, and Deployments, and reads the policy. It also lists the pods of each node
+  // in progress.
   constexpr std::size_t kAll = 5;
   CHECK(requests(0) == kAll + 1);
   change("101");
@@ -385,7 +385,7 @@ TEST_CASE("Objects that are not watched are listed again after a change, every t
   change("102", "n2");
   CHECK(requests(31) == kAll + 2);
   change("103", "n3");
-  CHECK(requests(32) == 1);         // the pods of a node that has started
+  CHECK(requests(32) == 1);         // only the pods of a node that has started
   CHECK(requests(92) == kAll + 3);  // no watched object has changed, but a minute has passed
 }
 
@@ -398,7 +398,7 @@ TEST_CASE("An age has at most two units") {
 }
 
 TEST_CASE("Only Events of this rollout count for its start time and for the durations of nodes (W37)") {
-  // The nodes that wait were upgraded by an earlier rollout.
+  // An earlier rollout upgraded the nodes that wait now.
   const auto entered = [](const std::string& node, const std::string& time, const std::string& state) {
     return fmt::format(
         R"({{"apiVersion":"v1","kind":"Event","metadata":{{"namespace":"default","name":"{0}.{1}"}},"involvedObject":{{"kind":"Node","name":"{0}"}},

@@ -16,7 +16,8 @@ import tempfile
 
 NODES = 5000
 POLICY = "{autoUpgrade: true, maxParallelUpgrades: 100, maxUnavailable: 100%, drain: {enable: true}}"
-# A rollout in stages with fewer nodes, because each pass considers all nodes. No node may start during the lunch break.
+# A rollout in stages. It has fewer nodes, because each pass considers all nodes. No node may start during the lunch
+# break.
 STAGED_NODES = 1000
 STAGED = """
 autoUpgrade: true
@@ -204,7 +205,8 @@ def click_through(browser, page):
     expect(browser.text("count"), browser.text("count") == f"{NODES} of {NODES} nodes")
     top = browser.value("document.getElementById('scroll').getBoundingClientRect().top")
 
-    # A node outside the first hundred shows its gate on hover, because it waits for a slot when the rollout starts.
+    # A node outside the first hundred nodes shows its gate on hover, because it waits for a slot when the rollout
+    # starts.
     browser.value("document.getElementById('scroll').scrollTop = 16 * 4900")
     browser.move(160, top + 24)
     tip = browser.text("tip")

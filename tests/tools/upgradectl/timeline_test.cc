@@ -85,7 +85,7 @@ TEST_CASE("A simulation has a timeline with the gate of each node") {
   CHECK(text.find("MaxParallel: ") != std::string::npos);
 }
 
-// Returns the names of the bands with their times in seconds.
+// Returns the names of the bands, each with its times in seconds.
 std::vector<std::string> Bands(const json::Value& bands) {
   std::vector<std::string> texts;
   for (const json::Value& band : bands.GetArray()) {

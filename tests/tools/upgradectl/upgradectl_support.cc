@@ -19,7 +19,7 @@ using driverupgrade::HttpRequest;
 using driverupgrade::HttpResponse;
 using driverupgrade::HttpVerb;
 
-// Returns only the first line in which the texts differ, because whole texts would hide the difference.
+// Returns only the first line in which the texts differ, because the whole texts would hide the difference.
 std::string FirstDifference(const std::string& text, const std::string& expected) {
   std::istringstream texts(text);
   std::istringstream expectations(expected);
@@ -65,7 +65,7 @@ std::vector<std::string> Segments(const std::string& path) {
   return segments;
 }
 
-// Supports field selectors such as `spec.nodeName=n1` and `metadata.namespace!=x`.
+// Returns whether the item matches a field selector such as `spec.nodeName=n1` or `metadata.namespace!=x`.
 bool MatchesField(const json::Value& item, const std::string& selector) {
   if (selector.starts_with("spec.nodeName=")) return Text(item, {"spec", "nodeName"}) == selector.substr(14);
   if (selector.starts_with("metadata.name=")) return Text(item, {"metadata", "name"}) == selector.substr(14);

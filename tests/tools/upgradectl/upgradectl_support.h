@@ -29,12 +29,12 @@ struct Answer {
   std::string err = {};
 };
 
-/// The environment of the program, except for its command line.
+/// The environment in which the program runs, except for its command line.
 struct Surroundings {
   std::string standard_input = {};
   Screen screen = {};
   bool interactive = false;
-  /// Server that every connection reaches.
+  /// Server to which every connection leads.
   std::shared_ptr<driverupgrade::HttpTransport> server = nullptr;
 };
 
@@ -59,43 +59,44 @@ class ScratchFile {
 /// A dump with nodes n0000, n0001, and so on, each with a driver pod and a web pod, and the items in `more`.
 std::string Fleet(int nodes, const std::string& more = {});
 
-/// Items for `more`: a slice of the node with this number of devices.
+/// Returns an item for `more`: a ResourceSlice of the node with this number of devices.
 std::string Slice(int node, int devices);
-/// Items for `more`: a pod that claims this number of devices of its node. `owner` contains apiVersion, kind and name of
-/// its controller.
+/// Returns an item for `more`: a pod that claims this number of its node's devices. `owner` contains the apiVersion,
+/// kind and name of the pod's controller.
 std::string PodWithClaim(const std::string& name, int node, int devices, const std::string& owner,
                          const std::string& labels = "{}");
 inline constexpr char kTrainSet[] = R"("apiVersion":"apps/v1","kind":"ReplicaSet","name":"train")";
-/// A Fleet with this number of devices on each node, and a pod on each node that claims `claimed` of them.
+/// Returns a Fleet with this number of devices on each node. On each node, a pod claims `claimed` of the devices.
 std::string FleetWithDevices(int nodes, int devices, int claimed);
 
-/// Compares the text with the expected text. If DRIVERUPGRADE_REWRITE=1 is set, stores it as the expected text instead.
+/// Compares the text with the expected text. With DRIVERUPGRADE_REWRITE=1, stores the text as the expected text
+/// instead.
 void CheckGolden(const std::string& name, const std::string& text);
 
-/// A dump of two canaries with the new driver, and two other nodes with the old driver. The ledger contains `record` as
-/// the record of the rollout, and `approvals` is an annotation of the DaemonSet.
+/// Returns a dump of two canaries with the new driver, and two other nodes with the old driver. The ledger contains
+/// `record` as the rollout record, and the DaemonSet has the annotation `approvals`.
 std::string DumpOfRollout(const std::string& record, const std::string& approvals = {});
 
-/// An API server with the objects of a dump. Lists support namespaces, and the field selectors `spec.nodeName` and
-/// `reason`. Patches are recorded, and the response to a patch is its body. A watch sends its scripted lines, and then
-/// waits until it is stopped.
+/// An API server with the objects of a dump. Lists support namespaces and the field selectors `spec.nodeName` and
+/// `reason`. Patches are recorded, and the response to a patch is its own body. A watch sends its scripted lines, and
+/// then waits until it is stopped.
 class DumpServer final : public driverupgrade::HttpTransport {
  public:
   explicit DumpServer(std::string_view dump);
 
   static constexpr int kForEver = -1;
 
-  /// From now on, requests for paths with this prefix get the response 403.
+  /// From now on, requests for paths with this prefix return 403.
   void Forbid(std::string path) { forbidden_.push_back(std::move(path)); }
-  /// From now on, access reviews that contain this text are denied. All others are allowed.
+  /// From now on, access reviews that contain this text are denied. All other access reviews are allowed.
   void Deny(std::string text) { denied_.push_back(std::move(text)); }
-  /// From now on, requests for this path with any verb get this response.
+  /// From now on, requests for this path return this response, whatever their verb is.
   void AnswerAt(std::string path, driverupgrade::HttpResponse answer) { answers_[std::move(path)] = std::move(answer); }
-  /// Sets the body of responses to patches. Empty: the body of the patch itself.
+  /// Sets the body of responses to patches. If empty, the response contains the body of the patch itself.
   void AnswerPatches(std::string body) { patch_answer_ = std::move(body); }
   /// Adds a line to the watch of this path.
   void AddWatchLine(const std::string& path, std::string line);
-  /// The next `times` requests for paths with this prefix fail. By default all requests fail until Restore.
+  /// Makes the next `times` requests for paths with this prefix fail. By default, all such requests fail until Restore.
   void CutOff(std::string path, int times = kForEver);
   void Restore();
   std::vector<driverupgrade::HttpRequest> writes() const;

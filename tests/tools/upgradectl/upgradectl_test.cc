@@ -1,5 +1,5 @@
-// Tests upgradectl as users and scripts see it: the input is a command line, a dump, and a policy, and the output is a
-// text and an exit code.
+// Tests upgradectl as users and scripts see it. The input is a command line, a dump, and a policy; the output is a text
+// and an exit code.
 #include "upgradectl/upgradectl.h"
 
 #include <unistd.h>
@@ -222,7 +222,7 @@ TEST_CASE("Deadlines are judged at --at, and --active-since simulates an engine 
                R"(,"annotations":{"nvidia.com/gpu-driver-upgrade.stage":"drain-required@1767355200@new"})",
            R"({"unschedulable":true})", "old", WorkloadPod("web", "{}"));
   const std::string policy = "{autoUpgrade: true, drain: {enable: true, timeoutSeconds: 300}}";
-  // The stage began at 12:00:00, and kFive is 12:05:00.
+  // The stage started at 12:00:00, and kFive is 12:05:00.
   CHECK(OneNode(policy, dump).Text("next") == "upgrade-failed");
   const OneNode young(policy, dump, {"--active-since", "2026-01-02T13:04:30.5+01:00"});
   CHECK(young.Text("next") == "drain-required");
@@ -298,7 +298,7 @@ TEST_CASE("Another driver and domain have their own labels") {
   CHECK(answer.out.find(R"("example.com/ofed-driver-upgrade-state": "pod-restart-required")") != std::string::npos);
 }
 
-// Returns the NodeMaintenance of n1 with the name that all requestors share.
+// Returns the NodeMaintenance of n1, with the name that all requestors use.
 std::string Maintenance(std::string_view metadata, std::string_view spec, std::string_view reason = "Ready") {
   return fmt::format(
       R"(,{{"apiVersion":"maintenance.nvidia.com/v1alpha1","kind":"NodeMaintenance","metadata":{{"namespace":"default",
@@ -350,7 +350,7 @@ TEST_CASE("The table also shows the calls of requestor mode, and --requestor-nam
                                 dump);
   CHECK(answer.exit_code == 0);
   CHECK(answer.out.find("create NodeMaintenance maintenance/gpu-n1  ") != std::string::npos);
-  // Without the options the node is left alone, because an unknown mode is not the same as in-place mode.
+  // Without these options the node is left alone, because an unknown mode is not the same as in-place mode.
   CHECK(OneNode("autoUpgrade: true", dump).Reason() == "UnhandledState");
 }
 

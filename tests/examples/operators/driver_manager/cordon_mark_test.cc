@@ -63,7 +63,7 @@ TEST_CASE("a cordon of another driver's upgrade is joined, and stays for this up
   CHECK(joined.annotations.at(kCordonedBy) == "nvidia.com/gpu-manager,nvidia.com/ofed");
   CHECK(Uncordoned(joined) == before);
 
-  // The other upgrade finishes first. Its engine removes its own name, and we must lift the cordon.
+  // The other upgrade finishes first. Its engine removes only its own name, so we must lift the cordon.
   Node later = joined;
   later.labels[kOfedState] = "upgrade-done";
   later.annotations[kCordonedBy] = kCordonName;
@@ -87,7 +87,7 @@ TEST_CASE("a cordon stays for an upgrade that does not write names") {
   CHECK(Uncordoned(node).unschedulable);
   CHECK_FALSE(Uncordoned(node).labels.contains(kOurState));
 
-  // The upgrade has recorded our cordon as an administrator's, and would never lift it.
+  // The upgrade has recorded our cordon as an administrator's cordon, and would never lift it.
   node.annotations["nvidia.com/ofed-driver-upgrade.node-initial-state.unschedulable"] = "true";
   CHECK_FALSE(Uncordoned(node).unschedulable);
 }

@@ -1,4 +1,4 @@
-// A fake of the operating system of a node.
+// A fake of a node's operating system.
 #ifndef DRIVERUPGRADE_TESTS_EXAMPLES_OPERATORS_DRIVER_MANAGER_FAKE_HOST_H_
 #define DRIVERUPGRADE_TESTS_EXAMPLES_OPERATORS_DRIVER_MANAGER_FAKE_HOST_H_
 
@@ -50,7 +50,7 @@ struct FakeHost final : HostDriver {
   std::string digest = {};
   std::set<std::string> vendors = {};
   std::function<bool()> network_driver_ready = nullptr;
-  // All changes in the order in which they were made.
+  // All changes to the host, in the order in which they were made.
   std::vector<std::string> done = {};
 };
 

@@ -1,4 +1,4 @@
-// Tests the real host with a directory that looks like the file system of a node, and with programs that log their
+// Tests the real host with a directory that looks like a node's file system, and with programs that log their
 // arguments.
 #include "driver_manager/linux_host.h"
 

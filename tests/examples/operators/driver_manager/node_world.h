@@ -1,4 +1,4 @@
-// A node with a loaded driver, operands, a job on its GPU, and a web server, and a driver manager for the node.
+// A node with a loaded driver, operands, a job on its GPU, and a web server. A driver manager runs for this node.
 #ifndef DRIVERUPGRADE_TESTS_EXAMPLES_OPERATORS_DRIVER_MANAGER_NODE_WORLD_H_
 #define DRIVERUPGRADE_TESTS_EXAMPLES_OPERATORS_DRIVER_MANAGER_NODE_WORLD_H_
 
@@ -83,7 +83,7 @@ struct NodeWorld {
     return app == pod.labels.end() ? pod.ref.name : app->second;
   }
 
-  // Returns the pods that use the GPU, are operands, or have a label that marks them as users.
+  // Returns the pods that request the GPU, that are operands, or that a label marks as users of the driver.
   std::set<std::string> PodsThatHoldTheDriver() const {
     std::set<std::string> holders;
     for (const driverupgrade::Pod& pod : cluster->pods_on(kNode)) {

@@ -107,7 +107,7 @@ TEST_CASE("if evictions take too long, the node is drained, except for DaemonSet
   }
 }
 
-// The pod opened the device directly, and has no resource request that would show this.
+// The pod opened the device directly. It has no resource request that would show this use.
 TEST_CASE("if a driver cannot be unloaded, unloading is retried after a drain") {
   NodeWorld world;
   world.cluster->AddPod(
@@ -205,7 +205,8 @@ TEST_CASE("an API server that is unavailable or refuses requests is reported") {
   CHECK(world.host->done.empty());
 }
 
-// The process is killed, or loses its connection, before each of its requests in turn, and the kubelet restarts it.
+// The process is killed or loses its connection, before each of its requests in turn. The kubelet then restarts the
+// process.
 TEST_CASE("a run that is interrupted at any point can start again, and leaves nothing behind") {
   for (int requests = 0;; ++requests) {
     NodeWorld world;

@@ -295,7 +295,7 @@ TEST_CASE("A-11: if a pod with a claim started before the DRA kubelet plugin was
   };
   const bool has_started = GENERATE(true, false);
   bool has_come = false;
-  // The pod is added just before the plugin is paused, after the search for pods with claims.
+  // The pod is added after the search for pods with claims, immediately before the plugin is paused.
   world.cluster->SetFaultHooks(
       [&](const driverupgrade::testing::Call& call) -> std::optional<absl::Status> {
         const bool pauses = call.operation == Operation::kPatchNode &&
@@ -306,7 +306,7 @@ TEST_CASE("A-11: if a pod with a claim started before the DRA kubelet plugin was
         if (!has_started) builder.Pending();
         driverupgrade::Pod pod = builder.Build();
         pod.resource_claims = {"late-claim"};
-        // The pod does not start until the plugin is back.
+        // The pod does not start until the plugin runs again.
         world.cluster->AddPod(pod, {.start_delay = absl::Hours(1)});
         return std::nullopt;
       },

@@ -76,7 +76,7 @@ TEST_CASE("upstream 1.3, 1.4: decisions are made in the documented order") {
       {{Policy("p", false, true)}, {a, b}, ""},
       // NVIDIADrivers take precedence over sandbox workloads.
       {{Policy("p", true, true)}, {a, b}, owners},
-      // Only the active policy decides.
+      // Only the active ClusterPolicy decides.
       {{Policy("p"), Policy("q", true)}, {a}, cluster},
   };
   for (std::size_t i = 0; i < rows.size(); ++i) {

@@ -1,4 +1,4 @@
-// Tests that images of the GPU driver have the same names as with NVIDIA's operator: see getNodePools and getOSTag in
+// Tests that images of the GPU driver have the same names as in NVIDIA's operator: see getNodePools and getOSTag in
 // internal/state/nodepool.go of github.com/NVIDIA/gpu-operator.
 #include "gpu/driver_sets.h"
 

@@ -48,7 +48,7 @@ TEST_CASE(
   const std::string gpu = R"([{"name":"c","resources":{"limits":{"nvidia.com/gpu":"1"}}}])";
   CHECK(UsesGpu(parse(R"({"initContainers":)" + gpu + "}")));
   CHECK(UsesGpu(parse(R"({"ephemeralContainers":)" + gpu + "}")));
-  // A DeviceClass defines the name of the resource (extendedResourceName), so only the claim shows the driver.
+  // A DeviceClass defines the resource name (extendedResourceName), so only the claim shows the driver.
   const Pod extended = parse(R"({"containers":[{"name":"c","resources":{"limits":{"example.com/fast":"1"}}}]})",
                              R"(,"extendedResourceClaimStatus":{"resourceClaimName":"p-extended-resources-x"})");
   CHECK_FALSE(UsesGpu(extended));

@@ -1,4 +1,4 @@
-// Tests the pages that the program serves while it runs on the fake cluster, without its transport.
+// Tests the pages that the program serves while it runs on the fake cluster, without the program's own transport.
 #include <future>
 
 #include "driverupgrade/testing/builders.h"
@@ -34,7 +34,7 @@ struct Service {
     requests->Count({.verb = "list", .resource = "nodes", .code = "200"});
     const LogSink log = [this](const LogRecord& record) {
       if (record.message == "listening") port.set_value(std::stoi(record.fields.back().second));
-      // All three nodes wait because autoUpgrade is off, so a pass has finished.
+      // All three nodes wait because autoUpgrade is off. Their messages show that a pass has finished.
       if (record.message == "node waits" && ++told == 3) waits.set_value();
     };
     return gpu_operator::RunRollout(options, configuration, {.cluster = cluster, .requests = requests}, log,

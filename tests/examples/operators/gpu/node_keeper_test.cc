@@ -99,7 +99,7 @@ TEST_CASE(
   const Pod orphan = testing::PodBuilder("gpu", "p").OnNode("n1").Build();
   CHECK(Orphaned({orphan}));
   CHECK_FALSE(Orphaned({testing::PodBuilder("gpu", "p").OwnedByDaemonSet("driver", "rev").Build()}));
-  // W32: a pod with an owner that is not a controller is an orphan, because no controller replaces it.
+  // W32: a pod whose owner is not a controller is an orphan, because no controller replaces the pod.
   Pod owned = orphan;
   owned.owners = {{.kind = "ConfigMap", .name = "c", .uid = "u", .controller = false}};
   CHECK(Orphaned({owned}));
@@ -146,7 +146,7 @@ TEST_CASE("the marks of all nodes follow the policies, and the marks of one node
   CHECK(world.Keep(keeper) == absl::InfiniteFuture());
   CHECK(world.Owner("node-1") == "a");
   CHECK(world.Enabled() == 1);
-  // The other nodes have a driver pod, but no owner upgrades it.
+  // The other nodes have a driver pod, but no owner upgrades the driver there.
   REQUIRE(keeper.Findings().size() == 2);
   CHECK(keeper.Findings()[0].code == FindingCode::kNoOwner);
   CHECK(keeper.Findings()[0].message.find("node-2 has a driver pod and no label") != std::string::npos);

@@ -72,7 +72,7 @@ TEST_CASE("an invalid policy is reported on its resource, and the last valid ver
   world.transport->Answer(404, "404 page not found\n");
   world.director.Turn({});
   REQUIRE(world.director.Wanted());
-  // Both versions arrived between two checks, so the first version was never in effect.
+  // Both versions arrived between two checks, so the first version never took effect.
   CHECK_FALSE(world.director.Wanted()->front().policy.auto_upgrade);
   world.transport->Answer(200, Policy("{}", "72"));
   world.transport->Answer(201, R"({"kind":"Event","apiVersion":"v1","metadata":{"name":"e","namespace":"default"}})");
@@ -209,7 +209,7 @@ TEST_CASE("nodes without an owner are released once all owner labels are set, or
   world.transport->AnswerLines({});
   world.director.Turn({});
   REQUIRE(world.director.Wanted());
-  // The node may be released only after it has its owner label.
+  // The node must not be released before it has its owner label.
   CHECK(world.director.Gone().empty());
   world.transport->Answer(200, Policy("{}", "80"));
   CHECK(world.director.Work({}, nullptr, 0) <= world.clock->Now());

@@ -98,7 +98,7 @@ TEST_CASE("a node has only one driver, so a policy that would add another driver
   const NicClusterPolicy policy{.has_driver = true, .upgrade = {.auto_upgrade = true}};
   CHECK(Shown(Decide(policy, {Of("a", {{"rack", "1"}})}, kLabels)) ==
         kCluster + "|on]a: spec.ofedDriver: NicClusterPolicy nic-cluster-policy already has a driver for all nodes");
-  // A node in rack 1 may have such a NIC.
+  // A node in rack 1 can have such a NIC.
   const std::string overlap =
       Shown(Decide({}, {Of("late", {{"nic", "cx7"}}, 2), Of("early", {{"rack", "1"}}, 1)}, kLabels));
   CHECK(overlap ==
@@ -123,7 +123,7 @@ TEST_CASE("the nodes of a deleted policy are released, but not the nodes of othe
   CHECK(Gone(Decide({}, {}, kLabels)) == "[nvidia.com/ofed-driver=||]");
   CHECK(Gone(Decide(policy, {}, kLabels)).empty());
   CHECK(Gone(Decide(policy, {a}, kLabels)).empty());
-  // Nodes in rack 2 outside zone x have no owner either.
+  // Nodes in rack 2 that are outside zone x have no owner either.
   CHECK(Gone(Decide({}, {a, b}, kLabels)) ==
         "[nvidia.com/ofed-driver=|rack!=1,rack!=2|][nvidia.com/ofed-driver=|rack!=1,zone!=x|]");
   CHECK(Gone(Decide({}, {a, Of("all", {})}, kLabels)).empty());
@@ -172,7 +172,7 @@ TEST_CASE("a version in a policy leads to a DaemonSet of the OFED driver for the
   CHECK(sets[0].labels == StringMap{{"ds-owner", "NicClusterPolicy"}, {"nvidia.com/ofed-driver", ""}});
   CHECK(sets[0].own_labels.contains("mofed-ds-format-version"));
   CHECK(sets[0].init->image.reference == "init:1");
-  // Our image contains several programs and has no entry point.
+  // Our image contains several programs and has no entry point, so the container names its command.
   CHECK(sets[0].init->command == std::vector<std::string>{"/usr/bin/safe_load_init"});
   std::string probes;
   for (const examples::DriverProbe& probe : sets[0].probes) probes += probe.kind + ": " + probe.command + "\n";

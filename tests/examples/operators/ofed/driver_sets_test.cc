@@ -1,4 +1,4 @@
-// Tests that the images and labels of the OFED driver are the same as with NVIDIA's operator: see mofedImageFormat in
+// Tests that the images and labels of the OFED driver are the same as in NVIDIA's operator: see mofedImageFormat in
 // pkg/state/state_ofed.go and manifests/state-ofed-driver/0050_ofed-driver-ds.yaml of
 // github.com/Mellanox/network-operator.
 #include "ofed/driver_sets.h"

@@ -52,8 +52,8 @@ TEST_CASE(
   CHECK(patches[0].annotations.at(kRequested) == "true");
 }
 
-/// An old DaemonSet on two nodes, with pods that have no owner label. The transport responds to requests that
-/// ClusterFacade does not support.
+/// An old DaemonSet on two nodes, whose pods have no owner label. The transport responds to requests that ClusterFacade
+/// does not support.
 struct World {
   std::shared_ptr<FakeCluster> cluster = std::make_shared<FakeCluster>(std::make_shared<FakeClock>());
   std::shared_ptr<ScriptedTransport> transport = std::make_shared<ScriptedTransport>();

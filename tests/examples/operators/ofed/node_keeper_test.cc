@@ -34,7 +34,7 @@ TEST_CASE("a driver pod has an owner if a policy applies to its labels and its n
         "upgraded");
   CHECK(WhyOwnerless({.name = "n2"}, {DriverOf("nnp-rack-1")}, {rack_1}).has_value());
   CHECK(WhyOwnerless(node, {Pod{}}, {all})->find("a driver pod without the label ds-owner") != std::string::npos);
-  // The owner's pod is on the node together with an abandoned pod.
+  // The node has the owner's driver pod and an abandoned driver pod.
   CHECK_FALSE(WhyOwnerless(node, {DriverOf("nnp-old"), DriverOf("nnp-rack-1")}, {rack_1}));
   Pod leaving = DriverOf("nnp-old");
   leaving.deletion_timestamp = absl::UnixEpoch();

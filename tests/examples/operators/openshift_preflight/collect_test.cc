@@ -29,7 +29,7 @@ constexpr char kNodesPath[] = "/api/v1/nodes";
 constexpr char kPodsPath[] = "/api/v1/namespaces/nvidia-gpu-operator/pods";
 constexpr char kPod[] = "nvidia-driver-daemonset-49.84.202111111343-0-6mpw4";
 
-// A read-only API server with these responses. All other requests return 404.
+// A read-only API server with fixed responses. All other requests return 404.
 class Pages final : public driverupgrade::HttpTransport {
  public:
   absl::StatusOr<HttpResponse> Send(const CallContext&, const HttpRequest& request) override {
@@ -134,8 +134,8 @@ TEST_CASE("the facts are read from the resources of OpenShift") {
   for (const std::string& path : pages->asked) CHECK(path.find("secrets") == std::string::npos);
 }
 
-// NVIDIA's documentation for OpenShift 4.15 shows this symptom of a missing image registry: 0/2 PodInitializing after
-// 69 s.
+// In NVIDIA's documentation for OpenShift 4.15, a missing image registry has this symptom: 0/2 PodInitializing after 69
+// s.
 TEST_CASE("W32: a driver pod whose containers have not started a minute after its init containers is stalled") {
   const auto stalled = [](const std::string& init_state, const std::string& now) {
     const auto pages = Cluster();

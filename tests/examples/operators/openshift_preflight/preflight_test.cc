@@ -11,7 +11,7 @@
 namespace openshift_preflight {
 namespace {
 
-// Returns a cluster without problems, for which only a note is reported.
+// Returns a cluster without problems. The only finding is a note.
 Facts Good(const std::string& version = "4.12.30") {
   return {.version = ClusterVersion{.desired = version, .installed = version},
           .toolkit = ToolkitStream{{{.name = "410.84.202203290245-0", .image = "quay.io/a"}, {.name = "latest"}}},
@@ -28,7 +28,7 @@ DriverPod BrokenPod() {
           .driver_log = TestData("driver.log")};
 }
 
-// Returns the findings above info as "error id", and the notes as "info id".
+// Returns the findings that are more severe than info as "error id", and the notes as "info id".
 std::vector<std::string> Names(const std::vector<Finding>& findings) {
   const std::map<Severity, std::string> names = {
       {Severity::kInfo, "info "}, {Severity::kWarning, "warning "}, {Severity::kError, "error "}};
@@ -98,7 +98,7 @@ TEST_CASE("an update in progress is checked for both of its versions") {
   facts.version->installed = "4.9.8";
   CHECK(Names(Examine(facts)) ==
         Lines{"error broken-toolkit-version", "warning entitlement", "info entitlement", "info update-under-way"});
-  // The first installation has no completed version yet.
+  // During the first installation, no version has been completed yet.
   facts.version->installed = "";
   CHECK(Names(Examine(facts)) == Lines{"info entitlement"});
 }
@@ -177,7 +177,8 @@ TEST_CASE("from 4.15 on, the registry must be managed and have storage, and the 
   CHECK(Names(Examine(facts)) == Lines{"error no-builder-secret", "info entitlement"});
   CHECK(Has(Only(facts, "no-builder-secret").remedy, "oc get secrets -n nvidia-gpu-operator"));
 
-  // Before 4.15 the secrets exist without a registry, and before the operator is installed nothing needs them.
+  // Before 4.15, the secrets exist even without a registry. Before the operator is installed, nothing needs the
+  // secrets.
   facts.registry.reset();
   facts.version->desired = facts.version->installed = "4.14.30";
   CHECK(Names(Examine(facts)) == Lines{"info entitlement"});

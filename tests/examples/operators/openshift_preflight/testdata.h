@@ -1,4 +1,4 @@
-// Outputs from the documentation of the operator on OpenShift.
+// Outputs from the documentation of NVIDIA's GPU operator on OpenShift.
 #ifndef DRIVERUPGRADE_TESTS_EXAMPLES_OPERATORS_OPENSHIFT_PREFLIGHT_TESTDATA_H_
 #define DRIVERUPGRADE_TESTS_EXAMPLES_OPERATORS_OPENSHIFT_PREFLIGHT_TESTDATA_H_
 

@@ -29,7 +29,7 @@ constexpr char kKey[] = "nvidia.com/ofed-driver-upgrade.driver-wait-for-safe-loa
 constexpr char kOn[] =
     R"({"safeDriverLoad":{"enable":true,"annotation":"nvidia.com/ofed-driver-upgrade.driver-wait-for-safe-load"}})";
 
-// A cluster whose watches run the callback `watch`.
+// A cluster that runs the callback `watch` for each watch.
 class WatchedCluster final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;
@@ -42,7 +42,7 @@ class WatchedCluster final : public ForwardingFacade {
   int watches = 0;
 };
 
-// The node `n1` of the init container, and another node.
+// The init container's node `n1`, and another node.
 struct World {
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
   std::shared_ptr<FakeCluster> fake =
@@ -64,7 +64,7 @@ struct World {
         options, cluster, *clock, [this](const LogRecord& record) { log.push_back(record.message); }, stop.get_token());
   }
 
-  // Allows the driver to load, as the engine does.
+  // Allows the driver to load, as the engine would.
   void Release() {
     fake->EditNode("n1", [](Node& node) { node.annotations.erase(kKey); });
   }
@@ -73,7 +73,7 @@ struct World {
     const auto value = annotations.find(kKey);
     return value == annotations.end() ? "absent" : value->second;
   }
-  // Runs `what` before the first request that is sent at least `after` after the start.
+  // Runs `what` before the first request that is sent at least `after` later than the start.
   void At(absl::Duration after, std::function<void()> what) {
     auto done = std::make_shared<bool>(false);
     Before([this, after, done, what = std::move(what)](const Call&) -> std::optional<absl::Status> {
@@ -209,7 +209,7 @@ TEST_CASE("an unavailable API server is awaited, reported once, and not queried 
   CHECK(world.log == std::vector<std::string>{"the cluster does not respond", "the cluster responds again",
                                               "waiting until the node is evacuated", "the cluster does not respond",
                                               "the cluster responds again", "the driver may be loaded"});
-  // While the cluster is unavailable, there is one request every five seconds.
+  // While the cluster is unavailable, the program sends one request every five seconds.
   CHECK(world.fake->CallCount(Operation::kGetConfigMap) < 3600 / 5 + 5);
 }
 

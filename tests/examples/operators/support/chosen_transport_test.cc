@@ -12,7 +12,8 @@ namespace {
 
 using driverupgrade::KubeConfig;
 
-// Sets $SSL_CERT_FILE to `before` (null: not set), creates a transport, and returns the new value.
+// Sets $SSL_CERT_FILE to `before` (or unsets it if `before` is null), creates a transport, and returns the resulting
+// value.
 std::string CertificatesAfter(const char* before, const KubeConfig& config) {
   unsetenv("SSL_CERT_FILE");
   if (before != nullptr) setenv("SSL_CERT_FILE", before, 1);

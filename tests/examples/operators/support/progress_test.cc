@@ -19,12 +19,11 @@ TEST_CASE("a rollout reports its progress when more nodes are done, with an esti
   CHECK(line(4, 60).empty());
   CHECK(line(7, 100) == "7 of 12 1m40s");
   CHECK(line(12, 200).empty());
-  // The estimate starts again with the next rollout, in which some nodes still count as done at first.
+  // The next rollout restarts the estimate. At first, some of its nodes still count as done.
   CHECK(line(11, 299).empty());
   CHECK(line(0, 300).empty());
   CHECK(line(6, 360) == "6 of 12 1m");
-  // The estimate also starts again for another version during the rollout, but not for a single node that is upgraded
-  // again.
+  // Another version during the rollout also restarts the estimate, but a single node that is upgraded again does not.
   CHECK(line(5, 361).empty());
   CHECK(line(6, 380) == "6 of 12 1m20s");
   CHECK(line(3, 381).empty());

@@ -237,7 +237,7 @@ TEST_CASE("W1: two alternating reasons are written less and less often") {
                                        .state = reason == "Done" ? "ready" : "notReady",
                                        .standing = examples::UpgradeStanding{.reason = reason, .message = reason}}});
   };
-  // A rollout is reported immediately.
+  // The start of a rollout is reported immediately.
   report("Done");
   report("UnderWay");
   report("Done");
@@ -248,7 +248,7 @@ TEST_CASE("W1: two alternating reasons are written less and less often") {
     report(second % 10 == 0 ? "UnderWay" : "Done");
   }
   CHECK(world.sent() == 3 + 4);
-  // When the client stops, the last reason is written.
+  // When that client stops, the last reason is written.
   CHECK(report("UnderWay") != absl::InfiniteFuture());
   world.clock->Advance(absl::Minutes(2));
   CHECK(report("UnderWay") == absl::InfiniteFuture());
@@ -271,7 +271,7 @@ TEST_CASE("if another program also writes status.state, it is written at most ev
   report("7");
   REQUIRE(world.sent() == 1);
   CHECK(world.transport->requests[0].body.find(R"("state":"notReady","conditions":[)") != std::string::npos);
-  // The version of the other program has another state.
+  // The version of the other program reports a different state.
   CHECK(report("9") == world.clock->Now() + absl::Seconds(10));
   CHECK(world.sent() == 1);
   world.clock->Advance(absl::Seconds(10));

@@ -68,7 +68,7 @@ TEST_CASE("dep-F19: the operator's own pod and node are set by options, or by th
   CHECK(OwnPod("").own_node == "n1");
   CHECK(OwnPod("--pod-name op-3 --node-name n2").own_pod->name == "op-3");
   CHECK(OwnPod("--pod-name op-3 --node-name n2").own_node == "n2");
-  // A namespace without a pod name is only the operator's namespace, which other options also use.
+  // Without a pod name, the namespace is only the operator's namespace, which other options also use.
   unsetenv("POD_NAME");
   CHECK_FALSE(OwnPod("").own_pod);
 }

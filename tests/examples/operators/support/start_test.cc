@@ -1,4 +1,4 @@
-// Tests an operator whose API server is overloaded or unavailable, over sockets.
+// Tests an operator, over sockets, whose API server is overloaded or unavailable.
 #include <algorithm>
 #include <deque>
 #include <memory>
@@ -26,7 +26,7 @@ using examples::AwaitServer;
 using testing::FakeClock;
 using testing::FakeCluster;
 
-/// Returns the scripted responses first, and then forwards requests to the server behind it.
+/// A transport that first returns the scripted responses, and then forwards requests to a server.
 class MoodyServer final : public HttpTransport {
  public:
   using Answers = std::deque<absl::StatusOr<HttpResponse>>;
@@ -58,9 +58,9 @@ class FixedDirector final : public Director {
   const std::vector<EngineSpec> specs_;
 };
 
-/// A cluster behind a socket, and a program that makes one pass.
+/// A cluster behind a socket, and a program that makes a single pass.
 struct World {
-  // Ahead of the system clock, which the transports use, so that their deadlines do not pass.
+  // Ahead of the system clock, which the transports use, so that deadlines of their requests do not expire.
   absl::Time began = absl::Now() + absl::Hours(24);
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>(began);
   std::shared_ptr<FakeCluster> cluster = std::make_shared<FakeCluster>(clock);

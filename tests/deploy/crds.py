@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that the schemas of deploy/crds and the parser agree: both must accept each policy of the pages, and refuse each
-policy of wrong_policies.txt. Only an API server evaluates the rules of the schemas, so tests/controlplane tests all of them.
+"""Checks that the schemas of deploy/crds and the parser agree: both must accept each policy in the pages, and refuse each
+policy in wrong_policies.txt. Only an API server evaluates the schemas' rules, so tests/controlplane tests all policies.
 
   crds.py UPGRADECTL
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks tests/docs/documents.md: the files and tests in its rows exist, and the counts at its top match its rows.
+"""Checks tests/docs/documents.md: the files and tests in its rows must exist, and the counts at its top must match its rows.
 
 A row is `| G1 | statement | where | shown by |`. Tests are `scenario:NAME`, `field:NAME`, `FILE_test.cc: TEST CASE` or
 `FILE.py`, in backticks. The third cell of a deliberate difference starts with `otherwise: ` and links to
@@ -18,7 +18,7 @@ TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
 def tests(folders=SOURCES):
-    """Returns `FILE_test.cc: TEST CASE` for every test case. Its name may consist of several string literals."""
+    """Returns `FILE_test.cc: TEST CASE` for every test case. The name can consist of several string literals."""
     found = set()
     for folder in folders:
         for file in (ROOT / folder).rglob("*_test.cc"):

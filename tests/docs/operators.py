@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks tests/docs/operators.md and tests/docs/upgradectl.md. The tests that their rows name exist. Only the tests of
-the fourth column run on a control plane. The numbers have no gap.
+"""Checks tests/docs/operators.md and tests/docs/upgradectl.md. The tests that their rows name must exist. Only the
+tests in the fourth column may run on a control plane. The row numbers must have no gaps.
 
     operators.py PAGE
 

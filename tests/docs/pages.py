@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks the pages as a whole. Every link has a target, and docs/README.md leads to every page of docs/. Pages for
-users and public headers give reasons in words instead of tags of rules such as dep-F7. docs/write-your-operator.md
-shows every line of its example."""
+"""Checks the pages as a whole. Every link must have a target, and docs/README.md must lead to every page of docs/. Pages for
+users and public headers must give reasons in words instead of rule tags such as dep-F7. docs/write-your-operator.md must
+show every line of its example."""
 import pathlib
 import re
 import sys

@@ -17,12 +17,12 @@ TIMEOUT_SECONDS = 120
 
 
 def squeeze(text):
-    """Text without the padding that tables put between columns."""
+    """Returns the text without the padding between table columns."""
     return re.sub(r"\s+", " ", text).strip()
 
 
 def read_steps(path):
-    """The commands of a case, each with its expectations."""
+    """Returns the commands of a case, each with its expectations."""
     steps = []
     for number, line in enumerate(path.read_text().splitlines(), 1):
         mark, _, rest = line.partition(" ")
@@ -69,7 +69,7 @@ def run_case(programs, case):
 
 
 def check_log():
-    """Rows of README.md's log against the directories."""
+    """Compares the rows of the log in README.md with the directories."""
     log = (CASES / "README.md").read_text().partition("## Log")[2]
     logged = set(re.findall(r"^\| `([^`]+)` \|", log, re.MULTILINE))
     present = {path.parent.name for path in CASES.glob("*/case.txt")}

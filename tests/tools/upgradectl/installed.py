@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Installs the component `upgradectl`, and uses the installed files as a user does.
+"""Installs the component `upgradectl`, and uses the installed files as a user would.
 
     installed.py CMAKE BUILD_FOLDER DUMP
 
@@ -87,7 +87,7 @@ def check_kubectl(root):
 
 
 def check_zsh(root):
-    """The file is an autoloaded function: its first call must complete, and not only define it."""
+    """The file is an autoloaded function, whose first call must complete words instead of only defining the function."""
     text = (root / "share/zsh/site-functions/_upgradectl").read_text()
     expect(text[:80], text.startswith("#compdef upgradectl kubectl-driverupgrade\n"))
     expect(text[-300:], '"$funcstack[1]" = "_upgradectl"' in text and '  _upgradectl "$@"\n' in text)

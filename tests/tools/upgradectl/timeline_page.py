@@ -3,7 +3,7 @@
 
     timeline_page.py UPGRADECTL CHROMIUM [FOLDER]
 
-FOLDER receives pictures of the page, light and dark. Exit code 77 (skipped) if there is no Chromium.
+Stores pictures of the page in FOLDER, light and dark. Exits with code 77 (skipped) if Chromium is missing.
 """
 import base64
 import json

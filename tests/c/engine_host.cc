@@ -244,7 +244,7 @@ void EngineHost::Announce(const JsonDocument& pass) {
   observer_->OnPlan(plan);
 }
 
-// Takes the nodes in turn and sends one request of each, as if the requests were concurrent.
+// Sends one request of each node in turn, as if the requests were concurrent.
 bool EngineHost::Carry(absl::Time began) {
   const auto now = [&] { return absl::ToUnixMillis(driver_.clock ? driver_.clock->Now() : began); };
   const JsonDocument pass = Parsed(last_);

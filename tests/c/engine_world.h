@@ -32,7 +32,7 @@ inline absl::StatusOr<bool> UsesGpu(const CallContext&, const Pod& pod) {
   return std::binary_search(pod.resource_names.begin(), pod.resource_names.end(), "nvidia.com/gpu");
 }
 
-// A fleet with a workload on its GPUs, and a new driver revision.
+// A fleet whose GPUs have a workload and whose driver has a new revision.
 struct World {
   explicit World(int nodes = 4) {
     fleet = testing::AddFleet(*cluster, {.node_count = nodes});

@@ -61,8 +61,8 @@ TEST_CASE("The operator changes its own keys and the cordon of a node, and nothi
 
   const std::vector<Patch> allowed = {
       {"the state", R"({"metadata": {"labels": {"nvidia.com/gpu-driver-upgrade-state": "cordon-required"}}})"},
-      // The taint patches come before the cordon. After a cordon, the node lifecycle controller adds a taint, which
-      // these patches would remove.
+      // The taint patches come before the cordon. After a cordon, the node lifecycle controller adds a taint, which the
+      // taint patches would remove.
       {"its own taint", R"({"spec": {"taints": [{"key": "nvidia.com/gpu-driver-upgrade", "value": "pending",
           "effect": "PreferNoSchedule"}]}})"},
       {"no taint any longer", R"({"spec": {"taints": null}})"},

@@ -1,5 +1,5 @@
 // Tests the procedures of docs/manual-procedures.md for versions, images and limits of ClusterPolicies and
-// NVIDIADrivers. gpu_operator creates the driver's DaemonSets from these objects.
+// NVIDIADrivers. gpu_operator creates the driver's DaemonSets from these policies and drivers.
 #include <chrono>
 #include <regex>
 #include <set>

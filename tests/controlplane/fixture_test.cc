@@ -1,4 +1,4 @@
-// Tests of the fixture itself: if these fail, the results of the other tests cannot be trusted.
+// Tests the fixture itself. If one of these tests fails, the results of the other tests cannot be trusted.
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -98,7 +98,7 @@ class Jobs {
  public:
   explicit Jobs(const World& world) : world_(world) {}
 
-  // The first pods run on these nodes, and later pods on nodes that the scheduler chooses.
+  // The first pods of the job run on `nodes`, and later pods on nodes that the scheduler chooses.
   void Start(const std::vector<std::string>& nodes) {
     const std::string name = "job-" + std::to_string(jobs_.size());
     jobs_[name] = {.size = nodes.size()};

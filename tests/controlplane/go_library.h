@@ -1,4 +1,4 @@
-// Permissions that the Go library needs in addition to those of our operators.
+// Permissions that the Go library needs in addition to our operators' permissions.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_GO_LIBRARY_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_GO_LIBRARY_H_
 

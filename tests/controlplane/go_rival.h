@@ -22,7 +22,7 @@ class GoRival {
   // Moves every node by at most one state, based on the nodes' states at the start of the pass.
   void Pass();
 
-  // Returns how many of its nodes are in `state`.
+  // Returns how many nodes have the rival's state label with the value `state`.
   int Count(const std::string& state) const { return driver_.Count(kOfedState, state); }
 
  private:

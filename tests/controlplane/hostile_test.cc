@@ -85,7 +85,7 @@ TEST_CASE("An upgrade finishes within its budgets on a network that damages one 
   CHECK(RollOutSeeds(2).size() > 4);
 }
 
-// Run only on request, because this test takes a quarter of an hour.
+// Runs only on request, because this test takes a quarter of an hour.
 TEST_CASE("Ten upgrades finish on such a network, and every fault occurs", "[.hostile-ten]") {
   std::map<Fault, int> faults = RollOutSeeds(10);
   for (const Fault fault : {Fault::kReset, Fault::kRefusal, Fault::kHtml, Fault::kDelay, Fault::kDropAnswer,

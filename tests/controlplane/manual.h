@@ -18,7 +18,7 @@ std::map<std::string, std::string> MarkedBlocks(std::string_view page);
 class Manual {
  public:
   // A page of docs/. Its commands run with the cluster administrator's permissions. The world's namespace and labels
-  // replace those on the page.
+  // replace the namespace and labels on the page.
   Manual(const World& world, const std::string& page);
 
   // Values for the words that the reader must fill in: {{"NODE", "node-1"}}.

@@ -175,7 +175,7 @@ TEST_CASE("W4: nodes that an autoscaler removes do not delay other nodes, and th
   CHECK(world.Nodes().at(cordoned).unschedulable);
 }
 
-// Sets whether the node's kubelet reports that it is ready.
+// Sets whether the kubelet reports the node as Ready.
 void SetReady(const World& world, const std::string& node, bool ready) {
   const Kubectl& admin = world.control_plane().admin();
   admin.Must({"annotate", "node", node, ready ? "sim/not-ready-" : "sim/not-ready=true"});

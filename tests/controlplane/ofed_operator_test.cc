@@ -177,7 +177,8 @@ TEST_CASE("Each NicNodePolicy has its own nodes, DaemonSet and policy", "[operat
   }
   CHECK(Eventually(kStepLimit, [&] { return ofed.Count(kWait, "false") == kNodes; }));
   CHECK(program.Log().find("code=NothingIsEvicted") != std::string::npos);  // no drain, no pod deletion
-  // A policy whose name is too long for a label gets an error message. It stops neither the program nor other policies.
+  // A policy whose name is too long for a label gets an error message. Such a policy stops neither the program nor
+  // other policies.
   const std::string name(60, 'n');
   admin.Create("apiVersion: mellanox.com/v1alpha1\nkind: NicNodePolicy\nmetadata: {name: " + name +
                "}\nspec: {nodeSelector: {rack: none}, ofedDriver: {upgradePolicy: {autoUpgrade: true}}}\n");

@@ -153,7 +153,7 @@ int CountDeletions(AuditLog& audit) {
   }));
 }
 
-// Starts an operator that runs until it is stopped. Returns when it is active.
+// Starts an operator that runs until it is stopped. Returns when the operator is active.
 std::unique_ptr<Process> StartService(const World& world, const GpuOperator& gpu_operator) {
   std::unique_ptr<Process> process = gpu_operator.Start("--leader-elect");
   REQUIRE(Eventually(kStepLimit, [&] {

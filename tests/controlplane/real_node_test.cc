@@ -125,7 +125,8 @@ spec:
       volumes: [{name: node, hostPath: {path: $ROOT}}]
 )";
 
-// A pod with emptyDir data, which the drain may evict but pod deletion may not. The second pod does not use a GPU.
+// Two pods: one with emptyDir data, which the drain may evict but pod deletion may not, and one that does not use a
+// GPU.
 constexpr std::string_view kNotebook = R"(
 apiVersion: apps/v1
 kind: Deployment

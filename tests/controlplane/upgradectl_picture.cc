@@ -43,8 +43,8 @@ std::string WithoutChance(const World& world, std::string text) {
       {R"(\b(\d+(\.\d+)?(ms|s|m|h))+\b)", "AGE"},
       {R"(operator \S+_\S+)", "operator HOLDER"},
       {R"(\(\d+ times\))", "(N times)"},
-      // Event times are in whole seconds. If the first pod started in the same second as the restart, it is also
-      // counted.
+      // Event times are in whole seconds. If the first pod started in the same second as the restart, that pod is
+      // counted as well.
       {R"(\n +pod number \d+ since TIME \(AGE ago\): the earlier pods were deleted or evicted)", ""},
       // The widths of table columns depend on the replaced words.
       {R"(([^ \n])  +)", "$1  "},

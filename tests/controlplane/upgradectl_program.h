@@ -10,7 +10,7 @@
 
 namespace driverupgrade::e2e {
 
-// Runs upgradectl until it exits. If it does not exit within a minute, it is killed, and the exit code is 137.
+// Runs upgradectl until it exits. If upgradectl does not exit within a minute, it is killed, and the exit code is 137.
 KubectlResult RunUpgradectl(const ControlPlane& control_plane, const std::vector<std::string>& arguments);
 
 }  // namespace driverupgrade::e2e

@@ -70,7 +70,7 @@ KindTexts TextsOf(const OneOf<Enum, kSize>& kind) {
 template <typename Kind>
 requires(!std::is_base_of_v<Seconds, Kind>) KindTexts TextsOf(const Kind&) { return {}; }
 
-// Returns the value as FormatUpgradePolicy writes it.
+// Returns the value as JSON, in the same form as FormatUpgradePolicy.
 template <typename Kind, typename Value>
 std::string Json(const Kind& kind, const Value& value) {
   FieldWriter writer;

@@ -17,7 +17,8 @@ struct FieldEntry {
   std::string schema = {};
   // The permitted values, as shown in docs/policy.md.
   std::string values = {};
-  // The default as JSON: plain, with the defaults of the GPU operator, and with those of the network operator.
+  // The default as JSON, in three variants: plain, with the GPU operator's defaults, and with the network operator's
+  // defaults.
   std::array<std::string, 3> defaults = {};
   internal::FieldDoc doc = {};
   // The fields of a section, or of the items of a list.
@@ -25,7 +26,7 @@ struct FieldEntry {
   bool is_list = false;
 };
 
-/// Returns the entries of the whole policy in the order of its table.
+/// Returns the entries of the whole policy in the order of the policy's field table.
 std::vector<FieldEntry> PolicyFieldEntries();
 
 }  // namespace driverupgrade::tests

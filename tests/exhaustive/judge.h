@@ -76,7 +76,7 @@ class Judge {
  public:
   explicit Judge(const ModelOptions& options);
 
-  // Returns a node without a label, cordoned or not.
+  // Returns the number of a node without labels, which is cordoned if `cordoned` is true.
   ContentId NewNode(bool cordoned) { return IdOf(Node{.unschedulable = cordoned}); }
   ContentId WithCordon(ContentId id, bool cordoned);
   const Content& content(ContentId id) const { return contents_[id]; }

@@ -128,7 +128,7 @@ class StageWorld {
 
   std::uint8_t IdOf(const RolloutRecord& record);
   std::uint8_t OlderRecord(std::uint8_t id);
-  // Replaces versions and grants by their ranks, so that equivalent states compare equal.
+  // Replaces versions and grants with their ranks, so that equivalent states compare equal.
   void Normalize(State& state) const;
 
   const StageOptions options_;
@@ -143,7 +143,7 @@ class StageWorld {
 
 // ----- records
 
-// Identifies records by their text and the age of their soak.
+// Returns the number of a record, which its text and the age of its soak determine.
 std::uint8_t StageWorld::IdOf(const RolloutRecord& record) {
   const auto [id, is_new] = record_ids_.emplace(FormatRecord(record), static_cast<std::uint8_t>(records_.size()));
   if (!is_new) return id->second;

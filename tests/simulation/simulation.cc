@@ -26,7 +26,7 @@ constexpr absl::Duration kSettle = absl::Minutes(3);
 // Time for which the last fault can still have an effect. A broken watch restarts half a minute later according to a
 // clock that may be slow, and only when its replica runs.
 constexpr absl::Duration kAftermath = absl::Minutes(1);
-// Kubelets report their nodes at this interval even if nothing has changed (`nodeStatusReportFrequency`).
+// Interval at which kubelets report their nodes even if nothing has changed (`nodeStatusReportFrequency`).
 constexpr absl::Duration kNodeStatusReport = absl::Minutes(5);
 
 class Simulation {
@@ -180,7 +180,7 @@ class Simulation {
     return true;
   }
 
-  // Notifies the checkers whether the clocks of several leaders of one driver are far apart, or will be after the next
+  // Informs the checkers whether the clocks of several leaders of one driver are far apart, or will be after the next
   // clock jump.
   void NoteClocks() {
     if (!world_.setup.SeveralLeaders() || !world_.setup.Has(Fault::kClockSkew)) return;

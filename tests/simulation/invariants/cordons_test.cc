@@ -176,8 +176,7 @@ TEST_CASE(
   }
 }
 
-// A client that deletes a NodeMaintenance takes over its cordon, because the maintenance operator will never lift this
-// cordon.
+// If a client deletes a NodeMaintenance, the maintenance operator never lifts the cordon, so the cordon has no owner.
 TEST_CASE("I3: a cordon of the maintenance operator whose object another client has deleted has no owner") {
   enum class Objects { kStands, kIsTaken, kOneOfTwoIsTaken };
   for (const Objects objects : {Objects::kStands, Objects::kIsTaken, Objects::kOneOfTwoIsTaken}) {

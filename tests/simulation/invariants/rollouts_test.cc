@@ -500,7 +500,7 @@ TEST_CASE("I21: only some nodes of a group that must start together are started"
 }
 
 TEST_CASE("L5: the queue follows the order of the rollout") {
-  // Nodes 0 and 1 are in rack a, the others in rack b.
+  // Nodes 0 and 1 are in rack a, and all other nodes in rack b.
   const auto queue = [](std::vector<RolloutOrder> order, const std::vector<std::size_t>& nodes) {
     RackWorld world(std::nullopt, 1);
     UpgradePolicy policy{.auto_upgrade = true, .drain = DrainPolicy{}, .rollout = RolloutPolicy{}};

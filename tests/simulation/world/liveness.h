@@ -34,7 +34,7 @@ class Completion {
 };
 // L2: returns one of our cordons, names on a cordon, or NodeMaintenances that is left; empty if nothing is left.
 std::string WhatIsLeft(const World& world, const Driver& driver);
-// Returns one of our remnants that is left although every node was released; empty if nothing is left.
+// Returns one of our marks or objects that is left although every node was released; empty if nothing is left.
 std::string WhatIsNotGivenBack(const World& world);
 
 }  // namespace driverupgrade::testing::internal

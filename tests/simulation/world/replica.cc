@@ -389,7 +389,7 @@ void Replica::RunTask() {
   if (!busy_) BuryTheDead();
 }
 
-// Ends the dead process once its calls in flight have failed.
+// Destroys the crashed process once its calls in flight have failed.
 void Replica::BuryTheDead() {
   if (!process_ || !process_->cluster->crashed()) return;
   if (process_->tasks) process_->tasks->Drop();

@@ -95,7 +95,7 @@ class Replica {
     std::shared_ptr<ClusterFacade> honest = {};
     // Null: the replica has only one call in flight.
     std::shared_ptr<Tasks> tasks = {};
-    // The cluster as the engine uses it, including a planted defect.
+    // The facade that the engine uses, including a planted defect.
     std::shared_ptr<ClusterFacade> facade = {};
     std::shared_ptr<WatchCache> cache = {};
     std::shared_ptr<LeaderElection> election = {};
@@ -126,7 +126,7 @@ class Replica {
   std::shared_ptr<ClusterFacade> MakeWire();
   void MakeElection(const std::string& name);
   EngineOptions MakeEngineOptions();
-  // Returns the policy as this replica sees it, including a planted defect.
+  // Returns the policy that this replica uses, including the change by a planted defect.
   UpgradePolicy Believed(UpgradePolicy policy) const;
   absl::Time Turn();
   absl::Time HostedTurn();

@@ -59,7 +59,7 @@ struct Setup {
   absl::Duration watch_lag_max = absl::ZeroDuration();
   absl::Duration poll_interval = absl::Seconds(5);
   absl::Duration chaos = absl::Minutes(20);
-  // Start of the simulation by the cluster's clock.
+  // Start time of the simulation, according to the cluster's clock.
   absl::Time start = FakeClock::DefaultStart();
   // Time between two actions of an actor.
   absl::Duration pause_min = absl::Seconds(5);

@@ -134,7 +134,7 @@ struct World {
   int hashes_made = 1;
   absl::Time template_changed = absl::InfiniteFuture();
 
-  // Returns whether these replicas belong to the operator that is removed occasionally.
+  // Returns whether the driver's replicas belong to the operator that is occasionally removed.
   bool IsOfOperator(const Driver& other) const { return &other.checker == checker.get(); }
 
   // Lets time pass for everything except the calling replica. The simulation sets this function.

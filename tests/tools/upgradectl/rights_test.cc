@@ -98,7 +98,7 @@ Rights OfGpu(Rights given) {
   return given;
 }
 
-// Returns the permissions without their namespaces, as in roles that are bound in all namespaces.
+// Returns the permissions without namespaces, as in roles that are bound in all namespaces.
 Rights Anywhere(const Rights& rights) {
   Rights anywhere;
   for (Right right : rights) {

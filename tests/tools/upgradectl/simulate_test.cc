@@ -254,7 +254,7 @@ TEST_CASE("A budget that never allows an eviction also makes nodes fail in the s
   CHECK(answer[0]["done"].GetInt() == 0);
   CHECK(answer[0]["failed"].GetInt() == 1);  // the failed node holds the only slot
   REQUIRE(answer[0]["blocked"].MemberCount() == 3);
-  // The drain fails after its timeout of five minutes.
+  // The drain fails after the drain timeout of five minutes.
   const json::Value& failed = answer[0]["blocked"]["n0000"];
   CHECK(Text(failed, {"why"}).starts_with("Failed"));
   CHECK(failed["sinceSeconds"].GetInt() >= 300);

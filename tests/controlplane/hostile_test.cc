@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kNodes = 20;
 constexpr int kInProgressMax = 5;
-constexpr int kUnschedulableMax = 6;  // one was cordoned by an administrator
+constexpr int kUnschedulableMax = 6;  // includes a node that an administrator cordoned
 
 constexpr std::string_view kPolicy = R"(
 autoUpgrade: true

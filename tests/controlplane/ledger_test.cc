@@ -120,7 +120,7 @@ Outcome RollOut(const std::string& name, const std::vector<std::string>& options
 TEST_CASE("Two replicas that start a node at the same moment keep the limit with the ledger, and exceed it without",
           "[replicas]") {
   const Outcome with = RollOut("ledger", {"--ledger"});
-  CHECK(with.nodes_to_start == 1);  // the grant names a node, so both replicas start that one
+  CHECK(with.nodes_to_start == 1);  // the grant names a node, so both replicas start the same node
   CHECK(with.most_at_a_time == 1);
   const Outcome without = RollOut("no-ledger", {});
   CHECK(without.nodes_to_start == 2);

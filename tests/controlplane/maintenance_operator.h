@@ -47,7 +47,7 @@ class MaintenanceOperator {
   const std::filesystem::path eviction_file_;
   const std::string ns_;
   const int parallel_max_;
-  int under_way_ = 0;  // objects past Pending
+  int under_way_ = 0;  // number of objects that have left Pending
 };
 
 }  // namespace driverupgrade::e2e

@@ -18,7 +18,7 @@ inline constexpr char kStateLabel[] = "nvidia.com/gpu-driver-upgrade-state";
 // One version of one node, limited to the fields that an upgrade changes.
 struct NodeVersion {
   std::string name;
-  std::uint64_t version = 0;  // metadata.resourceVersion: one order over all nodes
+  std::uint64_t version = 0;  // metadata.resourceVersion, which orders the versions of all nodes
   std::string state;          // the state label, empty if absent
   bool unschedulable = false;
   bool deleted = false;

@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kNodes = 12;
 constexpr int kInProgressMax = 3;
-constexpr int kUnschedulableMax = 4;  // one was cordoned by an administrator
+constexpr int kUnschedulableMax = 4;  // includes a node that an administrator cordoned
 
 constexpr std::string_view kPolicy = R"(
 autoUpgrade: true

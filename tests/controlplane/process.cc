@@ -32,7 +32,7 @@ std::vector<std::string> Environment(std::map<std::string, std::string> variable
     const std::string_view text = *entry;
     const std::size_t equals = text.find('=');
     if (equals == std::string_view::npos) continue;
-    variables.emplace(text.substr(0, equals), text.substr(equals + 1));  // variables of `options` take precedence
+    variables.emplace(text.substr(0, equals), text.substr(equals + 1));  // values from the caller take precedence
   }
   std::vector<std::string> entries;
   for (const auto& [name, value] : variables) entries.push_back(name + "=" + value);

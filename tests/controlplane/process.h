@@ -23,7 +23,7 @@ struct ProcessOptions {
 // Resources used by a process that has exited on its own.
 struct Usage {
   double cpu_seconds = 0;
-  double peak_mib = 0;  // resident
+  double peak_mib = 0;  // peak of resident memory
 };
 
 // A child process in its own process group. The destructor kills it. The kernel also kills it if the test itself dies

@@ -71,7 +71,7 @@ TEST_CASE("While nothing needs to be done on fifty nodes, the operator sends onl
   const GpuOperator gpu_operator(world, kPolicy);
   const std::unique_ptr<Process> service = gpu_operator.Start("--leader-elect");
   REQUIRE(Eventually(std::chrono::seconds(60), [&] { return AllDone(world); }));
-  Eventually(std::chrono::seconds(5), [] { return false; });  // Events and watch events arrive
+  Eventually(std::chrono::seconds(5), [] { return false; });  // waits for Events and watch events
 
   const std::size_t before = rollout.audit.Read().size();
   Eventually(std::chrono::seconds(60), [] { return false; });

@@ -307,7 +307,7 @@ std::optional<GateReason> Refusal(const Entry& entry, const Census& before, cons
   if (policy.max_parallel && after.slots > before.slots && after.slots > *policy.max_parallel) {
     return GateReason::kMaxParallel;
   }
-  if (!policy.max_unavailable || entry.view->node.unschedulable) return std::nullopt;  // dep-F14
+  if (!policy.max_unavailable || entry.view->node.unschedulable) return std::nullopt;  // dep-F14: needs no headroom
   const Percent* percent = std::get_if<Percent>(&*policy.max_unavailable);
   if (percent != nullptr && percent->value >= 100) return std::nullopt;
   // A node takes no headroom if it is not ready or if its driver pod cannot be scheduled, but its upgrade still causes

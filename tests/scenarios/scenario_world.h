@@ -106,7 +106,7 @@ class ScenarioWorld {
   std::shared_ptr<ClusterFacade> facade_;
   std::map<std::string, ScenarioDriver> drivers_;
   std::vector<NodeCommit> commits_;
-  std::map<std::string, std::string> aliases_;  // for names and UIDs of pods
+  std::map<std::string, std::string> aliases_;  // readable names for generated pod names and UIDs
   std::set<std::string> stuck_;
   bool faults_used_ = false;
   std::vector<PlannedFault> faults_;

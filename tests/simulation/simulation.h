@@ -46,10 +46,10 @@ enum class Fault : std::uint8_t {
   kAppliedLate,      ///< F7: applied after the client has given up.
   kStaleRead,        ///< F8: a list that is older than the previous list.
   kWatchLost,        ///< F9: a watch breaks, and its events arrive late.
-  kWatchBroken,      ///< F10: a watch breaks off with an error.
-  kWatchExpired,     ///< F11: 410.
+  kWatchBroken,      ///< F10: a watch ends with an error.
+  kWatchExpired,     ///< F11: a watch expires with 410.
   kListBroken,       ///< F12: a list that cannot be continued.
-  kNoBookmarks,      ///< F13: watches are silent.
+  kNoBookmarks,      ///< F13: watches send no bookmarks.
   kForbidden,        ///< F14: 401, 403 or 404 for a while.
   kCrash,            ///< F15: the replica dies before or after a call, and another process starts.
   kStall,            ///< F16: the replica freezes in the middle of a pass.
@@ -57,7 +57,7 @@ enum class Fault : std::uint8_t {
   kNodeLifecycle,    ///< F18: nodes fail, are deleted, return under the same name, and are added.
   kStuckPods,        ///< F19: budgets that allow no eviction, two budgets, finalizers, bare pods, emptyDir.
   kDriverTroubles,   ///< F20: driver pods that crash, are slow, or flap.
-  kTemplateChange,   ///< F21: another revision in the middle of a rollout, or back to the old one.
+  kTemplateChange,   ///< F21: another revision in the middle of a rollout, or a return to the old revision.
   kAdministrator,    ///< F22: cordons, labels, annotations, skip, pause, policies.
   kRival,            ///< F23: another driver's operator on the same nodes, built with the Go library.
   kHooks,            ///< F24: callbacks that fail or throw.

@@ -184,7 +184,7 @@ TEST_CASE("status.state is set for each NVIDIADriver, and a ClusterPolicy is not
   REQUIRE(world.director.Wanted()->size() == 2);
   const std::string event = R"({"kind":"Event","apiVersion":"v1","metadata":{"name":"e","namespace":"default"}})";
   world.transport->Answer(200, Policy("{}", "80"));
-  world.transport->Answer(201, event);  // the upgradePolicy of the ClusterPolicy is not in effect
+  world.transport->Answer(201, event);  // the ClusterPolicy's upgradePolicy is not in effect
   const auto some = Report(world, {{"a", kOver}, {"b", kUnderWay}}, 2);
   REQUIRE(some.size() == 4);
   CHECK(Says(some[0], "notReady"));

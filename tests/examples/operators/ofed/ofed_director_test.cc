@@ -57,7 +57,7 @@ TEST_CASE("the policy in the cluster takes effect, and only a drain leaves pods 
   CHECK(wanted->front().policy.drain->pod_selector.ToString().find("nvidia.com/ofed-driver-upgrade-drain.skip") !=
         std::string::npos);
   CHECK(world.director.Prepare({}).ok());
-  world.transport->Answer(200, Page("{}"));  // the patch of the condition
+  world.transport->Answer(200, Page("{}"));  // response to the patch of the condition
   world.director.Work({}, nullptr, 0);
   CHECK(world.cluster->config_map("net", ofed_operator::kInitConfigMap).has_value());
   CHECK(world.transport->lines.back() ==
@@ -150,7 +150,7 @@ TEST_CASE("a NicNodePolicy reports that it is not accepted next to a NicClusterP
   REQUIRE(world.director.Wanted());
   CHECK(world.director.Wanted()->size() == 1);
   REQUIRE(world.director.Prepare({}).ok());
-  world.transport->Answer(200, Page("{}"));  // the conditions
+  world.transport->Answer(200, Page("{}"));  // responses to the patches of conditions
   world.transport->Answer(200, Page("{}"));
   world.transport->Answer(201, R"({"kind":"Event","apiVersion":"v1","metadata":{"name":"e","namespace":"default"}})");
   world.director.Work({}, nullptr, 0);

@@ -117,7 +117,7 @@ TEST_CASE("the facts are read from the resources of OpenShift") {
   REQUIRE(facts->toolkit->tags.size() == 2);
   CHECK(facts->toolkit->tags[0].name == "");
   CHECK(facts->toolkit->tags[0].image.starts_with("quay.io/openshift-release-dev/"));
-  CHECK(facts->policy->name == "gpu-cluster-policy");  // the older ClusterPolicy
+  CHECK(facts->policy->name == "gpu-cluster-policy");  // the older of two ClusterPolicies
   CHECK(facts->policy->operator_uses_toolkit == true);
   CHECK(facts->policy->driver_uses_toolkit == false);
   CHECK(facts->registry->management_state == "Removed");

@@ -39,7 +39,7 @@ static char *ReadFile(const char *folder, const char *name) {
 
 typedef du_code (*Function)(du_str document, du_buf *out);
 
-/* Checks that the response, or the error message, contains `part`. */
+/* Checks that the response or the error message contains `part`. */
 static void Expect(int line, Function function, const char *document, du_code code, const char *part) {
   du_buf out = {0};
   const du_code got = function(Str(document), &out);
@@ -154,7 +154,7 @@ static void TestPlan(const char *folder) {
   free(expected);
 }
 
-/* Without a record only the first stage is open. */
+/* Without a record, only the first stage is open. */
 static void TestPlanOfRollout(const char *folder) {
   char *cluster = ReadFile(folder, "fleet.json");
   const char *request = REQUEST(
@@ -186,7 +186,7 @@ static void TestArguments(void) {
   CHECK(du_policy_normalize(empty, &out) == 3);
   CHECK(out.data != NULL);
   du_free(out.data);
-  /* A buffer that is not empty is refused, so its contents are neither lost nor freed. */
+  /* A buffer that is not empty is refused, so its content is neither lost nor freed. */
   out.data = old;
   out.size = 3;
   CHECK(du_keys(Str("{}"), &out) == 3);

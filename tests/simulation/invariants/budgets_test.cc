@@ -255,7 +255,7 @@ TEST_CASE("I2: a pod that existed when the node was cordoned counts as known, ev
   }
 }
 
-TEST_CASE("I2: if an engine has read old labels, it may drain and leave pods that only pod deletion would wait for") {
+TEST_CASE("I2: an engine that read the labels before they changed may leave pods that only pod deletion would evict") {
   for (const bool relabelled : {false, true}) {
     INFO(relabelled);
     World world(

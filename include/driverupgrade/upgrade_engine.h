@@ -114,7 +114,7 @@ class UpgradeEngine {
   std::optional<Gate> Explain(const std::string& node) const;
   /// Returns the results of the last pass for all nodes; costs O(N log N). Threads: same as Explain.
   Plan Everything() const;
-  /// Returns the results of the last finished pass for a page; costs O(N log N). Threads: same as Explain.
+  /// Returns the status of the rollout after the last finished pass, for status pages; costs O(N log N). Threads: same as Explain.
   FleetStatus Status() const;
 
   /// Sets the callback `on_change`, which is called on another thread when the cache has changes for the next pass, or

@@ -114,7 +114,7 @@ MaintenanceStatus MaintenanceRequestor::Assess(const NodeView& view) const {
   }
   if (std::any_of(object.conditions.begin(), object.conditions.end(),
                   [&](const Condition& condition) { return FailedByUs(condition); })) {
-    return {MaintenancePhase::kFailed, what + " still has the failure of an earlier attempt", &object};
+    return {MaintenancePhase::kFailed, what + " still has the failure condition of an earlier attempt", &object};
   }
   const Condition* ready = FindCondition(object, kReady);
   if (ready == nullptr) return {MaintenancePhase::kPending, what + " has not been processed yet", &object};

@@ -75,7 +75,7 @@ absl::Status CheckValues(const Requirement& requirement) {
     case Operator::kLessThan:
       if (count == 1 && ParseInt64(requirement.values.front())) return absl::OkStatus();
       return absl::InvalidArgumentError(
-          fmt::format("operator {} needs one integer of 64 bits", ToString(requirement.op)));
+          fmt::format("operator {} requires exactly one value, a 64-bit integer", ToString(requirement.op)));
   }
   return absl::InvalidArgumentError("unknown operator");
 }

@@ -137,10 +137,10 @@ inline constexpr std::tuple kIsolationFields(
            .advice = "the operator must follow the same drivers"}),
     Field("pluginResources", &IsolationPolicy::plugin_resources, Names{},
           {.meaning = "extended resources of device plugins: a node that offers one is not fit",
-           .advice = "taints of devices have no effect on device plugins",
+           .advice = "device taints have no effect on device plugins",
            .values = "list of names, each with an optional `*` at its end"}),
     Field("schedulerNames", &IsolationPolicy::scheduler_names, Names{.required = true},
-          {.meaning = "schedulers that respect taints of devices", .advice = "KAI-Scheduler (Run:ai) does not"}),
+          {.meaning = "schedulers that respect device taints", .advice = "KAI-Scheduler (Run:ai) does not"}),
     Field("validatorTolerates", &IsolationPolicy::validator_tolerates, Boolean{},
           {.meaning = "the claims of the validation pods tolerate the taint `<domain>/<driver>-driver-upgrade`",
            .advice = "with `false`, the node is cordoned during its validation. Pods stay, and no pod is evicted"}));

@@ -154,7 +154,7 @@ inline constexpr std::tuple kRolloutFields(
     Field("groups", &RolloutPolicy::groups, Section(kGroupsFields)), CrossCheck(&CheckGangs),
     Field("gangs", &RolloutPolicy::gangs, Section(kGangsFields)),
     Field("windows", &RolloutPolicy::windows,
-          ListOf<RolloutWindow>{.not_empty = "without this field nodes start at any time"}),
+          ListOf<RolloutWindow>{.not_empty = "omit this field to let nodes start at any time"}),
     Field("closed", &RolloutPolicy::closed, Closed{},
           {.meaning = "no node starts on these days, first and last day included, in the time zone of each window, or "
                       "in UTC without windows",

@@ -46,7 +46,7 @@ void CheckAnswers(const RestRequest& request, const HttpResponse& response) {
   CheckError(Decode(internal::CreateEventParams{event}, request, response));
 }
 
-// The server gives the same response to each request of the list.
+// Checks a list whose server returns the same response to every page request.
 template <typename T>
 void CheckList(const RestRequest& first, const HttpResponse& response) {
   internal::ListReader<T> reader(first, 500, OnUnreadable::kMark);

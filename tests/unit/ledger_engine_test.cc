@@ -74,7 +74,7 @@ struct World {
     Settle();
     return result->plan;
   }
-  /// Returns when the cache has seen all changes.
+  /// Blocks until the cache has seen all changes.
   void Settle() {
     if (cache) cluster->AwaitWatchesIdle(kWatches);
   }

@@ -244,7 +244,7 @@ TEST_CASE("dep-F4: no deadline fails a node before the engine has been active fo
   CHECK(Path(node.Judge().plan) == "upgrade-failed");
 }
 
-TEST_CASE("dep-F4: a timer that cannot be trusted is restarted with a finding") {
+TEST_CASE("dep-F4: a timer that cannot be trusted is restarted, and a finding reports it") {
   const std::string stage = Gpu().StageAnnotation();
   const auto text = GENERATE(as<std::string>{}, "", "rubbish", "drain-required@x@new", "drain-required@-5@new",
                              "drain-required@99999999999999999999@new", "drain-required@1061@new",

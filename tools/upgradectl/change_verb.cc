@@ -112,7 +112,7 @@ absl::StatusOr<int> RunChange(const Options& options, const Streams& streams) {
       approves ? Approve(*request, options.stage) : ChangeOf(options.verb, *request, options.nodes);
   if (!change.ok()) return change.status();
   if (approves) TellReporter(*request, streams);
-  // Shows the Lease of the report to the user, because any client with permission to write Leases can write a report.
+  // Shows the user which Lease the report comes from, because any client that can write Leases can write a report.
   if (!request->options_source.empty()) {
     streams.err << Printable(fmt::format("driver {} as {} reports it", request->question.identity.Name(),
                                          request->options_source))

@@ -3,7 +3,8 @@ without files. Only for packaging/conan/check.sh; selected by `conan export --na
 
 from conan import ConanFile
 
-# name: version, name of the CMake package, and the CMake target of each component (or of all of it).
+# Maps each dependency to its version, the name of its CMake package, and its CMake targets: one per component, or one
+# for the whole package.
 STAND_INS = {
     "abseil": ("20220623.1", "absl", {f"absl_{c}": f"absl::{c}" for c in ("cord", "status", "statusor", "strings", "time")}),
     "cpp-httplib": ("0.11.4", "httplib", "httplib::httplib"),

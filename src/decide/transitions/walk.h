@@ -228,8 +228,8 @@ inline constexpr absl::Duration kClockSkewMax = absl::Seconds(60);
 // Returns the time in whole seconds, which is the precision of the marks.
 inline absl::Time WholeSecond(absl::Time time) { return absl::FromUnixSeconds(absl::ToUnixSeconds(time)); }
 
-// Returns the time at which a failed read is retried: the next multiple of 5 s. With a delay of 5 s from now, every
-// judgement would change the verdict, and nodes that are judged often would never retry.
+// Returns the time at which a failed read is retried: the next multiple of 5 s. With a delay of 5 s from now, each
+// judgement would postpone the retry, and nodes that are judged often would never be read.
 absl::Time NextRead(absl::Time now);
 
 // The transition functions, one for each state (src/decide/transitions/{start,evacuate,maintain,restart,finish}.cc).

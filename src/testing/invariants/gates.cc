@@ -319,8 +319,9 @@ void InvariantChecker::Impl::CheckGates(const Writer& who, const Plan& plan) {
   if (own && !PolicyOf(&who).rollout && !queue.empty()) {
     for (const auto& [place, node] : queue) {
       if (node.name == own->node_name && place != queue.rbegin()->first) {
-        Fail("L5", fmt::format("node {}, on which the operator runs, has place {} among the waiting nodes", node.name,
-                               place));
+        Fail("L5",
+             fmt::format("node {}, on which the operator runs, must be last among the waiting nodes, but has place {}",
+                         node.name, place));
       }
     }
   }

@@ -193,7 +193,8 @@ TEST_CASE("an error in the rollout section is reported with the path of its fiel
        "rollout.windows[0].daysOfMonth[4]: duplicate day; rollout.windows[0].daysOfMonth[6]: duplicate day"},
       {"{rollout: {windows: [{daysOfMonth: [0], durationSeconds: 60}]}}",
        "rollout.windows[0].daysOfMonth: must be 1 to 31 or Last, got 0"},
-      {"{rollout: {windows: []}}", "rollout.windows: must not be empty: without this field nodes start at any time"},
+      {"{rollout: {windows: []}}",
+       "rollout.windows: must not be empty: omit this field to let nodes start at any time"},
       {"{rollout: {closed: [\"2026-12-24\"], closedTimeZone: Mars}}",
        "rollout.closedTimeZone: this machine does not know the time zone \"Mars\" (are the time zone files "
        "installed?)"},

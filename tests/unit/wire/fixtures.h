@@ -1,5 +1,5 @@
-// Documents in the form of a real API server, reduced to one example of every relevant member and some members that
-// must be ignored.
+// Documents in the format that a real API server returns, reduced to one example of each relevant member and some
+// members that must be ignored.
 #ifndef DRIVERUPGRADE_TESTS_UNIT_WIRE_FIXTURES_H_
 #define DRIVERUPGRADE_TESTS_UNIT_WIRE_FIXTURES_H_
 

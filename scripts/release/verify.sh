@@ -185,7 +185,8 @@ go_module() {
   mkdir "$work/go"
   # The required modules come from the module cache of this machine, or else from Go's configured proxy.
   proxies=file://$release/goproxy,file://$("$go" env GOMODCACHE)/cache/download,$("$go" env GOPROXY)
-  export GOPROXY=$proxies GOMODCACHE=$work/go/cache GOSUMDB=off GOFLAGS="-mod=mod -modcacherw" GOTOOLCHAIN=local CGO_ENABLED=0
+  # Outside the consumer's module: `go mod tidy` would treat packages in the cache as parts of the module.
+  export GOPROXY=$proxies GOMODCACHE=$work/go-cache GOSUMDB=off GOFLAGS="-mod=mod -modcacherw" GOTOOLCHAIN=local CGO_ENABLED=0
   cp scripts/release/consumer.go "$work/go/main.go"
   cd "$work/go"
   "$go" mod init consumer

@@ -106,6 +106,7 @@ own_sources() {
           find whatif -name '*.cc')
         ;;
     esac
+    echo read/revision_comparison.cc
     echo read/view_scope.cc
   } | grep -v fake_cluster_expressions | LC_ALL=C sort -u | while read -r file; do echo "src/$file"; done
   printf 'scripts/wasm/%s\n' policy_yaml.cc host.c utc.cc

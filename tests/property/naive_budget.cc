@@ -279,10 +279,11 @@ bool AsksForSlot(const RandomCluster& cluster, const NodeView& view) {
   return policy.cordoned_nodes != CordonedNodes::kIgnore || !IsAdministrators(view.node, identity);
 }
 
-// Counts a failed node that moves on its own in the same pass (I1).
+// Counts a node that moves on its own in the same pass, and may be cordoned again (I1).
 void AddRecovery(const RandomCluster& cluster, Entry& entry) {
   const NodeView& view = *entry.view;
-  if (StateOf(view.node, view, cluster) != "upgrade-failed") return;
+  const std::string state = StateOf(view.node, view, cluster);
+  if (state != "upgrade-failed" && state != "uncordon-required") return;
   if (AsksForSlot(cluster, view)) return;
   const Verdict verdict = cluster.machine.Judge(view, *cluster.snapshot.driver, cluster.policy, cluster.now,
                                                 cluster.snapshot.active_since, /*admitted=*/false);

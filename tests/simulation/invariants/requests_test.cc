@@ -382,9 +382,12 @@ TEST_CASE("I13: with gangs, each refused eviction allows the patch that precedes
   for (const bool gangs : {false, true}) {
     INFO(gangs);
     UpgradePolicy policy{.auto_upgrade = true, .drain = DrainPolicy{}};
-    if (gangs) policy.rollout = RolloutPolicy{.gangs = NodeGangs{}};
     World world(policy);
     world.Start(0);
+    if (gangs) {  // set after the start, which would need a record of the rollout
+      policy.rollout = RolloutPolicy{.gangs = NodeGangs{}};
+      world.checker->SetPolicy(policy);
+    }
     const PodRef pod = world.WebPodOn(0);
     world.cluster->AnswerNextEviction({.refusal = Refusal::kDisruptionBudget}, 20);
     for (int i = 0; i < 20; ++i) {

@@ -100,8 +100,8 @@ class Devices {
   std::set<std::tuple<std::string, std::string, std::string>> rules_by_pool_;  // driver, pool and name of each rule
   std::map<Key, ClaimRecord> claims_;
   std::map<Pool, ResourceSlice> slices_;
-  std::map<Pool, std::int64_t> generations_;  // last generation of each pool, including withdrawn pools
-  std::map<Pool, int> used_;                  // number of devices that are exclusively allocated to claims
+  std::map<Pool, std::int64_t> generations_;           // last generation of each pool, including withdrawn pools
+  std::map<Pool, int> used_;                           // number of devices that are exclusively allocated to claims
   std::map<std::string, std::set<std::string>> free_;  // nodes with free devices, by driver
 };
 

@@ -121,7 +121,7 @@ type Pass struct {
 	Warnings    []string // about the policy
 	Totals      Totals
 	Rollout     *Rollout
-	Parts       []OwnedPart // of all owners, by name; only Everything returns them
+	Parts       []OwnedPart // parts of all owners, by name; only Everything returns them
 	WakeAt      *int64
 }
 

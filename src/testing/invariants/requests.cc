@@ -7,22 +7,12 @@
 
 namespace driverupgrade::testing {
 
-using internal::NodeTruth;
 using internal::StateOf;
 
 namespace {
 
 // Minimum time between equal requests of one sender for one pod, by clocks that run at half or double speed.
 constexpr absl::Duration kPodRequestsApart = absl::Seconds(2);
-// Factor by which the limit on requests per upgrade grows if faults happen.
-constexpr int kWithFaults = 3;
-// Factor for this limit if the clocks of replicas differ, because the next leader may ignore a timer of the previous
-// leader.
-constexpr int kWithClocksApart = 2;
-// Number of additional requests for a new template during an upgrade: another driver pod is deleted, and another timer
-// is written.
-constexpr int kForTemplate = 2;
-
 // dep-F11: on a node that is not ready, a pod is lost one second after its grace period, because Kubernetes reports
 // whole seconds.
 bool IsLost(const Pod& pod, bool node_ready, absl::Time now) {
@@ -42,45 +32,6 @@ bool BlocksDeletion(const Pod& pod, const PodDeletionPolicy& deletion) {
 void InvariantChecker::Impl::JudgePolicy(const std::string& object) {
   if (writer != nullptr && writer->releases) return;
   if (!PolicyOf(writer).auto_upgrade) Fail("I8", fmt::format("{}: a write although autoUpgrade is off", object));
-}
-
-// I13. The limit grows with the work that other clients cause, namely pods that must leave and changes to the node, and
-// with faults, after which requests are retried.
-void InvariantChecker::Impl::CountRequest(const std::string& node) {
-  const auto found = nodes.find(node);
-  if (found == nodes.end() || options.writes_per_upgrade_max <= 0) return;
-  // A late request does not count, because its sender has given up on it and sent it again.
-  if (writer != nullptr && writer->late) return;
-  NodeTruth& truth = found->second;
-  if (truth.writes == 0) {
-    truth.templates = templates_;
-    truth.first_write = cluster->Now();
-  }
-  ++truth.writes;
-  const bool with_faults = disturbed || last_fault >= truth.first_write - kAftermath;
-  const bool begins_anew = clocks_apart >= truth.first_write;
-  const int times = (with_faults ? kWithFaults : 1) * (begins_anew ? kWithClocksApart : 1);
-  const UpgradePolicy& policy = PolicyOf(writer);
-  // With gangs, a patch without changes precedes the evictions of a node, whether the evictions are accepted or
-  // refused.
-  const int confirmations = policy.rollout && policy.rollout->gangs ? truth.pods_gone + truth.refusals : 0;
-  const int allowed = times * options.writes_per_upgrade_max + truth.pods_gone + confirmations + truth.meddled +
-                      kForTemplate * (templates_ - truth.templates);
-  if (truth.writes <= allowed) return;
-  Fail("I13", fmt::format("node {}: {} patches, deletions and evictions for one upgrade, but {} are allowed", node,
-                          truth.writes, allowed));
-}
-
-// Driver pods do not raise the limit, because every upgrade deletes them.
-void InvariantChecker::Impl::NoteRemoval(const Pod& pod, bool accepted) {
-  const bool goes = accepted && !pod.deletion_timestamp && !IsDriverPod(pod);
-  if (const auto found = nodes.find(pod.node_name); found != nodes.end()) found->second.pods_gone += goes;
-  CountRequest(pod.node_name);
-}
-
-// Refused evictions do not count as requests, because the engine must retry them.
-void InvariantChecker::Impl::NoteRefusal(const Pod& pod) {
-  if (const auto found = nodes.find(pod.node_name); found != nodes.end()) ++found->second.refusals;
 }
 
 void InvariantChecker::Impl::CheckVersion(const char* kind, const std::string& name,

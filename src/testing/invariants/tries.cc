@@ -1,9 +1,12 @@
+// Attempts to upgrade a node, and the number of requests of each (I13).
 #include "testing/invariants/tries.h"
 
 #include <optional>
 #include <string>
 
 #include "absl/strings/numbers.h"
+#include "fmt/format.h"
+#include "testing/invariants/checker_impl.h"
 
 namespace driverupgrade::testing::internal {
 namespace {
@@ -35,3 +38,61 @@ bool BeginsAnotherTry(const TryChange& change, const Keys& keys, const DriverIde
 }
 
 }  // namespace driverupgrade::testing::internal
+
+namespace driverupgrade::testing {
+
+using internal::NodeTruth;
+
+namespace {
+
+// Factor by which the limit on requests per upgrade grows if faults happen.
+constexpr int kWithFaults = 3;
+// Factor for this limit if the clocks of replicas differ, because the next leader may ignore a timer of the previous
+// leader.
+constexpr int kWithClocksApart = 2;
+// Number of additional requests for a new template during an upgrade: another driver pod is deleted, and another timer
+// is written.
+constexpr int kForTemplate = 2;
+
+}  // namespace
+
+// I13. The limit grows with the work that other clients cause, namely pods that must leave and changes to the node, and
+// with faults, after which requests are retried.
+void InvariantChecker::Impl::CountRequest(const std::string& node) {
+  const auto found = nodes.find(node);
+  if (found == nodes.end() || options.writes_per_upgrade_max <= 0) return;
+  // A late request does not count, because its sender has given up on it and sent it again.
+  if (writer != nullptr && writer->late) return;
+  NodeTruth& truth = found->second;
+  if (truth.writes == 0) {
+    truth.templates = templates_;
+    truth.first_write = cluster->Now();
+  }
+  ++truth.writes;
+  const bool with_faults = disturbed || last_fault >= truth.first_write - kAftermath;
+  const bool begins_anew = clocks_apart >= truth.first_write;
+  const int times = (with_faults ? kWithFaults : 1) * (begins_anew ? kWithClocksApart : 1);
+  const UpgradePolicy& policy = PolicyOf(writer);
+  // With gangs, a patch without changes precedes the evictions of a node, whether the evictions are accepted or
+  // refused.
+  const int confirmations = policy.rollout && policy.rollout->gangs ? truth.pods_gone + truth.refusals : 0;
+  const int allowed = times * options.writes_per_upgrade_max + truth.pods_gone + confirmations + truth.meddled +
+                      kForTemplate * (templates_ - truth.templates);
+  if (truth.writes <= allowed) return;
+  Fail("I13", fmt::format("node {}: {} patches, deletions and evictions for one upgrade, but {} are allowed", node,
+                          truth.writes, allowed));
+}
+
+// Driver pods do not raise the limit, because every upgrade deletes them.
+void InvariantChecker::Impl::NoteRemoval(const Pod& pod, bool accepted) {
+  const bool goes = accepted && !pod.deletion_timestamp && !IsDriverPod(pod);
+  if (const auto found = nodes.find(pod.node_name); found != nodes.end()) found->second.pods_gone += goes;
+  CountRequest(pod.node_name);
+}
+
+// Refused evictions do not count as requests, because the engine must retry them.
+void InvariantChecker::Impl::NoteRefusal(const Pod& pod) {
+  if (const auto found = nodes.find(pod.node_name); found != nodes.end()) ++found->second.refusals;
+}
+
+}  // namespace driverupgrade::testing

@@ -270,20 +270,6 @@ std::optional<Gate> Core::Explain(const std::string& node) const {
   return pool->second->planner.Publish()->Explain(node);
 }
 
-Plan Core::Everything() const {
-  Plan all;
-  for (const auto& pool : pools_) {
-    Plan plan = pool->planner.Publish()->Full();
-    std::erase_if(plan.gates, [&](const NodeGate& gate) { return pool->guests.contains(gate.node); });
-    std::move(plan.gates.begin(), plan.gates.end(), std::back_inserter(all.gates));
-    if (pools_.size() == 1) all.findings = std::move(plan.findings);
-    if (plan.rollout) all.rollout = std::move(plan.rollout);
-    all.totals += plan.totals;
-  }
-  std::sort(all.gates.begin(), all.gates.end(), [](const auto& a, const auto& b) { return a.node < b.node; });
-  return all;
-}
-
 std::uint64_t Core::judgements() const {
   std::uint64_t sum = 0;
   for (const auto& pool : pools_) sum += pool->planner.judgements();

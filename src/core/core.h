@@ -92,6 +92,13 @@ struct OwnedPart {
   std::optional<RolloutStatus> rollout = std::nullopt;
 };
 
+struct CoreReport {
+  // Findings are present only if there is one pool.
+  Plan plan = {};
+  // In the order of the owner names.
+  std::vector<OwnedPart> parts = {};
+};
+
 // Not thread-safe.
 class Core {
  public:
@@ -155,12 +162,10 @@ class Core {
   std::shared_ptr<const PublishedPlan> Publish();
   // Returns the gate of the node; nullopt if the node does not wait or is unknown.
   std::optional<Gate> Explain(const std::string& node) const;
-  // Returns the plans of all pools, merged into one.
-  Plan Everything() const;
+  // Returns the plans of all pools, merged into one and counted by owner.
+  CoreReport Everything() const;
   // Returns the status of each pool that has nodes, or of the only pool. Excludes guests (Pool::guests).
   std::vector<OwnedStatus> Statuses() const;
-  // Returns the parts of all owners, in the order of the owner names.
-  std::vector<OwnedPart> Parts() const;
 
  private:
   // Number of consecutive failures of an action for a node, and the time of the next attempt.

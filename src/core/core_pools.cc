@@ -1,5 +1,6 @@
 // Members of Core that assign nodes to pools, and that report the status of pools.
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <set>
@@ -145,20 +146,26 @@ std::vector<OwnedStatus> Core::Statuses() const {
 }
 
 // Skips owners without nodes: after all nodes of an owner have left, its pools are kept only for their ledgers.
-std::vector<OwnedPart> Core::Parts() const {
+CoreReport Core::Everything() const {
+  Plan all;
   std::map<std::string, OwnedPart> parts;
   for (const auto& pool : pools_) {
     Plan plan = pool->planner.Publish()->Full();
+    std::erase_if(plan.gates, [&](const NodeGate& gate) { return pool->guests.contains(gate.node); });
     OwnedPart& part = parts.try_emplace(pool->owner, OwnedPart{.owner = pool->owner}).first->second;
     part.totals += plan.totals;
-    for (const NodeGate& gate : plan.gates) part.waiting[gate.gate.reason] += pool->guests.contains(gate.node) ? 0 : 1;
-    if (plan.rollout) part.rollout = std::move(plan.rollout);
+    for (const NodeGate& gate : plan.gates) ++part.waiting[gate.gate.reason];
+    if (plan.rollout) part.rollout = all.rollout = std::move(plan.rollout);
+    all.totals += plan.totals;
+    if (pools_.size() == 1) all.findings = std::move(plan.findings);
+    std::move(plan.gates.begin(), plan.gates.end(), std::back_inserter(all.gates));
   }
-  std::vector<OwnedPart> all;
+  std::sort(all.gates.begin(), all.gates.end(), [](const auto& a, const auto& b) { return a.node < b.node; });
+  CoreReport report{.plan = std::move(all)};
   for (auto& [owner, part] : parts) {
-    if (part.totals.total > 0 || parts.size() == 1) all.push_back(std::move(part));
+    if (part.totals.total > 0 || parts.size() == 1) report.parts.push_back(std::move(part));
   }
-  return all;
+  return report;
 }
 
 }  // namespace driverupgrade::internal

@@ -159,9 +159,7 @@ void WritePart(const OwnedPart& part, const std::vector<std::string>& warnings, 
   writer.Member("owner", part.owner);
   WriteTotals(part.totals, writer);
   writer.ObjectMember("waiting", [&] {
-    for (const auto& [reason, nodes] : part.waiting) {
-      if (nodes > 0) writer.Member(ToString(reason), nodes);
-    }
+    for (const auto& [reason, nodes] : part.waiting) writer.Member(ToString(reason), nodes);
   });
   Texts("warnings", warnings, writer);
   if (part.rollout) writer.ObjectMember("rollout", [&] { WriteRollout(*part.rollout, writer); });

@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -43,7 +44,7 @@ struct HostPass {
   std::set<std::string> pod_interest = {};
   // Warnings about the policy (see Warnings).
   std::vector<std::string> warnings = {};
-  // For a report: see Core::Parts.
+  // For a report: see Core::Everything.
   std::vector<OwnedPart> parts = {};
   // Warnings about the policies of `parts`.
   std::map<std::string, std::vector<std::string>> warnings_by_owner = {};
@@ -97,7 +98,10 @@ class HostEngine {
 
   std::optional<Gate> Explain(const std::string& node) const { return core_.Explain(node); }
   // Returns the plans of all pools together.
-  HostPass Everything() const { return {.plan = core_.Everything(), .parts = core_.Parts()}; }
+  HostPass Everything() const {
+    CoreReport report = core_.Everything();
+    return {.plan = std::move(report.plan), .parts = std::move(report.parts)};
+  }
   // Returns the rollout document (docs/rollout.schema.json). `facts` contains the data that only the host knows; this
   // function fills in all other members.
   std::string Rollout(RolloutReport facts, absl::Time now);

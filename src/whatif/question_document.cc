@@ -1,5 +1,7 @@
 #include "whatif/question_document.h"
 
+#include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -58,30 +60,38 @@ absl::StatusOr<ControllerRevision> RevisionMember(const Document& pair, std::str
   return pair.Wrong(member, fmt::format("the cluster has no ControllerRevision {}/{}", question.snapshot.ns, name));
 }
 
+struct RevisionPair {
+  ControllerRevision running = {};
+  ControllerRevision wanted = {};
+};
+
+// Returns false if a revision has no data, because no pair contains such a revision.
+bool Contains(const std::vector<RevisionPair>& pairs, const ControllerRevision& running,
+              const ControllerRevision& wanted) {
+  return std::any_of(pairs.begin(), pairs.end(), [&](const RevisionPair& pair) {
+    return SameTemplate(pair.running, running).value_or(false) && SameTemplate(pair.wanted, wanted).value_or(false);
+  });
+}
+
 // A simulation renames its revisions, so revisions are recognized by their pod templates.
 absl::Status ReadRestartOnly(const Document& request, Question& question) {
-  struct Pair {
-    ControllerRevision running = {};
-    ControllerRevision wanted = {};
-  };
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::vector<Document> members,
                                  request.Objects("restartOnly", {"running", "wanted"}));
-  std::vector<Pair> pairs;
+  std::vector<RevisionPair> pairs;
   for (const Document& member : members) {
     DRIVERUPGRADE_ASSIGN_OR_RETURN(ControllerRevision running, RevisionMember(member, "running", question));
     DRIVERUPGRADE_ASSIGN_OR_RETURN(ControllerRevision wanted, RevisionMember(member, "wanted", question));
     pairs.push_back({.running = std::move(running), .wanted = std::move(wanted)});
   }
   if (pairs.empty()) return absl::OkStatus();
-  question.snapshot.restart_only = [pairs = std::move(pairs)](
+  // A comparison parses templates, and the pods have only a few revisions.
+  std::map<std::pair<std::string, std::string>, bool> known;
+  question.snapshot.restart_only = [pairs = std::move(pairs), known = std::move(known)](
                                        const CallContext&, const Pod&, const ControllerRevision& running,
-                                       const ControllerRevision& wanted) -> absl::StatusOr<bool> {
-    for (const Pair& pair : pairs) {
-      DRIVERUPGRADE_ASSIGN_OR_RETURN(const bool is_running, SameTemplate(pair.running, running));
-      DRIVERUPGRADE_ASSIGN_OR_RETURN(const bool is_wanted, SameTemplate(pair.wanted, wanted));
-      if (is_running && is_wanted) return true;
-    }
-    return false;
+                                       const ControllerRevision& wanted) mutable -> absl::StatusOr<bool> {
+    const auto [found, is_new] = known.try_emplace({running.data, wanted.data});
+    if (is_new) found->second = Contains(pairs, running, wanted);
+    return found->second;
   };
   return absl::OkStatus();
 }

@@ -163,6 +163,22 @@ TEST_CASE("Revisions between which a restart is enough need no evacuation") {
   CHECK(Call(du_preflight, OfFleet(restart), cluster).code == 0);
 }
 
+// The simulation then makes up the next revision, which has no data.
+TEST_CASE("A fleet that is up to date is upgraded in full to an unknown revision") {
+  const std::string of_first = R"("controller-revision-hash":"1","app")";
+  std::string cluster = WithNewRevision();
+  const std::size_t pod = cluster.find(of_first);
+  REQUIRE(pod != std::string::npos);
+  cluster.replace(pod, of_first.size(), R"("controller-revision-hash":"2","app")");
+  const Reply reply = Call(du_simulate,
+                           OfFleet(R"("policy":{"autoUpgrade":true,"drain":{"enable":true}},"seeds":1,)"
+                                   R"("restartOnly":[{"running":"driver-1","wanted":"driver-2"}])"),
+                           cluster);
+  CHECK(reply.code == 0);
+  CHECK(reply.text.find("\"evictions\": 1,") != std::string::npos);
+  CHECK(reply.text.find("\"done\": 1,") != std::string::npos);
+}
+
 TEST_CASE("A revision of restartOnly must be in the dump with its data") {
   const auto message = [](std::string_view pair) {
     return Call(du_plan, OfFleet(fmt::format(R"("policy":{{}},"restartOnly":[{}])", pair)), WithNewRevision());

@@ -184,6 +184,11 @@ std::optional<MaintenanceCall> MaintenanceRequestor::Release(const NodeMaintenan
   return call;
 }
 
+bool IsMaintenanceOperator(const Pod& pod) {
+  const auto component = pod.labels.find("app.kubernetes.io/component");
+  return component != pod.labels.end() && component->second == "maintenance-operator-controller-manager";
+}
+
 }  // namespace internal
 
 std::optional<MaintenanceCall> ReleaseClaim(const NodeMaintenance& object, const RequestorOptions& requestor,

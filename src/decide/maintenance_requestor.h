@@ -78,6 +78,10 @@ class MaintenanceRequestor {
   RequestorOptions options_;
 };
 
+// Returns true for a pod of the maintenance operator. The operator does not evict its own pod. In requestor mode, the
+// engine does not evict that pod either, because the operator must still return the node to service (§4.1).
+bool IsMaintenanceOperator(const Pod& pod);
+
 }  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_DECIDE_MAINTENANCE_REQUESTOR_H_

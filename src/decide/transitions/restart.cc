@@ -11,6 +11,7 @@
 #include "decide/rollout/failures.h"
 #include "decide/transitions/walk.h"
 #include "fmt/format.h"
+#include "model/container_trouble.h"
 
 namespace driverupgrade {
 namespace {
@@ -35,13 +36,6 @@ struct Evacuation {
 
 Evacuation Stuck(Gate gate, OnFailure on_failure) {
   return {.status = Evacuation::Status::kStuck, .on_failure = on_failure, .stuck = std::move(gate)};
-}
-
-// The maintenance operator does not evict its own pod. The engine does not evict that pod either in requestor mode,
-// because the maintenance operator must still return the node to service (§4.1).
-bool IsMaintenanceOperator(const Pod& pod) {
-  const auto component = pod.labels.find("app.kubernetes.io/component");
-  return component != pod.labels.end() && component->second == "maintenance-operator-controller-manager";
 }
 
 // If the policy contains a drain, the setting of the drain counts, because the drain comes last.
@@ -74,8 +68,8 @@ Evacuation Evacuate(Walk& walk, bool spares_pending = false) {
     result.on_timeout = walk.in.policy.drain->on_timeout;
   }
   if (walk.InRequestorMode()) {
-    std::erase_if(selection.evict, [](const Pod* pod) { return IsMaintenanceOperator(*pod); });
-    std::erase_if(selection.blocked, [](const auto& blocked) { return IsMaintenanceOperator(*blocked.pod); });
+    std::erase_if(selection.evict, [](const Pod* pod) { return internal::IsMaintenanceOperator(*pod); });
+    std::erase_if(selection.blocked, [](const auto& blocked) { return internal::IsMaintenanceOperator(*blocked.pod); });
   }
   if (spares_pending) {
     std::erase_if(selection.evict, [](const Pod* pod) { return pod->phase == PodPhase::kPending; });
@@ -250,46 +244,12 @@ std::optional<absl::Time> DriverReadySince(const NodeView& view) {
   return since;
 }
 
-// Returns why the kubelet cannot start the driver pod, so that an administrator must intervene; empty if no such
-// problem is known.
-std::string StartError(const Walk& walk) {
-  if (walk.driver.not_ready == nullptr) return {};
-  const Pod& pod = *walk.driver.not_ready;
-  for (const auto* statuses : {&pod.init_container_statuses, &pod.container_statuses}) {
-    for (const ContainerStatus& status : *statuses) {
-      if (status.start_error.empty()) continue;
-      // The reasons for a failed image pull alternate, and each different text would cause another Event.
-      if (status.image_pull_fails) {
-        return fmt::format("container {}: {} cannot be pulled", status.name,
-                           status.image.empty() ? "its image" : "the image " + status.image);
-      }
-      return fmt::format("container {} cannot start ({})", status.name, status.start_error);
-    }
-  }
-  return {};
-}
-
-// Returns a text about a container of the driver pod that has restarted repeatedly; empty if there is no such
-// container. Omits the number of restarts, because the text would otherwise change with each restart.
-std::string Crashing(const Walk& walk) {
-  constexpr int kRestartsMin = 3;
-  if (walk.driver.not_ready == nullptr) return {};
-  const Pod& pod = *walk.driver.not_ready;
-  for (const auto* statuses : {&pod.init_container_statuses, &pod.container_statuses}) {
-    for (const ContainerStatus& status : *statuses) {
-      if (status.ready || status.restart_count < kRestartsMin) continue;
-      return fmt::format("container {} keeps crashing", status.name);
-    }
-  }
-  return {};
-}
-
 // Returns why the driver pod `name` is not ready. Reports a finding if the pod cannot start.
 std::string WhyNotReady(Walk& walk, std::string_view name) {
-  const std::string error = StartError(walk);
+  const Pod* pod = walk.driver.not_ready;
+  const std::string error = pod == nullptr ? "" : internal::StartError(*pod);
   if (error.empty()) return fmt::format("{} is not ready", name);
-  walk.Note(FindingCode::kDriverPodCannotStart,
-            fmt::format("driver pod {}: {}", walk.driver.not_ready->ref.ToString(), error));
+  walk.Note(FindingCode::kDriverPodCannotStart, fmt::format("driver pod {}: {}", pod->ref.ToString(), error));
   return fmt::format("{} is not ready: {}", name, error);
 }
 
@@ -350,7 +310,7 @@ Progress LeavePodRestart(Walk& walk) {
                      fmt::format("{} keeps restarting", driver.failing->ref.ToString()));
   }
   std::string why = WhyNotReady(walk, driver.not_ready->ref.ToString());
-  if (const std::string crashing = Crashing(walk); !crashing.empty()) why += ": " + crashing;
+  if (const std::string crashing = internal::Crashing(*driver.not_ready); !crashing.empty()) why += ": " + crashing;
   return WaitForDriver(walk, GateReason::kDriverPodNotReady, std::move(why));
 }
 

@@ -1,0 +1,21 @@
+// Troubles of a pod's containers, for gates and findings. The texts stay the same while a trouble lasts.
+#ifndef DRIVERUPGRADE_SRC_MODEL_CONTAINER_TROUBLE_H_
+#define DRIVERUPGRADE_SRC_MODEL_CONTAINER_TROUBLE_H_
+
+#include <string>
+
+#include "driverupgrade/cluster_types.h"
+
+namespace driverupgrade::internal {
+
+// Returns why the kubelet cannot start the pod, so that an administrator must intervene; empty if no such problem is
+// known.
+std::string StartError(const Pod& pod);
+
+// Returns a text about a container that has restarted repeatedly; empty if there is no such container. Omits the number
+// of restarts, because the text would otherwise change with each restart.
+std::string Crashing(const Pod& pod);
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_MODEL_CONTAINER_TROUBLE_H_

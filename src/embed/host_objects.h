@@ -24,7 +24,9 @@ class HostObjects final : public ObjectSource {
   absl::Status Ready() const override {
     const bool has_all = store_.IsListed<Node>(kHostDriver) && store_.IsListed<Pod>(kHostDriver) &&
                          store_.IsListed<DaemonSet>(kHostDriver) && store_.IsListed<ControllerRevision>(kHostDriver);
-    return has_all ? absl::OkStatus() : absl::UnavailableError("some kinds of objects have not been provided yet");
+    return has_all ? absl::OkStatus()
+                   : absl::UnavailableError(
+                         "some kinds of objects have not been put yet, or not since the cluster was restored");
   }
   CacheChanges Take() override { return store_.Take(kHostDriver); }
   std::optional<Node> FindNode(const std::string& name) const override { return store_.FindNode(name); }

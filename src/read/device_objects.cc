@@ -151,6 +151,13 @@ ChangedNodes DeviceObjects::Failed(const absl::Status& why) {
   return {std::string(kAllNodes)};
 }
 
+void DeviceObjects::Distrust() {
+  const auto distrust = [](absl::Status& status) {
+    if (status.ok()) status = absl::UnavailableError("has not been read again since the cluster was restored");
+  };
+  std::apply([&](auto&... kind) { (distrust(kind.status), ...); }, kinds_);
+}
+
 #define DRIVERUPGRADE_INSTANTIATE(T)                                  \
   template ChangedNodes DeviceObjects::Listed(const std::vector<T>&); \
   template ChangedNodes DeviceObjects::Changed(const T&);             \

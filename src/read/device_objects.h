@@ -41,6 +41,8 @@ class DeviceObjects {
   // Records that the objects of the kind could not be listed. NotFound means that the cluster does not serve the kind.
   template <typename T>
   ChangedNodes Failed(const absl::Status& why);
+  // Makes the objects of all kinds unknown until the next list, because the cluster was restored from a backup.
+  void Distrust();
   template <typename T>
   bool IsListed() const {
     return std::get<Kind<T>>(kinds_).status.ok();

@@ -127,7 +127,11 @@ bool ObjectStore::NodesListed(const std::vector<Node>& nodes, std::string_view a
   const bool set_back = IsSetBack(nodes, at);
   if (set_back) {
     for (const std::string& name : Missing(nodes_, std::vector<Node>())) DropNode(name);
-    for (Driver& driver : drivers_) driver.changes.set_back = true;
+    for (Driver& driver : drivers_) {
+      driver.changes.set_back = true;
+      std::apply([](auto&... kind) { ((kind.is_current = false), ...); }, driver.objects);
+    }
+    devices_.Distrust();
   }
   nodes_at_ = std::string(at);
   for (const std::string& name : Missing(nodes_, nodes)) DropNode(name);
@@ -207,11 +211,10 @@ template <typename T>
 void ObjectStore::Listed(std::size_t driver, std::vector<T> objects) {
   Collection<T>& known = Of<T>(driver);
   for (const std::string& key : Missing(known.objects, objects)) Drop<T>(driver, key);
-  if (!known.objects) {
-    known.objects.emplace();
-    // Before this list, the NodeMaintenances of all nodes were unknown.
-    if (std::is_same_v<T, NodeMaintenance>) NoteAllNodes(driver);
-  }
+  // Before this list, the NodeMaintenances of all nodes were unknown.
+  if (std::is_same_v<T, NodeMaintenance> && !known.is_current) NoteAllNodes(driver);
+  if (!known.objects) known.objects.emplace();
+  known.is_current = true;
   for (T& object : objects) Put(driver, object);
 }
 
@@ -230,7 +233,7 @@ bool ObjectStore::IsListed(std::size_t driver) const {
   if constexpr (std::is_same_v<T, Node>) {
     return nodes_.has_value();
   } else {
-    return Of<T>(driver).objects.has_value();
+    return Of<T>(driver).is_current;
   }
 }
 
@@ -249,7 +252,7 @@ template bool ObjectStore::IsListed<Node>(std::size_t) const;
 std::optional<std::vector<NodeMaintenance>> ObjectStore::Maintenances(std::size_t driver,
                                                                       const std::string& node) const {
   const Collection<NodeMaintenance>& from = Of<NodeMaintenance>(driver);
-  if (!from.objects) return std::nullopt;
+  if (!from.is_current) return std::nullopt;
   const bool any_unbound = AnyUnreadable(from.On(""));
   if (any_unbound && !node.empty()) return std::nullopt;
   return from.On(node);

@@ -31,7 +31,7 @@ class ObjectStore {
   // ----- nodes
 
   // Accepts a list of all nodes, read at version `at`. Returns true if the list shows that the cluster was restored
-  // from a backup. In that case, all nodes that were known before are dropped.
+  // from a backup. In that case, all nodes that were known before are dropped, and the other kinds must be listed again.
   bool NodesListed(const std::vector<Node>& nodes, std::string_view at);
   void NodeChanged(const Node& node);
   void NodeDeleted(const Node& node);
@@ -51,14 +51,15 @@ class ObjectStore {
   void Changed(std::size_t driver, T object);
   template <typename T>
   void Deleted(std::size_t driver, const T& object);
-  // Returns true if the kind T has been listed. T can also be Node.
+  // Returns true if the kind T has been listed, and listed again since the cluster was last restored from a backup. T can
+  // also be Node.
   template <typename T>
   bool IsListed(std::size_t driver) const;
   std::vector<DaemonSet> DaemonSets(std::size_t driver) const { return Of<DaemonSet>(driver).All(); }
   std::vector<ControllerRevision> Revisions(std::size_t driver) const { return Of<ControllerRevision>(driver).All(); }
   // Returns the driver's pods on the node, or the driver's pods without a node if `node` is empty.
   std::vector<Pod> DriverPods(std::size_t driver, const std::string& node) const { return Of<Pod>(driver).On(node); }
-  // Returns the NodeMaintenances of the node; nullopt if NodeMaintenances were not listed, or if an unreadable
+  // Returns the NodeMaintenances of the node; nullopt if NodeMaintenances must be listed first, or if an unreadable
   // NodeMaintenance may belong to the node.
   std::optional<std::vector<NodeMaintenance>> Maintenances(std::size_t driver, const std::string& node) const;
 

@@ -248,6 +248,23 @@ TEST_CASE("Releasing some nodes does not change the others, and objects that cou
   CHECK(Has(said.text, node.name));
 }
 
+TEST_CASE("After the cluster was restored from a backup, no pass is made until everything has been put again") {
+  World world(1);
+  EngineHost host = world.Host();
+  host.Read();
+  const auto now = absl::ToUnixMillis(world.clock->Now());
+  const auto apply = [&] { return Call(du_engine_apply, host.engine(), Str(""), Str(R"({"autoUpgrade":true})"), now); };
+  REQUIRE(apply().code == 0);
+
+  constexpr std::string_view kOlder = R"({"kind":"NodeList","metadata":{"resourceVersion":"1"},"items":[]})";
+  REQUIRE(Call(du_engine_put, host.engine(), DU_NODES, Str(kOlder)).code == 0);
+  CHECK(apply().code == 14);
+  constexpr std::string_view kBookmark = R"({"type":"BOOKMARK","object":{"kind":"Pod","metadata":{}}})";
+  CHECK(Call(du_engine_watch_line, host.engine(), DU_DRIVER_PODS, Str(kBookmark)).code == 3);
+  host.Read();
+  CHECK(apply().code == 0);
+}
+
 TEST_CASE("A new policy replaces the previous policy, and an empty node list selects no nodes") {
   World world(1);
   EngineHost host = world.Host();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <iomanip>
 #include <iostream>
 #include <map>
@@ -10,6 +11,7 @@
 #include <set>
 #include <string>
 
+#include "go_operator.h"
 #include "gpu_operator.h"
 #include "rollout_expectations.h"
 #include "steps.h"
@@ -41,6 +43,7 @@ std::ptrdiff_t CountDone(const World& world) {
 // After an outage, the cluster's controllers must recover before anything can continue. This can take a long time on a
 // busy machine.
 constexpr std::chrono::seconds kRecoveryLimit{240};
+constexpr std::chrono::seconds kOperatorLimit{600};
 
 bool AwaitDone(const World& world, std::ptrdiff_t count) {
   return Eventually(kRecoveryLimit, [&] { return CountDone(world) >= count; });
@@ -81,7 +84,7 @@ TEST_CASE("The API server is unavailable for half a minute in the middle of an u
 
   const Stopwatch stopwatch;
   GpuOperator gpu_operator(world, kPolicy);
-  gpu_operator.set_timeout(std::chrono::seconds(600));
+  gpu_operator.set_timeout(kOperatorLimit);
   const std::unique_ptr<Process> process = gpu_operator.Start();
   REQUIRE(AwaitDone(world, 3));
   control_plane.KillApiServer();
@@ -103,17 +106,16 @@ TEST_CASE("The API server is unavailable for half a minute in the middle of an u
             << stopwatch.seconds() << " s\n";
 }
 
+// Restores the cluster in the middle of an upgrade, while the operator runs. `finish` waits for the operator's end.
 // After the restore, the API server assigns resource versions a second time, with different content, and the operator
 // has already seen versions that are higher than the server's.
-TEST_CASE("The cluster is restored to an earlier state in the middle of an upgrade", "[outage]") {
+void RestoreInTheMiddle(World& world, const std::function<std::unique_ptr<Process>()>& start,
+                        const std::function<void(Process&)>& finish) {
   ControlPlane& control_plane = ControlPlane::Shared();
-  World world(control_plane, "back", kNodes);
   DeployAll(world, kNodes);
   world.ChangeDriver("driver:2", "1500ms");
 
-  GpuOperator gpu_operator(world, kPolicy);
-  gpu_operator.set_timeout(std::chrono::seconds(600));
-  const std::unique_ptr<Process> process = gpu_operator.Start();
+  const std::unique_ptr<Process> process = start();
   REQUIRE(AwaitDone(world, 3));
   control_plane.SaveData();
   REQUIRE(AwaitDone(world, 7));
@@ -122,7 +124,7 @@ TEST_CASE("The cluster is restored to an earlier state in the middle of an upgra
   const std::ptrdiff_t done = CountDone(world);
   Rollout rest = RestOf(world);
   const Stopwatch stopwatch;
-  ExpectEnd(gpu_operator, *process);
+  finish(*process);
 
   ExpectEveryNodeUpgraded(rest);
   ExpectBudgetsKept(rest, kInProgressMax, kUnschedulableMax);
@@ -130,6 +132,26 @@ TEST_CASE("The cluster is restored to an earlier state in the middle of an upgra
   ExpectDriverPodsReplaced(world, rest.audit, kNodes - done);
   std::cout << kNodes << " nodes, set back from 7 done to " << done << ": " << std::fixed << std::setprecision(1)
             << stopwatch.seconds() << " s from then on\n";
+}
+
+TEST_CASE("The cluster is restored to an earlier state in the middle of an upgrade", "[outage]") {
+  World world(ControlPlane::Shared(), "back", kNodes);
+  GpuOperator gpu_operator(world, kPolicy);
+  gpu_operator.set_timeout(kOperatorLimit);
+  RestoreInTheMiddle(
+      world, [&] { return gpu_operator.Start(); }, [&](Process& process) { ExpectEnd(gpu_operator, process); });
+}
+
+TEST_CASE("The cluster is restored in the middle of an upgrade by an operator on the Go module", "[outage]") {
+  World world(ControlPlane::Shared(), "back-go", kNodes);
+  const GoOperator go_operator(world, kPolicy);
+  RestoreInTheMiddle(
+      world, [&] { return go_operator.Start({"--timeout", std::to_string(kOperatorLimit.count()) + "s"}); },
+      [&](Process& process) {
+        const auto exit_code = process.Wait(kOperatorLimit);
+        INFO(LastLines(go_operator.log_file(), 40));
+        REQUIRE(exit_code == 0);
+      });
 }
 
 }  // namespace

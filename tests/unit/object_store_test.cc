@@ -60,6 +60,33 @@ TEST_CASE("api-A8: a list is complete up to its version, so it reveals that the 
   }
 }
 
+TEST_CASE("api-A8: after a restore, the other kinds are unknown until they are listed again") {
+  Store store;
+  store.NodesListed({NodeAt("n1", "20")}, "20");
+  store.Listed<Pod>(0, {});
+  store.Listed<NodeMaintenance>(0, {});
+  store.ChangeDevices([](DeviceObjects& devices) { return devices.Listed<ResourceClaim>({}); });
+  store.ChangeDevices([](DeviceObjects& devices) {
+    return devices.Failed<ResourceSlice>(absl::NotFoundError("the cluster does not serve the kind"));
+  });
+  REQUIRE(store.Maintenances(0, "n1"));
+
+  store.NodesListed({NodeAt("n1", "10")}, "15");
+  CHECK_FALSE(store.IsListed<Pod>(0));
+  CHECK_FALSE(store.Maintenances(0, "n1"));
+  CHECK_FALSE(store.AreDevicesListed<ResourceClaim>());
+  CHECK(store.KnowsClaim("ns", "name") == false);
+  store.Take(0);
+
+  store.Listed<Pod>(0, {});
+  store.Listed<NodeMaintenance>(0, {});
+  store.ChangeDevices([](DeviceObjects& devices) { return devices.Listed<ResourceClaim>({}); });
+  CHECK(store.IsListed<Pod>(0));
+  CHECK(store.Maintenances(0, "n1"));
+  CHECK(store.AreDevicesListed<ResourceClaim>());
+  CHECK(store.Take(0).nodes == Names{"n1"});
+}
+
 TEST_CASE("Every driver is notified once of a changed node, and only of its own pods") {
   Store store;
   store.NodeChanged(NodeAt("n1", "3", true));

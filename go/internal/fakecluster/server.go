@@ -60,6 +60,7 @@ type Cluster struct {
 	old      bool // acts like servers before Kubernetes 1.32
 	ended    int  // version at which all watches were ended
 	watches  int  // number of open watches
+	broken   int  // how often the connections of all watches were broken
 	held     string
 	lag      func(resource string) time.Duration
 
@@ -123,6 +124,44 @@ func (c *Cluster) EndWatches() {
 	c.events = append(c.events, event{version: c.version})
 	close(c.news)
 	c.news = make(chan struct{})
+}
+
+// BreakWatches breaks the connections of all open watches, as a crash of the server does.
+func (c *Cluster) BreakWatches() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.breakWatchesLocked()
+}
+
+func (c *Cluster) breakWatchesLocked() {
+	c.broken++
+	close(c.news)
+	c.news = make(chan struct{})
+}
+
+// Save returns a function that restores the cluster to the current state, like a restore of etcd from a backup: the
+// connections of all watches break, and resource versions are used a second time.
+func (c *Cluster) Save() (restore func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	version, uids, objects := c.version, c.uids, cloneAll(c.objects)
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.version, c.uids, c.objects, c.events = version, uids, cloneAll(objects), c.events[:version]
+		c.breakWatchesLocked()
+	}
+}
+
+func cloneAll(of map[string]map[string]Object) map[string]map[string]Object {
+	all := map[string]map[string]Object{}
+	for resource, objects := range of {
+		all[resource] = map[string]Object{}
+		for key, object := range objects {
+			all[resource][key] = clone(object)
+		}
+	}
+	return all
 }
 
 // HoldWatches keeps the watches of a resource from reporting changes until HoldWatches is called again with "" or
@@ -424,7 +463,7 @@ func (c *Cluster) begin(w io.Writer, r *http.Request, resource, namespace string
 func (c *Cluster) watch(w http.ResponseWriter, r *http.Request, resource, namespace string, initial bool) {
 	from, _ := strconv.Atoi(r.URL.Query().Get("resourceVersion"))
 	c.mu.Lock()
-	expired := !initial && (c.outage || from < c.oldest)
+	expired, broken := !initial && (c.outage || from < c.oldest), c.broken
 	c.watches++
 	c.mu.Unlock()
 	defer func() {
@@ -448,8 +487,11 @@ func (c *Cluster) watch(w http.ResponseWriter, r *http.Request, resource, namesp
 		if c.held == resource {
 			events = nil
 		}
-		lag := c.lag
+		lag, breaks := c.lag, c.broken != broken
 		c.mu.Unlock()
+		if breaks {
+			panic(http.ErrAbortHandler)
+		}
 		if over {
 			return
 		}

@@ -59,6 +59,7 @@ func Connect(config *rest.Config, scheme *runtime.Scheme) (*Connection, error) {
 	}
 	config = rest.CopyConfig(config)
 	config.RateLimiter = limiterOf(config)
+	config.Wrap(noticeBrokenStreams)
 	if config.UserAgent == "" {
 		config.UserAgent = rest.DefaultKubernetesUserAgent() // Go's own default does not name the program
 	}

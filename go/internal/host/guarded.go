@@ -15,10 +15,12 @@ type guarded struct {
 	defect func(error)
 }
 
-func isDefect(err error) bool {
+func hasCode(err error, code int) bool {
 	var failed *engine.Error
-	return errors.As(err, &failed) && failed.Code == engine.CodeDefect
+	return errors.As(err, &failed) && failed.Code == code
 }
+
+func isDefect(err error) bool { return hasCode(err, engine.CodeDefect) }
 
 func (g guarded) checked(err error) error {
 	if isDefect(err) {

@@ -128,7 +128,13 @@ func (h *Host) watch() {
 			h.unmarked(after)
 		}
 	}
-	h.running.Go(func() { nodes.follow(h.ctx, h.log, h.nodes, h.nodes.fail) })
+	nodes.failuresMax, nodes.doubted = 1, h.nodes.doubt
+	h.running.Go(func() {
+		nodes.follow(h.ctx, h.log, h.nodes, func(err error) {
+			h.nodes.fail(err)
+			h.ring()
+		})
+	})
 	h.pods = start(h, h.source(core, "pods"), engine.DriverPods, reducePod)
 	h.sets = start(h, h.source(apps, "daemonsets"), engine.DaemonSets, reduceDaemonSet)
 	revisions := h.source(apps, "controllerrevisions")
@@ -146,7 +152,7 @@ func (h *Host) watch() {
 // source returns a source for this resource that is limited to the driver's objects.
 func (h *Host) source(client rest.Interface, resource string) source {
 	return source{client: client, parameters: h.connection.parameters, namespace: h.options.Namespace, resource: resource,
-		labels: labels.SelectorFromSet(h.options.DriverLabels).String(), streams: &h.connection.streams}
+		labels: labels.SelectorFromSet(h.options.DriverLabels).String(), streams: &h.connection.streams, failuresMax: 2}
 }
 
 func start[T kubernetesObject](h *Host, from source, kind engine.Kind, reduce func(T) object) *mirror[T] {
@@ -175,6 +181,15 @@ func alert(channel chan struct{}) {
 // creates a new host, which continues from the state on the nodes.
 func (h *Host) end(defect error) {
 	h.broken.Do(func() { h.log.Error(defect, "the upgrade engine failed; the next call starts a new engine") })
+	h.stop()
+}
+
+// endRestored ends the host after the cluster was restored from a backup, because most watches wait for a version that
+// does not exist yet.
+func (h *Host) endRestored() {
+	h.broken.Do(func() {
+		h.log.Info("the cluster was restored from a backup; the next call reads everything again")
+	})
 	h.stop()
 }
 

@@ -34,7 +34,8 @@ type mirror[T kubernetesObject] struct {
 	mu      sync.Mutex
 	objects map[string]T
 	texts   map[string][]byte // reduced objects, without versions
-	ready   chan struct{}     // closed after the first list
+	whole   bool              // whether the next list is passed to the engine as a whole
+	ready   chan struct{}     // closed after the first list; replaced when another list is needed
 	failure error             // error of the last list
 	failed  chan struct{}     // closed when failure is set, and then replaced
 }
@@ -81,24 +82,58 @@ func (m *mirror[T]) Replace(objects []any, version string) error {
 		m.fail(err)
 		return err
 	}
-	select {
-	case <-m.ready:
-	default:
-		close(m.ready)
-	}
+	m.setReady()
 	m.own.show(version)
 	m.changed()
 	return nil
 }
 
-// putAll passes a list to the engine. The first list is passed object by object, after an empty list. A single document
-// with all objects would need several times its size in the engine's memory, which never shrinks. Calls wait until the
-// first list is complete, except for the lists of watchDevices.
-func (m *mirror[T]) putAll(items [][]byte, version string) error {
+func (m *mirror[T]) setReady() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.isReadyLocked() {
+		close(m.ready)
+	}
+}
+
+// isReady reports whether the objects have been listed, and need no other list.
+func (m *mirror[T]) isReady() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.isReadyLocked()
+}
+
+func (m *mirror[T]) isReadyLocked() bool {
 	select {
 	case <-m.ready:
-		return m.put(list(m.kind, items, version))
+		return true
 	default:
+		return false
+	}
+}
+
+// whyUnlisted returns the error of the last list; nil if the last list succeeded, or none has ended yet.
+func (m *mirror[T]) whyUnlisted() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.failure
+}
+
+// doubt makes calls and rounds wait for the next list.
+func (m *mirror[T]) doubt() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.isReadyLocked() {
+		m.ready = make(chan struct{})
+	}
+}
+
+// putAll passes a list to the engine. The first list is passed object by object, after an empty list, because calls wait
+// until it is complete. A single document with all objects would need several times its size in the engine's memory,
+// which never shrinks.
+func (m *mirror[T]) putAll(items [][]byte, version string) error {
+	if m.whole {
+		return m.put(list(m.kind, items, version))
 	}
 	if err := m.put(list(m.kind, nil, version)); err != nil {
 		return err
@@ -108,6 +143,7 @@ func (m *mirror[T]) putAll(items [][]byte, version string) error {
 			return err
 		}
 	}
+	m.whole = true
 	return nil
 }
 
@@ -184,20 +220,20 @@ const attemptMax = 10 * time.Second // maximum time that a call waits for the ne
 
 func (m *mirror[T]) waiter() waiter {
 	m.mu.Lock()
-	failed, before := m.failed, m.failure
+	ready, failed, before := m.ready, m.failed, m.failure
 	m.mu.Unlock()
 	return func(ctx, patience context.Context) error {
 		if before == nil { // the first attempt may take a long time, for example with a low rate limit
 			patience = ctx
 		}
 		select {
-		case <-m.ready:
+		case <-ready:
 			return nil
 		case <-failed:
 		case <-patience.Done():
 		}
 		select {
-		case <-m.ready:
+		case <-ready:
 			return nil
 		default:
 		}

@@ -98,17 +98,24 @@ func newNode(name string) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-func TestTheFirstListGoesObjectByObject(t *testing.T) {
-	var lists, lines []string
-	m := newMirror("Node", reduceNode, func(list []byte) error { lists = append(lists, string(list)); return nil },
-		func(line []byte) error { lines = append(lines, string(line)); return nil }, func() {})
-	for range 2 {
-		if err := m.Replace([]any{newNode("a"), newNode("b")}, "7"); err != nil {
-			t.Fatal(err)
+func TestTheFirstListGoesObjectByObjectUnlessPassesDoNotWaitForIt(t *testing.T) {
+	for _, whole := range []bool{false, true} {
+		var lists, lines []string
+		m := newMirror("Node", reduceNode, func(list []byte) error { lists = append(lists, string(list)); return nil },
+			func(line []byte) error { lines = append(lines, string(line)); return nil }, func() {})
+		m.whole = whole
+		for range 2 {
+			if err := m.Replace([]any{newNode("a"), newNode("b")}, "7"); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	if len(lists) != 2 || len(lines) != 2 || strings.Contains(lists[0], "metadata\":{\"name") || strings.Count(lists[1], `"kind":"Node"`) != 2 {
-		t.Errorf("lists %q, lines %q", lists, lines)
+		first, inLines := 0, 2
+		if whole {
+			first, inLines = 2, 0
+		}
+		if len(lists) != 2 || strings.Count(lists[0], `"kind":"Node"`) != first || strings.Count(lists[1], `"kind":"Node"`) != 2 || len(lines) != inLines {
+			t.Errorf("whole %v: lists %q, lines %q", whole, lists, lines)
+		}
 	}
 }
 

@@ -85,12 +85,41 @@ func (h *Host) round() time.Duration {
 	if left {
 		return 0
 	}
-	for _, o := range orders {
-		h.pass(o)
+	if h.nodes.isReady() {
+		for _, o := range orders {
+			h.pass(o)
+		}
+		h.rest(now)
+	} else {
+		h.answerUnlisted(orders)
 	}
-	h.rest(now)
 	h.settle()
 	return h.pause(idle)
+}
+
+// answerUnlisted ends calls with the reason why the nodes cannot be listed. Until the list, no round makes a pass: the
+// cluster may have been restored from a backup.
+func (h *Host) answerUnlisted(orders []*order) {
+	err := h.nodes.whyUnlisted()
+	if err == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, o := range orders {
+		o.answer(err)
+	}
+}
+
+// apply makes a pass of the engine. If everything has been listed, the engine lacks objects only because the last list of
+// nodes has shown that the cluster was restored from a backup.
+func (h *Host) apply(names, policy []byte, now time.Time) (engine.Pass, error) {
+	found, err := h.engine.Apply(names, policy, now)
+	if hasCode(err, engine.CodeUnavailable) && h.pods.isReady() && h.sets.isReady() && h.revisions.isReady() {
+		h.endRestored()
+		err = ErrClosed
+	}
+	return found, err
 }
 
 // rest ends the watches of pods on nodes that have not been in an order for three intervals. Otherwise the engine would
@@ -111,9 +140,9 @@ func (h *Host) rest(now time.Time) {
 	}
 	h.mu.Unlock()
 	for owner, nodes := range left {
-		found, err := h.engine.Apply(engine.Part{Owner: owner, Names: nodes}.Text(), []byte(`{"autoUpgrade":false}`), now)
+		found, err := h.apply(engine.Part{Owner: owner, Names: nodes}.Text(), []byte(`{"autoUpgrade":false}`), now)
 		if err != nil {
-			return // a defect: the host ends
+			return // the host ends
 		}
 		h.beginLedger(h.ctx, found)
 		before := len(h.followers)
@@ -169,7 +198,7 @@ func (h *Host) pass(o *order) {
 	if policy == nil {
 		found, err = h.engine.Release(names, now)
 	} else if err = h.putTimeZones(policy, now); err == nil {
-		found, err = h.engine.Apply(names, policy, now)
+		found, err = h.apply(names, policy, now)
 	}
 	if err == nil && policy != nil {
 		h.follow(found, o.owner, o.until)
@@ -181,7 +210,7 @@ func (h *Host) pass(o *order) {
 	defer h.mu.Unlock()
 	h.passing = nil
 	if err != nil {
-		if !isDefect(err) {
+		if !isDefect(err) && !h.Closed() {
 			h.log.Error(err, "the upgrade policy could not be applied")
 		}
 		o.end(err)

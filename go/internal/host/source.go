@@ -32,6 +32,10 @@ type source struct {
 	labels     string
 	fields     fields.Selector
 	streams    *atomic.Bool // whether to list and watch with one request; false after the server has refused such a request
+	// Number of failures in a row after which a watch does not resume, but starts again with a list. The cluster may have
+	// been restored from a backup in the meantime, and a watch that resumed would show nothing of the restored state.
+	failuresMax int
+	doubted     func() // called when such a list becomes necessary; may be nil
 }
 
 // relistPauses returns the pauses before a new list after the store has refused a change. The pauses grow, because the
@@ -46,8 +50,9 @@ func (s source) get(options metav1.ListOptions) *rest.Request {
 	if s.fields != nil {
 		options.FieldSelector = s.fields.String()
 	}
-	if options.ResourceVersion == "0" {
-		// Version 0 means any version that an API server has in its cache, which may be older than our own writes.
+	if !options.Watch || options.SendInitialEvents != nil {
+		// A list with a version may be as old as that version, and so lack our own writes. After the cluster was restored
+		// from a backup, the list would wait for a version that does not exist yet.
 		options.ResourceVersion = ""
 	}
 	return s.client.Get().NamespaceIfScoped(s.namespace, s.namespace != "").Resource(s.resource).
@@ -91,39 +96,88 @@ func (s source) follow(ctx context.Context, log logr.Logger, store cache.Reflect
 }
 
 func (s source) listWatch(failed func(error)) listWatch {
-	failedBy := func(err error) { failed(fmt.Errorf("list %s: %w", s.resource, err)) }
-	return listWatch{streams: s.streams, ListWatch: &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			found, err := s.get(options).Do(ctx).Get()
-			if err != nil && ctx.Err() == nil {
-				failedBy(err)
-			}
-			return found, err
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.Watch = true
-			request := s.get(options)
-			if options.TimeoutSeconds != nil {
-				request = request.Timeout(time.Duration(*options.TimeoutSeconds) * time.Second)
-			}
-			events, err := request.Watch(ctx)
-			switch {
-			case ctx.Err() != nil:
-				if err == nil {
-					events.Stop()
-				}
-				return nil, io.EOF // the normal end of a watch, which is not logged
-			case err == nil:
-				return lightened(events), nil
-			case options.SendInitialEvents == nil:
-			case apierrors.IsInvalid(err):
-				s.streams.Store(false)
-			case utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err):
-				failedBy(err) // after these errors a reflector retries the watch, and never lists; after other errors it lists immediately
-			}
-			return events, err
-		},
-	}}
+	w := &watcher{source: s, failed: func(err error) { failed(fmt.Errorf("list %s: %w", s.resource, err)) }}
+	return listWatch{streams: s.streams, ListWatch: &cache.ListWatch{ListWithContextFunc: w.list, WatchFuncWithContext: w.watch}}
+}
+
+// watcher lists and watches for one reflector, which calls it from one goroutine.
+type watcher struct {
+	source
+	failed   func(error) // called for each list that fails
+	failures int         // of the watch, in a row
+	current  *stream     // the last watch; nil after a list
+}
+
+func (w *watcher) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	w.failures, w.current = 0, nil
+	found, err := w.get(options).Do(ctx).Get()
+	if err != nil && ctx.Err() == nil {
+		w.failed(err)
+	}
+	return found, err
+}
+
+func (w *watcher) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	lists := options.SendInitialEvents != nil
+	if lists {
+		w.failures = 0
+	} else if w.current != nil && w.current.broken.Load() && w.mustList() {
+		return nil, io.EOF
+	}
+	options.Watch = true
+	request := w.get(options)
+	if options.TimeoutSeconds != nil {
+		request = request.Timeout(time.Duration(*options.TimeoutSeconds) * time.Second)
+	}
+	w.current = &stream{}
+	events, err := request.Watch(withStream(ctx, w.current))
+	switch {
+	case ctx.Err() != nil:
+		if err == nil {
+			events.Stop()
+		}
+		return nil, io.EOF // the normal end of a watch, which is not logged
+	case err == nil:
+		w.failures = 0
+		return lightened(events, w.ended(w.current)), nil
+	case !lists:
+		w.current = nil
+		if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) && w.mustList() {
+			return nil, io.EOF
+		}
+	case apierrors.IsInvalid(err):
+		w.streams.Store(false)
+	case utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err):
+		w.failed(err) // after these errors a reflector retries the watch, and never lists; after other errors it lists immediately
+	}
+	return events, err
+}
+
+// mustList counts a failure, and reports whether the watch must start again with a list. A reflector does so after
+// io.EOF, which it does not log.
+func (w *watcher) mustList() bool {
+	w.failures++
+	if w.failures < w.failuresMax {
+		return false
+	}
+	w.doubt()
+	return true
+}
+
+// ended returns a function that is called when the watch has ended. If the next watch will start with a list, rounds
+// must not use the objects until then.
+func (w *watcher) ended(of *stream) func() {
+	return func() {
+		if w.failuresMax == 1 && of.broken.Load() {
+			w.doubt()
+		}
+	}
+}
+
+func (s source) doubt() {
+	if s.doubted != nil {
+		s.doubted()
+	}
 }
 
 // lightWatch removes unused fields from its objects, because a watch that starts with a list holds all objects in
@@ -134,10 +188,11 @@ type lightWatch struct {
 	events  chan watch.Event
 	stopped chan struct{}
 	once    sync.Once
+	ended   func() // called before the reader notices the end of the watch
 }
 
-func lightened(from watch.Interface) watch.Interface {
-	w := &lightWatch{Interface: from, events: make(chan watch.Event), stopped: make(chan struct{})}
+func lightened(from watch.Interface, ended func()) watch.Interface {
+	w := &lightWatch{Interface: from, events: make(chan watch.Event), stopped: make(chan struct{}), ended: ended}
 	go w.pass()
 	return w
 }
@@ -151,6 +206,7 @@ func (w *lightWatch) Stop() {
 
 func (w *lightWatch) pass() {
 	defer close(w.events)
+	defer w.ended()
 	for event := range w.Interface.ResultChan() {
 		lighten(event.Object)
 		select {

@@ -156,14 +156,15 @@ void du_engine_free(du_engine *engine);
 /*
  * Replaces all objects of a kind. `list`: the body of the API server's list, with all pages merged into one. Members
  * that docs/c-api.md does not name may be left out. Known objects that are missing from the list were deleted.
- * du_engine_apply plans nothing until each of the kinds 0 to 3 has been put once. Out: {}. Errors: 3 if `list` is not a
- * list of that kind; the engine is then unchanged.
+ * du_engine_apply plans nothing until each of the kinds 0 to 3 has been put once. If a list of nodes shows that the
+ * cluster was restored from a backup, put the other kinds and the pods of nodes again, from new lists. Out: {}. Errors: 3
+ * if `list` is not a list of that kind; the engine is then unchanged.
  */
 du_code du_engine_put(du_engine *engine, int32_t kind, du_str list, du_buf *out);
 
 /* Applies one line of a watch that continues from the list. Bookmarks change nothing. Out: {}. Errors: 3 if the line
- * is not an event of that kind, if the kind has not been put yet, or if the line is of type ERROR; after an ERROR,
- * put a new list. */
+ * is not an event of that kind, if the kind must be put first, or if the line is of type ERROR; after an ERROR, put a
+ * new list. */
 du_code du_engine_watch_line(du_engine *engine, int32_t kind, du_str line, du_buf *out);
 
 /*
@@ -208,7 +209,7 @@ du_code du_engine_put_time_zone(du_engine *engine, du_str zone, du_buf *out);
  * du_engine_apply again when an object was put, when all requests of a node or of the ledger have been answered, and at
  * wakeAt. `now_ms`: milliseconds since 1970. Errors: 3 for an invalid policy or owner, or for a time zone that was not
  * put. Error 9 for a rollout without a ledger; with a ledger, for a second part without an owner. Error 14 until the
- * kinds 0 to 3 have been put once.
+ * kinds 0 to 3 have been put, and put again after the cluster was restored from a backup.
  */
 du_code du_engine_apply(du_engine *engine, du_str nodes, du_str policy, int64_t now_ms, du_buf *out);
 

@@ -160,6 +160,8 @@ struct DriverDaemonSet {
   std::optional<std::string> wanted_revision = std::nullopt;
   /// The reason why the target revision is unknown; empty otherwise.
   std::string why_unknown = {};
+  /// Hashes of the known revisions; empty if the caller does not know them.
+  std::set<std::string> revisions = {};
   friend bool operator==(const DriverDaemonSet&, const DriverDaemonSet&) = default;
 };
 

@@ -69,7 +69,8 @@ const ControllerRevision* FindRevision(const DaemonSet& daemon_set, const std::v
                                        std::string_view hash);
 
 /// Returns the target revision of the pods of `daemon_set`: the revision with its template, or else the revision with
-/// the highest number. Sets `wanted_revision`, or `why_unknown`, for example if two revisions have the highest number.
+/// the highest number. Sets `revisions`, and `wanted_revision` or `why_unknown`, for example if two revisions have the
+/// highest number.
 DriverDaemonSet WantedRevision(const DaemonSet& daemon_set, const std::vector<ControllerRevision>& revisions);
 
 }  // namespace driverupgrade

@@ -148,6 +148,9 @@ const ControllerRevision* FindRevision(const DaemonSet& daemon_set, const std::v
 
 DriverDaemonSet WantedRevision(const DaemonSet& daemon_set, const std::vector<ControllerRevision>& revisions) {
   DriverDaemonSet result{.daemon_set = daemon_set};
+  for (const ControllerRevision& revision : revisions) {
+    if (revision.owner_uid == daemon_set.uid) result.revisions.insert(HashOf(revision, daemon_set));
+  }
   const std::string name = fmt::format("DaemonSet {}/{}", daemon_set.ns, daemon_set.name);
   if (internal::IsUnreadable(daemon_set)) {
     result.why_unknown = internal::CannotBeRead("DaemonSet", daemon_set);

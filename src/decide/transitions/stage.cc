@@ -1,6 +1,7 @@
 // Handles the time limits of a node's states, and the timer that is stored on the node.
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,15 @@ namespace {
 
 // No node fails because of a deadline before the engine has been active for this time (dep-F4).
 constexpr absl::Duration kActiveMin = absl::Seconds(60);
+// Time for which a replica may lack the newest ControllerRevision. A watch that is this late is reported as failing.
+constexpr absl::Duration kRevisionLagMax = absl::Minutes(10);
+
+bool IsKnown(const std::string& revision, const DriverFacts& driver) {
+  return std::any_of(driver.daemon_sets.begin(), driver.daemon_sets.end(), [&](const auto& daemon_set) {
+    const std::set<std::string>& known = daemon_set.second.revisions;
+    return known.empty() || known.contains(revision);
+  });
+}
 
 }  // namespace
 
@@ -25,8 +35,7 @@ absl::Time Walk::Deadline(absl::Duration timeout) {
 absl::Time Walk::StageBegan(absl::Duration timeout) {
   if (entered_) return in.now;  // Finish will write the timer
   const std::optional<internal::Stage>& stage = after().stage.value();
-  const bool same_revision = stage && (driver.wanted_revision.empty() || stage->revision == driver.wanted_revision);
-  if (stage && stage->state == state_ && same_revision && stage->began <= in.now + kClockSkewMax) {
+  if (stage && stage->state == state_ && IsForTarget(*stage) && stage->began <= in.now + kClockSkewMax) {
     return stage->began;
   }
   if (const auto upstream = UpstreamTimer(timeout)) {
@@ -39,6 +48,14 @@ absl::Time Walk::StageBegan(absl::Duration timeout) {
                                                               : fmt::format("`{}` is not valid for it", text)));
   WriteStage(in.now);
   return WholeSecond(in.now);
+}
+
+// Another replica may have started the timer for a newer revision that this replica has not read yet. If each replica
+// restarted the timer for its own target, the replicas would overwrite each other's timers until the watch catches up.
+bool Walk::IsForTarget(const internal::Stage& stage) const {
+  if (driver.wanted_revision.empty() || stage.revision == driver.wanted_revision) return true;
+  const bool is_newer = !stage.revision.empty() && !IsKnown(stage.revision, in.driver);
+  return is_newer && stage.began >= in.now - kRevisionLagMax;
 }
 
 // Returns the start time that the Go library stored for the state. Returns nullopt if the stored time is invalid, or if

@@ -367,9 +367,13 @@ std::optional<absl::Time> StageBegan(const Node& node, const Keys& keys) {
   return absl::FromUnixSeconds(seconds);
 }
 
+std::optional<UpgradeState> TimedState(const Node& node, const Keys& keys) {
+  return HasLabel(node, keys) ? StateOf(node, keys) : StateOfTimer(node, keys.name);
+}
+
 std::optional<absl::Time> PresentStageBegan(const Node& node, const Keys& keys) {
   const auto timer = node.annotations.find(keys.stage);
-  const std::optional<UpgradeState> state = StateOf(node, keys);
+  const std::optional<UpgradeState> state = TimedState(node, keys);
   if (timer == node.annotations.end() || !state) return std::nullopt;
   const std::string prefix = std::string(ToLabelValue(*state)) + "@";
   return timer->second.starts_with(prefix) ? StageBegan(node, keys) : std::nullopt;

@@ -109,8 +109,11 @@ bool AnUpgradesNameIsOn(const Node& node, const Keys& keys);
 std::string WhyCordonStays(const Node& node, const Keys& keys, bool starts);
 // Returns the first difference that our engine is not allowed to make, or an empty string.
 std::string ForeignChange(const Node& before, const Node& after, const Keys& keys);
+// Returns the state in which the node continues. Without a label, the timer annotation shows this state, even if another
+// client has removed the cordon, too.
+std::optional<UpgradeState> TimedState(const Node& node, const Keys& keys);
 // Returns the start of the phase in the timer annotation. PresentStageBegan returns the start only if the annotation is
-// for the node's current state.
+// for the node's TimedState.
 std::optional<absl::Time> StageBegan(const Node& node, const Keys& keys);
 std::optional<absl::Time> PresentStageBegan(const Node& node, const Keys& keys);
 

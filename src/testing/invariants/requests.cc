@@ -250,7 +250,7 @@ void InvariantChecker::Impl::JudgeEndOfWait(const PatchNodeParams& params) {
   if (!jobs || jobs->pod_selector.empty()) return;
   const std::optional<Node> node = cluster->node(params.name);
   if (!node || node->resource_version != params.resource_version || !EndsWait(*node, params)) return;
-  const bool waited = StateOf(*node, keys) == UpgradeState::kWaitForJobsRequired;
+  const bool waited = internal::TimedState(*node, keys) == UpgradeState::kWaitForJobsRequired;
   const auto began = waited ? internal::PresentStageBegan(*node, keys) : std::nullopt;
   if (began && *began + jobs->timeout <= WritersTime()) return;
   for (const Pod& pod : cluster->pods_on(params.name)) {

@@ -179,6 +179,7 @@ TEST_CASE("I4: a pod is deleted before the timeout of its eviction has passed") 
 }
 
 TEST_CASE("I4: a node continues while a job that it must wait for is running") {
+  const bool is_reset = GENERATE(false, true);  // other clients remove the label and the cordon in the meantime
   for (const absl::Duration passed : {absl::Seconds(299), absl::Seconds(300)}) {
     World world({.auto_upgrade = true,
                  .wait_for_completion =
@@ -190,6 +191,12 @@ TEST_CASE("I4: a node continues while a job that it must wait for is running") {
       node.annotations[Gpu().StageAnnotation()] =
           "wait-for-jobs-required@" + std::to_string(absl::ToUnixSeconds(world.clock->Now())) + "@rev";
     });
+    if (is_reset) {
+      world.cluster->EditNode(world.NodeName(0), [](Node& node) {
+        node.labels.erase(Gpu().StateLabel());
+        node.unschedulable = false;
+      });
+    }
     world.clock->Advance(passed);
     world.Move(0, UpgradeState::kWaitForJobsRequired,
                {UpgradeState::kPodDeletionRequired, UpgradeState::kDrainRequired});

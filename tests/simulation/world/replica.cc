@@ -281,7 +281,7 @@ void Replica::SetClockBack() {
 }
 
 void Replica::OnChange() {
-  if (!driver_.setup.cache || turn_due_ != absl::InfiniteFuture()) return;
+  if (!driver_.setup.cache || turn_due_ <= world_.Now() + driver_.setup.watch_lag_max) return;
   turn_due_ = world_.Now() + random_.Between(absl::ZeroDuration(), driver_.setup.watch_lag_max);
 }
 

@@ -16,7 +16,7 @@ constexpr absl::Duration kRefusedEvictionMax = absl::Seconds(40);
 constexpr absl::Duration kRetryAfterMax = absl::Minutes(5);
 constexpr absl::Duration kPatchRetryFirst = absl::Seconds(1);
 // A patch that was refused at an old version is refused again until a newer version is read. This delay applies if no
-// newer version arrives, for example because the 409 was a mistake of the server.
+// newer version arrives, for example because the server returned the 409 by mistake.
 constexpr absl::Duration kConflictRetryFirst = absl::Seconds(15);
 constexpr absl::Duration kPatchRetryMax = absl::Seconds(30);
 constexpr absl::Duration kStaleReadPatience = absl::Seconds(5);
@@ -60,8 +60,8 @@ const std::optional<std::string>* WrittenTo(const std::string& label, const Patc
 template <typename Call>
 absl::Time NextCallDue(const ObjectAttempt<Call>& attempt, const Call& call) {
   if (!attempt.outcome) return absl::InfiniteFuture();
-  // The object was read at a newer version, or the kind of call differs. The call is therefore a new one, whatever the
-  // outcome of the last call was.
+  // If the object was read at a newer version, or the kind of call differs, this is a new call, whatever the outcome of
+  // the last one.
   if (attempt.based_on != call.object.resource_version || attempt.kind != call.kind) return absl::InfinitePast();
   const absl::Duration delay = Doubled(kRefusedEvictionFirst, kRefusedEvictionMax, attempt.count);
   return attempt.answered_at + Spread(delay, call.object.name, attempt.count);

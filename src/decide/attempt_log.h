@@ -5,13 +5,14 @@
 //     log.PatchAnswered(node.uid, Outcome::kApplied, /*message=*/"", clock.Now());
 //
 // - While a request for an object has no response, no further request for that object is sent.
-// - If the response to a patch is 409, or the outcome of the patch is unknown, the patch may have been applied. The
-//   node then counts in its old and in its new state until a newer version is read. Until then the patch is retried
-//   after 1 s, doubling to 30 s. After a 409 the first delay is 15 s, because the next patch will most likely be
-//   refused as well.
+// - If the response to a patch is 409, or the outcome of the patch is unknown, the patch may have been applied. Until a
+//   newer version of the node is read, it counts in both its old and its new state. The patch is retried after 1 s,
+//   doubling to 30 s. After a 409 the first delay is 15 s, because the next patch will most likely be refused as well.
 // - An accepted eviction is not repeated for 30 s. A refused eviction is repeated after max(Retry-After, 5 s doubling
-//   to 40 s). A hash changes this delay by up to 10 %, so that evictions are spread without random numbers. If the log
-//   is lost in a crash, requests may be repeated, but no rule is violated. A value type; not thread-safe.
+//   to 40 s). A hash varies this delay by up to 10 %, which spreads evictions without random numbers.
+//
+// If the log is lost in a crash, requests may be repeated, but no rule is violated. AttemptLog is a value type, and is
+// not thread-safe.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ATTEMPT_LOG_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ATTEMPT_LOG_H_
 
@@ -33,8 +34,8 @@ bool IsNewerVersion(std::string_view a, std::string_view b);
 // Returns true if resource version `a` is certainly older than `b`. Returns false if `a` or `b` is not a decimal
 // number.
 bool IsOlderVersion(std::string_view a, std::string_view b);
-// Returns true if the outcome of the last patch is known. The response must have arrived. In addition, the node must
-// have been read at a newer version, or the patch must have been clearly refused.
+// Returns true if the outcome of the last patch is known: its response has arrived, and either the node has been read
+// at a newer version or the patch was clearly refused.
 bool IsSettled(const PatchAttempt& attempt, const Node& node);
 // Returns the time at which the node may be patched again, given the version of `node`. Returns InfiniteFuture() while
 // a response is outstanding.
@@ -50,7 +51,7 @@ absl::Time LabelLossEnds(const LabelLoss& loss);
 absl::Time NextMaintenanceCallDue(const MaintenanceAttempt& attempt, const MaintenanceCall& call);
 absl::Time NextDeviceCallDue(const DeviceAttempt& attempt, const DeviceCall& call);
 
-// Returns the outcome of a write according to its response.
+// Maps the response to a write to the outcome of the write.
 Outcome OutcomeOf(const absl::Status& answer);
 
 class AttemptLog {
@@ -75,13 +76,13 @@ class AttemptLog {
   // Forgets requests that this read has settled: finished patches and, if `live_pods` is not null, requests for pods
   // outside `live_pods`.
   void NodeRead(const Node& node, const std::set<std::string>* live_pods);
-  // Notes that a pass has started. Data that is read from now on counts as read at `now`.
+  // Records the start of a pass. Data read from now on counts as read at `now`.
   void PassBegan(absl::Time now) { now_ = now; }
-  // Notes whether a node that was read has its state label `key`. A missing label counts as lost if the node had the
+  // Records whether the node, as read, has its state label `key`. A missing label counts as lost if the node had the
   // label before, if a patch that sets the label was sent, or if the upgrade of the node `is_in_progress`. Must be
   // called before NodeRead.
   void StateLabelRead(const Node& node, const std::string& key, bool is_in_progress);
-  // Notes that the engine itself removes the labels, so that missing labels do not count as lost.
+  // Must be called if the engine itself removes the labels, so that missing labels do not count as lost.
   void LabelsRemoved() { labelled_.clear(); }
   // Limits all recorded times to `now`. Must be called if the clock was set back.
   void SetBack(absl::Time now);

@@ -42,7 +42,7 @@ GateReason ReasonFor(Refusal refusal) {
 }
 
 // Appends the finalizers that keep a terminating pod from being deleted, because an administrator may have to remove
-// the finalizers.
+// them.
 void AppendFinalizers(const Pod& pod, std::string& text) {
   if (!pod.finalizers.empty()) absl::StrAppend(&text, ", held by finalizer ", absl::StrJoin(pod.finalizers, ", "));
 }
@@ -153,8 +153,8 @@ PodSelection DrainManager::Classify(const std::vector<const Pod*>& pods, bool fo
 LabelSelector DrainablePods(const DriverIdentity& identity) {
   absl::StatusOr<LabelSelector> selector = LabelSelector::FromRequirements(
       {{.key = identity.SkipDrainPodLabel(), .op = LabelSelector::Operator::kNotIn, .values = {"true"}}});
-  // The keys of an identity are always valid. With an invalid key, pods could not be excluded from the drain. In that
-  // case, no pod is drained.
+  // The keys of an identity are always valid. If one were not, pods could not be excluded from the drain, so no pod
+  // would be drained.
   return selector.ok() ? *std::move(selector) : LabelSelector::Nothing();
 }
 

@@ -1,5 +1,5 @@
-// Makes the same decisions as StateMachine::Step incrementally: it is notified of changes, and judges only changed
-// nodes again.
+// Makes the same decisions as StateMachine::Step, but incrementally: the caller reports changes, and only changed nodes
+// are judged again.
 //
 // Defines IncrementalPlanner, PlanUpdate and PublishedPlan.
 //
@@ -11,12 +11,12 @@
 //     planner.Update(changed_view);
 //     update = planner.Advance(clock.Now());                // judges this node, and nodes whose wake-up time has come
 //
-// After each Advance, the planner has the same decision on every node that Step would make for a snapshot of the same
-// views. A whole rollout costs a few judgements per node, instead of one judgement per node in every pass.
+// After each Advance, the planner's decision on every node is the one that Step would make for a snapshot of the same
+// views. A whole rollout costs a few judgements per node, rather than one per node in every pass.
 //
-// Pure except for its memory: it has no facade, clock, lock, log or random numbers. Owns its inputs; views and facts
-// are shared and immutable. Not thread-safe. Related: state_machine.h makes the decisions, cluster_snapshot.h defines
-// their input.
+// The planner is pure except for its memory: it has no facade, clock, lock, log or random numbers. It owns its inputs;
+// views and facts are shared and immutable. Not thread-safe. Related: state_machine.h makes the decisions,
+// cluster_snapshot.h defines their input.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_INCREMENTAL_PLANNER_H_
 #define DRIVERUPGRADE_SRC_DECIDE_INCREMENTAL_PLANNER_H_
 
@@ -46,8 +46,8 @@ struct JudgedNode;
 struct PlanUpdate {
   // Same as Step's plan, except for two members. `pod_interest` is empty; IncrementalPlanner::pod_interest returns it
   // without a copy. `gates` contains only gates that are new or have changed since the last Advance. The gate of a node
-  // that waits for a slot has no place in the queue, and is repeated only when its reason changes. Otherwise every
-  // admission would change the places and counts in many gates. PublishedPlan contains the places and counts.
+  // that waits for a slot omits the place in the queue, and is repeated only when its reason changes. Places and counts
+  // change with every admission in many gates; PublishedPlan contains them.
   Plan plan = {};
   // Sorted names of nodes that no longer have a gate, or that were deleted.
   std::vector<std::string> ungated = {};
@@ -87,8 +87,8 @@ class PublishedPlan {
   struct Placed {
     // Not null.
     const JudgedNode* node = nullptr;
-    // Place in the queue, starting at 1. Zero if the node does not wait for a slot. Also zero if the policy has a
-    // rollout, because the gates of a rollout contain the places.
+    // Place in the queue, starting at 1. Zero if the node does not wait for a slot, or if the policy has a rollout,
+    // because the gates of a rollout contain the places.
     int place = 0;
   };
   std::vector<Placed> ByName() const;
@@ -140,8 +140,8 @@ class IncrementalPlanner {
   // Cost: O((judged + admitted + told) log N), where *told* is the number of returned gates. A rollout adds the costs
   // that rollout_round.h describes. If `now` is earlier than at the last call, every node is judged again.
   //
-  // A plan that is not finished (Plan::finished) admits no node, and reports nothing about nodes that wait for a slot.
-  // Admissions and reports would be based on outdated verdicts.
+  // A plan that is not finished (Plan::finished) admits no node, and reports nothing about nodes that wait for a slot,
+  // because both would be based on outdated verdicts.
   [[nodiscard]] PlanUpdate Advance(absl::Time now, const AdvanceLimits& limits = {});
 
   // Cancels the actions that the last Advance planned for the nodes in `gates` (by name). The nodes keep their state

@@ -1,4 +1,4 @@
-// Members of IncrementalPlanner that report the plan, the changed gates, and the PublishedPlan.
+// Implements the members of IncrementalPlanner that report the plan, the changed gates and the PublishedPlan.
 #include <algorithm>
 #include <iterator>
 #include <limits>
@@ -65,7 +65,7 @@ void IncrementalPlanner::Impl::PostponeTelling(std::size_t told, Names& touched)
   for (; told > 0 && !untold_.empty(); --told) {
     auto name = untold_.extract(untold_.begin());
     const auto found = nodes_.find(name.value());
-    // A new node has this name now. The gate of the new node is reported once the node has been judged.
+    // A new node has taken this name, and its gate is reported once it has been judged.
     const bool is_new = found != nodes_.end() && found->second.judged == nullptr;
     if (!is_new) touched.insert(std::move(name));
   }

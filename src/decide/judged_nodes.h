@@ -1,5 +1,5 @@
-// Stores the verdicts on all nodes in pieces that copies share. The cost of a copy is proportional to the number of
-// pieces. The cost of a change after a copy is proportional to the number of nodes in a piece.
+// Stores the verdicts on all nodes in pieces that copies share. A copy costs O(pieces), and a change after a copy costs
+// O(nodes in a piece).
 #ifndef DRIVERUPGRADE_SRC_DECIDE_JUDGED_NODES_H_
 #define DRIVERUPGRADE_SRC_DECIDE_JUDGED_NODES_H_
 

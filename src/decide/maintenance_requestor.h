@@ -54,7 +54,7 @@ class MaintenanceRequestor {
 
   // Returns the call that creates the object. The spec follows the policy: it contains a drain only if the policy
   // contains one, and waits only for pods that the policy selects. `deletion`: policy for pods that use the driver;
-  // nullopt if their deletion is off.
+  // nullopt if the engine does not delete such pods.
   MaintenanceCall Request(const Node& node, const NodeRules& rules,
                           const std::optional<PodDeletionPolicy>& deletion) const;
   // Returns the call that adds us to the object of another requestor.
@@ -78,8 +78,8 @@ class MaintenanceRequestor {
   RequestorOptions options_;
 };
 
-// Returns true for a pod of the maintenance operator. The operator does not evict its own pod. In requestor mode, the
-// engine does not evict that pod either, because the operator must still return the node to service (§4.1).
+// Returns true for a pod of the maintenance operator. The operator does not evict its own pod. In requestor mode,
+// neither does the engine, because the operator must still return the node to service (§4.1).
 bool IsMaintenanceOperator(const Pod& pod);
 
 }  // namespace driverupgrade::internal

@@ -63,8 +63,8 @@ struct MarksOfDriver {
   DriverPodsMarks pods;
 };
 
-// The marks that ShareView has decoded for `identity`. Decodes the marks itself if ShareView did not create the view.
-// The view must outlive this object.
+// Provides the marks that ShareView decoded for `identity`, or decodes them itself if ShareView did not create the
+// view. The view must outlive this object.
 class MarksOfView {
  public:
   MarksOfView(const NodeView& view, const DriverIdentity& identity);
@@ -103,8 +103,8 @@ Tally TallyByMarks(const NodeView& view, const NodeMarks& marks, const DriverIde
 // Returns a driver pod of the node that is not Ready. If the node has no driver pod, returns a pod that waits to be
 // scheduled to the node. Returns nullptr if there is no such pod.
 const Pod* UnreadyDriverPod(const NodeView& view);
-// Returns true if the node is unavailable regardless of its upgrade and its cordon. The node is NotReady, is about to
-// leave the cluster, or has no driver pod because Kubernetes cannot schedule the pod.
+// Returns true if the node is unavailable regardless of its upgrade and its cordon: it is NotReady, is about to leave
+// the cluster, or has no driver pod because Kubernetes cannot schedule one.
 bool IsOutOfUse(const NodeView& view, const NodeRules& rules);
 // Returns an item of UpgradeBudget::unavailable_nodes, such as `gpu-7 (NotReady)`. The node must count as unavailable.
 std::string UnavailableNode(const NodeView& view, const DriverIdentity& identity, const NodeRules& rules);

@@ -51,8 +51,8 @@ Revision RevisionOf(const Pod& pod, const internal::DriverPodMarks& marks, const
   return marks.revision == *owner->wanted_revision ? Revision::kCurrent : Revision::kOld;
 }
 
-// Returns the hash of the revision from the label. Very old objects have no such label, but their name contains the
-// hash (R4, R13). Empty if the hash is missing.
+// Returns the hash of the revision from its label or, for very old objects without this label, from its name (R4, R13).
+// Returns an empty text if neither contains a hash.
 std::string HashOf(const ControllerRevision& revision, const DaemonSet& daemon_set) {
   const auto label = revision.labels.find("controller-revision-hash");
   if (label != revision.labels.end() && !label->second.empty()) return label->second;
@@ -60,9 +60,9 @@ std::string HashOf(const ControllerRevision& revision, const DaemonSet& daemon_s
   return revision.name.starts_with(prefix) ? revision.name.substr(prefix.size()) : std::string();
 }
 
-// Returns the revisions with the highest number. If revisions with the current template of the DaemonSet are known,
-// considers only those revisions, because numbers alone can be wrong. A controller that has not seen the latest
-// revision may assign the same or a lower number to the next revision (kubernetes#80698).
+// Returns the revisions with the highest number. If any revision has the current template of the DaemonSet, considers
+// only such revisions, because numbers alone can be wrong: a controller that has not seen the latest revision may
+// assign the same or a lower number to the next one (kubernetes#80698).
 std::vector<const ControllerRevision*> Newest(const DaemonSet& daemon_set,
                                               const std::vector<ControllerRevision>& revisions) {
   const auto rank = [&](const ControllerRevision& revision) {

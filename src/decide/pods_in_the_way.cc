@@ -10,7 +10,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Collects pods without duplicates. The upgrade may both wait for a pod and delete it.
+// Collects pods without duplicates, because the upgrade may both wait for a pod and delete it.
 class PodSet {
  public:
   void Add(const Pod* pod) {

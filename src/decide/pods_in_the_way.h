@@ -12,8 +12,8 @@
 namespace driverupgrade::internal {
 
 // Returns the pods of the node that an upgrade under the policy evicts, deletes or waits for, without duplicates.
-// Excludes finished pods. Includes pods that the policy does not allow the engine to evict. Returns nullopt if the pods
-// are unknown. The result refers to `view`.
+// Excludes finished pods, but includes pods that the policy does not allow the engine to evict. Returns nullopt if the
+// pods are unknown. The result refers to `view`.
 std::optional<std::vector<const Pod*>> PodsInTheWay(const NodeView& view, const NodeRules& rules,
                                                     const StateMachine& machine);
 

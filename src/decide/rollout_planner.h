@@ -34,13 +34,12 @@ class RolloutPlanner {
   const RolloutRules* rules() const { return rules_ ? &*rules_ : nullptr; }
   const RolloutFacts& facts() const { return facts_; }
 
-  // Makes the next round create its members again. Must be called after nodes were added or deleted.
+  // Makes the next round rebuild its members. Must be called after nodes were added or deleted.
   void NodesChanged() { is_stale_ = true; }
   // Makes the next round update the node. Must be called if the node's view or verdict may have changed. The node must
   // stay at the same address.
   void NodeChanged(PlannedNode& node) { changed_.push_back(&node); }
-  // Makes the next round assign stages again if relevant labels have changed. Must be called if the node's view has
-  // changed.
+  // Makes the next round assign stages again if relevant labels differ. Must be called if the node's view has changed.
   void LabelsChanged(const Node& before, const Node& after);
 
   // Drops the results of the last round. Must be called if no rollout applies.

@@ -18,9 +18,9 @@ namespace driverupgrade::internal {
 // that an existing annotation was written at that time.
 class ShownWait {
  public:
-  // Notes the marks with which the node will be judged.
+  // Records the marks with which the node will be judged.
   void Read(const NodeMarks& marks, absl::Time now);
-  // Notes the verdict of the judgement.
+  // Records the verdict of the judgement.
   void Judged(const Verdict& verdict, absl::Time now);
 
   // Returns the time at which the annotation may be changed to `gate`, the current gate in `state`. If `gate` is

@@ -71,7 +71,7 @@ bool MayAct(Walk& walk) {
   if (const auto& patch = walk.view.attempts.patch) {
     const absl::Time due = internal::NextPatchDue(*patch, walk.view.node);
     if (due > walk.in.now) {
-      // Keeps the known pods. They will soon be needed, and would otherwise have to be read again.
+      // Keeps the known pods, because they will soon be needed and would otherwise have to be read again.
       walk.verdict.pod_interest = walk.view.pods.has_value();
       walk.Wait(GateReason::kUnsettled,
                 patch->outcome ? fmt::format("the last patch of the node: {}",
@@ -107,8 +107,7 @@ void JudgeInto(const JudgeContext& in, const NodeView& view, const Admission& ad
   Walk walk(in, view, admission, verdict);
   verdict.tally = internal::TallyByMarks(view, walk.before(), in.identity, in.policy);
   NoteDriverPods(walk);
-  // A failed node without a slot does not take a slot when it recovers, because the node returns to service immediately
-  // (I1).
+  // A failed node without a slot does not take one when it recovers, because it returns to service immediately (I1).
   const bool holds_no_slot = !in.policy.failed_hold_slots || internal::IsGivenBack(walk.before(), in.identity);
   const bool recovers = holds_no_slot && walk.state() == UpgradeState::kFailed;
   // If the label is missing, a state that leaves no other mark would be entered again in every pass.
@@ -135,7 +134,7 @@ void JudgeInto(const JudgeContext& in, const NodeView& view, const Admission& ad
   }
   walk.Finish(acts, shown_wait);
   // If another client uncordoned a node that recovers, or whose driver must be restarted after all, the node is
-  // cordoned again without an admission. The tally must include this cordon, because it limits the admission of other
+  // cordoned again without being admitted. The tally must include this cordon, so that it limits the admission of other
   // nodes in the same pass.
   const bool may_cordon_again =
       verdict.plan.from == UpgradeState::kFailed || verdict.plan.from == UpgradeState::kUncordonRequired;

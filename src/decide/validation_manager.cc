@@ -35,7 +35,7 @@ Validation ValidationManager::Evaluate(const std::vector<Pod>& pods,
   std::string not_ready;
   std::string not_proved;
   Validation result;
-  // The comparison is safe, because the same kubelet wrote both times, in whole seconds.
+  // The comparison is safe because the same kubelet wrote both times, in whole seconds.
   const auto is_early = [&](const Pod& pod) {
     return early_ != EarlyValidation::kCount && driver_ready_since && pod.ready_since &&
            *pod.ready_since < *driver_ready_since;

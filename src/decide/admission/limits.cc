@@ -118,8 +118,8 @@ class MaxUnavailable final : public LimitBase<MaxUnavailable> {
   std::string names_;
 };
 
-// Refuses nodes for which the ledger has no room. Otherwise every pass would try to start these nodes, and the ledger
-// would withhold them.
+// Refuses nodes for which the ledger has no room. Without this limit, every pass would try to start these nodes, only
+// for the ledger to withhold them.
 class LedgerFull final : public LimitBase<LedgerFull> {
  public:
   explicit LedgerFull(const Budgets::LedgerRoom& room) : room_(room) {}

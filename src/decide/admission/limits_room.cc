@@ -73,8 +73,8 @@ std::optional<Gate> LimitsRoom::Refusal(const std::vector<std::size_t>& nodes, b
   for (std::size_t taken = 0; taken < nodes.size(); ++taken) {
     const Candidate candidate = Asked(nodes[taken], takes_slot);
     if (const Limit* limit = trial.Refusing(candidate)) {
-      // If a limit refuses this node even on its own, that limit is the reason. Otherwise `limit` has already admitted
-      // nodes of the group, and its counts include these nodes.
+      // If a limit refuses this node even on its own, that limit is the reason. If not, `limit` has already admitted
+      // nodes of the group, and its counts include them.
       if (const Limit* anyway = limits_.Refusing(candidate)) return anyway->Describe();
       return DescribeWith(*limit, taken, nodes.size());
     }

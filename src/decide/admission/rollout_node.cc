@@ -17,12 +17,13 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Gives the kubelet enough time to return after a restart of the kubelet or of the node's network, and to remove the
+// Gives the kubelet enough time to recover from a restart or from a restart of the node's network, and to remove the
 // pod.
 constexpr absl::Duration kLostAfter = absl::Minutes(1);
 
-// Returns true if the node still has a NodeMaintenance from an earlier attempt. Such a NodeMaintenance occupies a slot
-// of the maintenance operator (dep-F13). A NodeMaintenance that is being deleted frees the slot on its own.
+// Returns true if the node still has a NodeMaintenance from an earlier attempt, which occupies a slot of the
+// maintenance operator (dep-F13). A NodeMaintenance that is being deleted does not count, because it frees its slot on
+// its own.
 bool KeepsMaintenance(const NodeView& view, const std::optional<RequestorOptions>& options) {
   if (!options || !options->enabled || !view.maintenances || view.maintenances->empty()) return false;
   const std::vector<const NodeMaintenance*> claims = MaintenanceRequestor(*options).ClaimsOn(view);
@@ -32,7 +33,7 @@ bool KeepsMaintenance(const NodeView& view, const std::optional<RequestorOptions
 
 bool IsLeftOut(GateReason reason) { return TraitsOf(reason).is_wish || TraitsOf(reason).left_out; }
 
-// Uses the marks on the node instead of the plan, because the plan has not been carried out yet.
+// Uses the state according to the marks instead of the plan, because the plan has not been carried out yet.
 NodeProgress ProgressOf(const KeptVerdict& verdict, const GrantShare& share, bool keeps_maintenance,
                         bool is_of_older_revision) {
   if (verdict.candidate) return share.counts || keeps_maintenance ? NodeProgress::kUnderWay : NodeProgress::kWaiting;
@@ -75,8 +76,8 @@ NodeHealth HealthOfNode(const NodeView& view, NodeProgress progress, const Drive
   return of_node;
 }
 
-// Returns true if the node failed at a revision that is no longer the target. The state machine compares driver pods.
-// This function compares the mark, because the node may currently have no driver pod.
+// Returns true if the node failed at a revision that is no longer the target. Unlike the state machine, which compares
+// driver pods, this function compares the mark, because the node may currently have no driver pod.
 bool IsOfOlderRevision(const NodeMarks& marks, const DriverFacts& driver) {
   const std::optional<std::string>& failed = marks.failed_revision.value();
   if (!failed || failed->empty() || driver.daemon_sets.empty()) return false;
@@ -86,8 +87,8 @@ bool IsOfOlderRevision(const NodeMarks& marks, const DriverFacts& driver) {
 }
 
 // Returns the time from which the node counts as unavailable indefinitely. `will_end`: true if the upgrade is expected
-// to finish and to make the node available again. A node can be NotReady while its driver is replaced. Such a node
-// counts as lost if a driver pod still exists kLostAfter after its deletion timestamp.
+// to finish and to make the node available again. A node that is NotReady while its driver is replaced counts as lost
+// if a driver pod still exists kLostAfter after its deletion timestamp.
 absl::Time LastsFrom(const NodeView& view, const NodeMarks& marks, bool will_end) {
   if (view.node.ready && !view.node.unschedulable && !marks.isolated_devices.present()) return absl::InfiniteFuture();
   if (!will_end) return absl::InfinitePast();
@@ -99,8 +100,8 @@ absl::Time LastsFrom(const NodeView& view, const NodeMarks& marks, bool will_end
   return from;
 }
 
-// Notes whether a done node is out of use. A node is out of use if the node or its driver pod is not Ready. It is also
-// out of use if the driver pod is missing although a DaemonSet of the driver selects the node.
+// Records whether a done node is out of use, because the node or its driver pod is not Ready. A missing driver pod
+// counts as not Ready if a DaemonSet of the driver selects the node.
 void NoteUse(const NodeView& view, const DriverFacts& driver, RolloutNode& node) {
   const Pod* pod = UnreadyDriverPod(view);
   const bool is_wanted = std::any_of(driver.daemon_sets.begin(), driver.daemon_sets.end(),
@@ -131,7 +132,7 @@ RolloutNode MakeRolloutNode(const NodeView& view, const KeptVerdict& verdict, co
                    .progress = ProgressOf(verdict, share, keeps_maintenance, is_of_older_revision),
                    .may_start = verdict.candidate.has_value()};
   if (node.progress == NodeProgress::kLeftOut) node.left_out_by = verdict.gate->reason;
-  // A node that is leaving the cluster provides no evidence that its driver works.
+  // A node that is leaving the cluster is no evidence that its driver works.
   if (node.progress == NodeProgress::kDone && !WhyLeaving(view.node).empty()) {
     node.progress = NodeProgress::kLeftOut;
     node.left_out_by = GateReason::kNodeLeaves;

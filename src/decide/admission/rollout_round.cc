@@ -59,7 +59,7 @@ std::set<std::string> ApprovalsOf(const DriverFacts& driver, const DriverIdentit
   return approvals;
 }
 
-// Returns the DaemonSet to name in approval commands. An approval on any DaemonSet of the driver counts.
+// Returns the DaemonSet to name in approval commands, although an approval on any DaemonSet of the driver counts.
 const DaemonSet& FirstDaemonSet(const DriverFacts& driver) {
   const auto first =
       std::min_element(driver.daemon_sets.begin(), driver.daemon_sets.end(), [](const auto& a, const auto& b) {
@@ -91,7 +91,7 @@ std::vector<RolloutStageStatus> StagesOf(const RolloutPolicy& policy, const Roll
   return statuses;
 }
 
-// Returns true if the units must be formed again. Otherwise `node` keeps its unit.
+// Returns true if the units must be formed again; if not, `node` keeps the unit of `before`.
 bool KeepUnit(const RolloutNode& before, RolloutNode& node) {
   if (before.may_start != node.may_start || before.progress != node.progress || before.pods != node.pods ||
       before.gangs != node.gangs || before.may_stop != node.may_stop ||

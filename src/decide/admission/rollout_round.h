@@ -5,9 +5,9 @@
 //     RolloutRound round = AdmitByRollout(input, members, sums, elsewhere);
 //     members.Change(i, *view, verdict, share, input);     // and the next round
 //
-// Pure. The first round costs O(N log N) for all N nodes. A later round costs O(C log N) for the C changed nodes, plus
-// a few nanoseconds for each waiting node. A later round costs O(N) if an order uses pods or a stage waits for selected
-// pods, and O(N log N) if the stages are assigned again.
+// Pure. The first round costs O(N log N) for all N nodes. Each later round costs O(C log N) for the C changed nodes,
+// plus a few nanoseconds for each waiting node. The cost rises to O(N) if an order uses pods or a stage waits for
+// selected pods, and to O(N log N) if the stages are assigned again.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ADMISSION_ROLLOUT_ROUND_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ADMISSION_ROLLOUT_ROUND_H_
 
@@ -53,11 +53,11 @@ class RolloutMembers {
  public:
   // Adds a node before the first round.
   void Add(const NodeView& view, const KeptVerdict& verdict, const GrantShare& share, const RolloutInput& input);
-  // Notes that the view or the verdict of a node may have changed. The stages change only if the node is or was left
-  // out of the rollout.
+  // Must be called if the view or the verdict of a node may have changed. The stages change only if the node is or was
+  // left out of the rollout.
   void Change(std::size_t i, const NodeView& view, const KeptVerdict& verdict, const GrantShare& share,
               const RolloutInput& input);
-  // Notes that labels have changed. The next round then assigns stages and groups again.
+  // Makes the next round assign stages and groups again. Must be called if labels have changed.
   void LabelsChanged() { stale_ = true; }
   // Returns the stages of the nodes as of the last round.
   const std::shared_ptr<const std::vector<int>>& stages() const { return stages_; }
@@ -83,7 +83,7 @@ class RolloutMembers {
   static Share ShareFor(const KeptVerdict& verdict, const GrantShare& share);
   // Assigns stages, and units of gangs, if necessary.
   void Settle(const RolloutPolicy& policy, std::optional<int> unavailable_max);
-  // Same as ParseRecord, but does not parse a text again that it parsed last time.
+  // Same as ParseRecord, but parses the text only if it has changed since the last call.
   const ParsedRecord& ReadRecord(const std::optional<std::string>& text);
 
   RolloutView view_;

@@ -22,8 +22,8 @@ using internal::NodeMarks;
 constexpr int kNoLimit = std::numeric_limits<int>::max();
 
 // Returns true if an administrator had cordoned the node and has not uncordoned it during the upgrade. Such a node
-// needs no slot. If an administrator uncordons such a node and the engine cordons it again, the engine becomes the
-// owner of the cordon (dep-F8). This cordon is not a start, so it needs no slot.
+// needs no slot. If an administrator uncordons such a node and the engine cordons it again, the engine owns the new
+// cordon (dep-F8). That cordon does not start an upgrade, so it needs no slot.
 bool IsOutsideSlots(const NodeMarks& marks, const std::optional<UpgradeState>& state) {
   if (!internal::WasInitiallyUnschedulable(marks)) return false;
   return marks.unschedulable || !state || !TraitsOf(*state).holds_cordon;

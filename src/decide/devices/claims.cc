@@ -34,8 +34,8 @@ bool IsLate(const NodeView& view, const ResourceClaim& claim, const DriverIdenti
   });
 }
 
-// A shared claim can pass from one pod to the next without another allocation. The scheduler checks taints only when it
-// allocates a claim.
+// A shared claim can pass from one pod to the next without another allocation, and the scheduler checks taints only
+// when it allocates a claim.
 bool IsShared(const ResourceClaim& claim) {
   return claim.pod_uid.empty() || claim.reserved_for.size() > 1 ||
          std::any_of(claim.reserved_for.begin(), claim.reserved_for.end(),

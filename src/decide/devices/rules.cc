@@ -11,8 +11,8 @@ namespace driverupgrade::internal {
 namespace {
 
 constexpr std::string_view kConditionType = "EvictionInProgress";
-// Maximum time for the controller manager to notice a change of a rule. A controller manager that processes rules
-// usually takes a tenth of a second.
+// Maximum time for the controller manager to notice a change of a rule. If it processes rules at all, it usually takes
+// a tenth of a second.
 constexpr absl::Duration kSeenMax = absl::Seconds(30);
 // Time for which a rule has the effect None before it is deleted.
 constexpr absl::Duration kHarmless = absl::Seconds(5);
@@ -157,7 +157,7 @@ RuleStep ReleaseDevices(const NodeView& view, const DriverIdentity& identity, ab
     const absl::Time harmless = ChangedAt(rule, view) + kHarmless;
     absl::Time due = absl::InfiniteFuture();
     if (rule.deletion_timestamp) {
-      // Does nothing but wait until the rule has been deleted.
+      // Only waits until the rule has been deleted.
     } else if (rule.effect != DeviceTaintEffect::kNone) {
       step.calls.push_back(SetEffect(rule, DeviceTaintEffect::kNone));
     } else if (now >= harmless) {

@@ -1,6 +1,6 @@
 // Manages the rules that taint the devices of a node while its driver is replaced. A rule starts with the effect None,
-// then gets NoSchedule, and gets None again before it is deleted. The scheduler may miss a change that coincides with a
-// change of the devices. A rule that the scheduler still remembers must then be harmless.
+// then gets NoSchedule, and gets None again before it is deleted. The scheduler can miss a change of a rule that
+// coincides with a change of the devices, so a rule that the scheduler still remembers must be harmless.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_DEVICES_RULES_H_
 #define DRIVERUPGRADE_SRC_DECIDE_DEVICES_RULES_H_
 

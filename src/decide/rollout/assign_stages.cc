@@ -25,8 +25,7 @@ struct Unit {
   int counted = 0;
 };
 
-// Mixes the bits of the hash. Without this step, names that differ only in their last letters would stay next to each
-// other.
+// Mixes the bits of the hash. Without this step, names that differ only in their last letters would remain neighbors.
 std::uint64_t Scattered(std::string_view name) {
   std::uint64_t bits = Hash(name, 0);
   for (const std::uint64_t factor : {0xff51afd7ed558ccdULL, 0xc4ceb9fe1a85ec53ULL}) {

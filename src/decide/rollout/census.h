@@ -1,5 +1,5 @@
-// Maintains counts, groups and the order of a rollout's nodes while single nodes change. The cost of a round depends on
-// the changed and the waiting nodes, not on all nodes.
+// Maintains the counts, groups and order of a rollout's nodes as individual nodes change. The cost of a round thus
+// depends on the changed and waiting nodes rather than on all nodes.
 //
 //     RolloutCensus census(policy, nodes, AssignStages(nodes, policy));
 //     census.Change(i, nodes[i], changed);
@@ -84,8 +84,8 @@ class RolloutCensus {
   // Returns the first failed node of each group with failed nodes, by group. Must be called only with
   // GroupMode::kOneAtATime. O(troubled).
   std::map<std::size_t, std::string> FailedByGroup(const std::vector<RolloutNode>& nodes) const;
-  // Returns, by stage, the number of slots that are in use. Each node in progress takes a slot. If groups start
-  // together, each group in progress takes a slot instead.
+  // Returns, by stage, the number of slots that are in use. Each node in progress takes a slot or, if groups start
+  // together, each group in progress.
   std::vector<int> SlotsUsed() const;
   // Returns the numbers of the units with nodes that may start, in the order of admission. O(W + changed log W).
   const std::vector<std::size_t>& Waiting(const std::vector<RolloutNode>& nodes);

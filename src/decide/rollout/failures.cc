@@ -11,7 +11,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Same rule as for failurePolicy.maxFailures: a percentage is rounded down, and one failure is always allowed.
+// Uses the rule of failurePolicy.maxFailures: a percentage is rounded down, and one failure is always allowed.
 int LimitOf(const CountOrPercent& budget, int total) {
   if (const Count* count = std::get_if<Count>(&budget)) return count->value;
   return std::max(1, static_cast<int>(std::int64_t{std::get_if<Percent>(&budget)->value} * total / 100));
@@ -34,8 +34,9 @@ std::optional<FailureClass> ClassOf(const FailureFacts& facts) {
   return std::nullopt;
 }
 
-// A failed node that is still isolated has our name in the cordon set, isolated devices, or a mark for an
-// administrator's cordon. Every node that was returned to service has the failure class kDrainBlocked.
+// A failed node that is still isolated has our name in its cordon set, isolated devices, or a mark for an
+// administrator's cordon. A node that was returned to service has none of these, and its failure class is
+// kDrainBlocked.
 bool IsGivenBack(const NodeMarks& marks, const DriverIdentity& identity) {
   return marks.State() == UpgradeState::kFailed &&
          marks.failure_class.value() == ToString(FailureClass::kDrainBlocked) && !IsIsolated(marks, identity) &&

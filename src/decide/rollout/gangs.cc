@@ -86,7 +86,7 @@ class Units {
  private:
   using Members = std::vector<std::size_t>;
 
-  // Lets nodes with a grant but without a patch join the started unit of their gang, because they were granted together
+  // Adds nodes with a grant but without a patch to the started unit of their gang, because they were granted together
   // with that unit.
   void JoinTorn() {
     for (RolloutNode& node : nodes_) {

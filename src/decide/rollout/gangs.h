@@ -41,14 +41,14 @@ std::vector<std::string> GangsOn(const Node& node, const std::vector<const Pod*>
 // Returns true if, under the policy, nodes with pods of the same gang start together.
 bool GangsStartTogether(const RolloutPolicy& policy);
 
-// Returns true if the node waits and is not known to have started. Includes nodes that cannot start yet. Such nodes
-// delay their unit, because a separate start would interrupt the gang again.
+// Returns true if the node waits and is not known to have started. Includes nodes that cannot start yet: they delay
+// their unit, because starting them separately would interrupt the gang again.
 bool AwaitsStart(const RolloutNode& node);
 
 // Returns the gang of a unit. The name of a unit consists of the gang, and possibly a number.
 std::string GangOfUnit(const std::string& unit);
 
-// Times since which the interruptions of gangs have been delayed so that the gangs can finish, by gang.
+// For each gang, the time since which its interruption has been delayed so that the gang can finish.
 using GangWaits = std::map<std::string, absl::Time>;
 
 // Returns the time until which `nodes`, which start together, wait for their gangs; nullopt if they do not wait.
@@ -75,7 +75,7 @@ RolloutGangs CountGangs(const std::vector<RolloutNode>& nodes, std::optional<int
 // Assigns a unit and a turn to each waiting node. A unit consists of all nodes of one stage on which a gang has pods,
 // except for nodes that already belong to a unit. Larger gangs come first. Nodes that were granted together before a
 // crash or a conflict, but have not started, join the started unit of their gang. Gangs that share a node are not
-// merged into one unit, because where gangs share many nodes, all units would merge. O(N log N).
+// merged into one unit, because all units would merge if many nodes were shared. O(N log N).
 void AssignUnits(std::vector<RolloutNode>& nodes, const std::vector<int>& stages, const UnitOptions& options);
 
 }  // namespace driverupgrade::internal

@@ -90,8 +90,8 @@ std::optional<std::string> GroupLimit::SecondGroup(std::size_t group) const {
   for (const std::size_t other : begun_) {
     const GroupTally& tally = all_.tallies[other];
     if (other == group || !tally.IsBegun()) continue;
-    // A group in progress has priority over an interrupted group. Among groups in progress, the first group has
-    // priority.
+    // A group in progress has priority over an interrupted one, and the first group in progress has priority over the
+    // others.
     if (tally.under_way > 0) {
       first = other;
       break;

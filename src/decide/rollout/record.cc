@@ -91,8 +91,7 @@ class Reader {
   std::vector<std::string> wrong_;
 };
 
-// Detects duplicate members, which can result from a manual merge. If there are duplicates, it is unclear which member
-// counts.
+// Detects duplicate members, which a manual merge can leave behind and which make it unclear which value counts.
 bool HasDuplicates(const json::Value& object) {
   std::set<std::string_view> names;
   for (const auto& member : object.GetObject()) {
@@ -200,7 +199,7 @@ ParsedRecord ParseRecord(std::optional<std::string_view> text) {
   if (document.HasParseError()) return Unreadable(fmt::format("not valid JSON at byte {}", document.GetErrorOffset()));
   if (!document.IsObject()) return Unreadable("it is not an object");
   if (HasDuplicates(document)) return Unreadable("a member occurs twice");
-  // The reference is const, because clang considers comparisons with iterators of a non-const document ambiguous.
+  // This reference is const because clang considers comparisons with iterators of a non-const document ambiguous.
   const json::Document& root = document;
   const auto version = root.FindMember("version");
   if (version == root.MemberEnd() || !version->value.IsInt() || version->value.GetInt() != kVersion) {

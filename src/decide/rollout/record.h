@@ -59,7 +59,7 @@ struct RolloutRecord {
   // Nodes that had failed or were sick when an approval lifted a halt. At this revision, they do not halt the rollout
   // again.
   std::set<std::string> waived = {};
-  // Times since which gangs have been waiting (GangWaits), in whole seconds.
+  // For each gang, the time since which it has been waiting (GangWaits), in whole seconds.
   std::map<std::string, absl::Time> gang_waits = {};
   // Durations measured at this revision if the policy has an expected duration, otherwise at all revisions.
   DurationSketch durations = {};

@@ -13,7 +13,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Decides which nodes start. The gate of a node that starts is null.
+// Decides which nodes start. A null gate means that the node starts.
 class Admission {
  public:
   Admission(const RolloutRules& rules, const RolloutView& view, RolloutCensus& census, const RolloutStep& step,
@@ -97,13 +97,12 @@ class Admission {
     return first.gangs.empty() ? "" : first.gangs.front();
   }
 
-  // The result after `takes` units have started.
+  // A result, and the number of units that had started when it was computed.
   struct Answer {
     int takes = -1;
     const Gate* gate = nullptr;
   };
-  // Returns the remembered result until the next unit starts, because all units of a kind get the same result until
-  // then.
+  // Returns the remembered result, which all units of a kind share until the next unit starts.
   template <typename Ask>
   const Gate* Remembered(Answer& answer, const Ask& ask) {
     if (answer.takes != takes_) answer = {.takes = takes_, .gate = Say(ask())};
@@ -194,9 +193,8 @@ class Admission {
   std::array<Answer, RolloutRoom::kKinds> by_kind_;
 };
 
-// Starts one node that an earlier upgrade left cordoned. Such a node counts against maxUnavailable while it waits. If
-// no node is in progress, the nodes for which the cordoned node waits may themselves be waiting for its share of
-// maxUnavailable.
+// Starts one node that an earlier upgrade left cordoned. Such a node counts against maxUnavailable while it waits, so
+// if no node is in progress, the nodes for which it waits may themselves be waiting for its share of maxUnavailable.
 void StartOneOutOfService(const RolloutView& view, const RolloutCensus& census, Admission& admission,
                           RolloutAnswers& answers) {
   for (RolloutAnswer& answer : answers.nodes) {

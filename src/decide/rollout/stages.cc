@@ -22,8 +22,8 @@ constexpr std::size_t kWaivedMax = 1000;
 // If the clock of another replica is further ahead than this, it is considered wrong.
 constexpr absl::Duration kClockSkewMax = absl::Seconds(60);
 
-// Later releases must compute the same value for the same policy, even if they add fields. Otherwise an update to such
-// a release would lift halts and restart rollouts.
+// Later releases must compute the same value for the same policy, even if they add fields. If they did not, an update
+// to such a release would lift halts and restart rollouts.
 std::string Fingerprint(const RolloutSections& sections) {
   return fmt::format("{:016x}", Hash(FormatRolloutSections(sections, /*only_set=*/true), 0));
 }
@@ -114,7 +114,8 @@ class Advance {
       record().stages.clear();
       record().group.clear();
       record().waived.clear();
-      // Otherwise one slow revision would keep nodes from starting in windows at all later revisions.
+      // If these durations were kept, one slow revision would keep nodes from starting in windows at all later
+      // revisions.
       if (policy_.expected_node_duration) record().durations = {};
     }
     if (record().stages != rules_.stages_fingerprint) {
@@ -190,7 +191,7 @@ class Advance {
     }
   }
 
-  // Records the group in progress. Its nodes are watched until the next group starts.
+  // Records the group in progress, whose nodes are watched until the next group starts.
   void NoteGroup() {
     if (!policy_.groups || policy_.groups->mode != GroupMode::kOneAtATime) return record().group.clear();
     if (const std::string* group = census_.GroupUnderWay()) record().group = *group;
@@ -228,16 +229,16 @@ class Advance {
 
   void WakeAt(absl::Time time) { step_.wake_at = std::min(time, step_.wake_at.value_or(absl::InfiniteFuture())); }
 
-  // Returns true if a node is waiting or in progress. Once all nodes have finished, a halt would have no effect except
-  // for a needless alert.
+  // Returns true if a node is waiting or in progress. Once all nodes have finished, a halt would only raise a needless
+  // alert.
   bool IsAnybodyToCome() const {
     const std::vector<StageCount>& counts = census_.counts();
     return std::any_of(counts.begin(), counts.end(),
                        [](const StageCount& stage) { return stage.done + stage.failed < stage.nodes; });
   }
 
-  // Records a completed revision. If a node has failed, the revision is not confirmed to work, so a rollback to this
-  // revision must pass the stages again.
+  // Records the revision as completed once every node is done. If a node has failed, the revision is not confirmed to
+  // work, so a rollback to it must pass the stages again.
   void NoteCompleted() {
     const std::vector<StageCount>& counts = census_.counts();
     const auto is_over = [](const StageCount& stage) { return stage.done == stage.nodes; };

@@ -27,9 +27,9 @@ struct RolloutNode {
   // Not null.
   const Node* node = nullptr;
   NodeProgress progress = NodeProgress::kWaiting;
-  // True if the node waits only for the limits. Also true for some nodes that count as in progress. Such a node was
-  // admitted with an unknown outcome, or still has a NodeMaintenance, which occupies a slot of the maintenance
-  // operator.
+  // True if the node waits only for the limits. Also true for nodes that count as in progress only because their
+  // admission has an unknown outcome, or because a NodeMaintenance still occupies a slot of the maintenance operator
+  // for them.
   bool may_start = false;
   // Gate because of which the node is left out; set if `progress` is kLeftOut.
   std::optional<GateReason> left_out_by = std::nullopt;
@@ -40,8 +40,8 @@ struct RolloutNode {
   // True if the operator runs on this node. The node then starts last, unless it belongs to a group that has started.
   bool own_node = false;
   // True if an earlier upgrade, or the maintenance operator on its behalf, has cordoned the node and has not returned
-  // it to service. Such a node does not wait for its stage. Otherwise earlier stages could wait for the node's share of
-  // maxUnavailable, or for the node's slot of the maintenance operator.
+  // it to service. Such a node does not wait for its stage, because earlier stages could in turn wait for its share of
+  // maxUnavailable or for its slot of the maintenance operator.
   bool out_of_service = false;
   // True if the node is cordoned, or if its devices are isolated and the evictions may start.
   bool is_isolated = false;
@@ -49,7 +49,7 @@ struct RolloutNode {
   // driver.
   std::string sick = {};
   // Text for users: what is not ready yet on a node with its new driver, such as a pod. Empty if everything is ready.
-  // Until then the stage is not done.
+  // The stage is not done until then.
   std::string unwell = {};
   // True if the node is done, but the node or its driver pod is not Ready, or the driver pod is missing. `unwell`
   // contains the details.

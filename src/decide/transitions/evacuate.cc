@@ -1,4 +1,5 @@
-// cordon-required, wait-for-jobs-required, pod-deletion-required and drain-required: workloads leave the node.
+// Handles cordon-required, wait-for-jobs-required, pod-deletion-required and drain-required, in which workloads leave
+// the node.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -22,7 +23,8 @@ std::string Names(const std::vector<PodSelection::Blocked>& pods) {
   return text;
 }
 
-// Records the Event about the drain only here, so that the Event appears only once.
+// Enters drain-required, and records the Event about the drain. No other function records it, so the Event appears only
+// once.
 Progress EnterDrain(Walk& walk, std::string reason) {
   walk.Enter(UpgradeState::kDrainRequired, std::move(reason));
   if (walk.in.policy.drain) walk.Event(false, "Scheduling drain of the node");

@@ -1,4 +1,4 @@
-// uncordon-required: the node returns to service.
+// Handles uncordon-required, in which the node returns to service.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -14,7 +14,7 @@ namespace {
 // Returns true if the node's cordon belongs to an upgrade and no other driver relies on the cordon (dep-F7). `read`:
 // the marks that were read. `now`: the same marks with the changes of this walk.
 bool IsOursToLift(const Node& node, const DriverIdentity& identity, const NodeMarks& read, const NodeMarks& now) {
-  // If devices are isolated, the upgrade did not cordon the node, so another client did.
+  // If devices are isolated, the cordon belongs to another client, because the upgrade did not cordon the node.
   if (read.isolated_devices.present()) return false;
   if (internal::WasInitiallyUnschedulable(now) || !internal::LiveCordonNames(node, identity.Name()).empty())
     return false;
@@ -48,14 +48,13 @@ void RemoveOurAnnotations(NodeMarks& marks) {
   marks.requestor_mode.Remove();
 }
 
-// Returns true if the walk would lift a cordon. If the node was schedulable when it was read, only this walk can have
-// planned a cordon.
+// Returns true if the walk would lift a cordon that was on the node when it was read. Any other cordon was planned by
+// this walk.
 bool LiftsCordon(const Walk& walk) {
   return walk.view.node.unschedulable && IsOursToLift(walk.view.node, walk.in.identity, walk.before(), walk.after());
 }
 
-// Waits while another driver relies on the cordon that would be lifted. Returns nullopt if no other driver relies on
-// the cordon.
+// Waits while another driver relies on the cordon that would be lifted. Returns nullopt if no other driver does.
 std::optional<Progress> WaitForOtherDriver(Walk& walk) {
   if (!LiftsCordon(walk)) return std::nullopt;
   const auto other = internal::DriverThatNeedsCordon(walk.view.node, walk.in.identity);
@@ -136,8 +135,8 @@ Progress EnterDone(Walk& walk, std::string reason) {
 }
 
 // T48: enters upgrade-done directly if an administrator had cordoned the node, because the engine must not lift that
-// cordon. Otherwise enters uncordon-required. This state is also needed if the maintenance operator must release the
-// node first, or if device taint rules must be removed, because the current state would renew the rules.
+// cordon. In all other cases, enters uncordon-required. Even such a node needs that state if the maintenance operator
+// must release it first, or if device taint rules must be removed, because the current state would renew the rules.
 Progress FinishUpgrade(Walk& walk, std::string reason) {
   if (!walk.driver.ready) return RestartAgain(walk);
   if (walk.InRequestorMode()) {

@@ -1,4 +1,5 @@
-// node-maintenance-required, and claims on NodeMaintenances: an external operator evacuates the node (dep-F13).
+// Handles node-maintenance-required, in which an external operator evacuates the node, and claims on NodeMaintenances
+// (dep-F13).
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -66,7 +67,7 @@ Progress LeaveNodeMaintenance(Walk& walk) {
   switch (status.phase) {
     case MaintenancePhase::kUnread: return WaitUnread(walk, std::move(status.detail));
     case MaintenancePhase::kAbsent:
-      // A claim of ours on a NodeMaintenance with another name would block the node, and this upgrade would wait
+      // If we claimed a NodeMaintenance with another name, it would block the node, and this upgrade would wait
       // indefinitely (§4.3).
       if (const auto releasing = ReleaseMaintenance(walk)) return *releasing;
       if (!walk.in.options.requestor->enabled) {

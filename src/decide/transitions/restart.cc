@@ -1,5 +1,5 @@
-// pod-restart-required, validation-required and upgrade-failed: replaces and validates the driver, and handles nodes on
-// which the upgrade failed.
+// Handles pod-restart-required, validation-required and upgrade-failed: replaces and validates the driver, and handles
+// nodes on which the upgrade failed.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr absl::Duration kRetryBackoffMax = absl::Hours(24);
 
-// Whether the node is evacuated, and what must be done about the pods that must still leave.
+// Describes whether the node is evacuated, and how to treat the pods that must still leave.
 struct Evacuation {
   enum class Status { kDone, kEvicting, kUnread, kStuck };
   Status status = Status::kDone;
@@ -38,7 +38,7 @@ Evacuation Stuck(Gate gate, OnFailure on_failure) {
   return {.status = Evacuation::Status::kStuck, .on_failure = on_failure, .stuck = std::move(gate)};
 }
 
-// If the policy contains a drain, the setting of the drain counts, because the drain comes last.
+// If the policy contains a drain, its setting counts, because the drain comes last.
 OnFailure OnFailureOf(const JudgeContext& in) {
   if (in.policy.drain) return in.policy.drain->on_failure;
   const std::optional<PodDeletionPolicy> deletion = PodDeletion(in);
@@ -92,8 +92,8 @@ Evacuation Evacuate(Walk& walk, bool spares_pending = false) {
 }
 
 // Returns true if the pods arrived after the node was evacuated, so that the evacuation deadline does not apply to
-// these pods. Returns false once the eviction of a pod has been requested, or if all pods are terminating beyond their
-// grace period. Otherwise a pod that never leaves would block the node indefinitely.
+// these pods. Returns false once the eviction of a pod has been requested, or if all pods have exceeded their grace
+// period. A pod that never leaves thus cannot block the node indefinitely.
 bool AreNewcomers(const Walk& walk, const std::vector<const Pod*>& pods) {
   const auto tried = [&](const Pod* pod) { return walk.view.attempts.pods.contains(pod->ref.uid); };
   const auto overstays = [&](const Pod* pod) {
@@ -113,8 +113,8 @@ Progress EvictNewcomers(Walk& walk, Evacuation evacuation) {
   if (evacuation.status == Evacuation::Status::kUnread) return walk.WaitForPods(absl::InfiniteFuture());
   absl::Time deadline = walk.Deadline(timeout);
   const bool evicting = evacuation.status == Evacuation::Status::kEvicting;
-  // For pods whose eviction is requested in this pass, the timeout starts now. An exception is an engine that has just
-  // become active, because it may have requested the evictions before its restart.
+  // For pods whose eviction is requested in this pass, the timeout starts now, unless the engine has just become
+  // active, because it may have requested the evictions before its restart.
   const bool asked_now = walk.in.now > walk.in.active_since && AnyStays(evacuation.pods);
   if (evicting && AreNewcomers(walk, evacuation.pods) && (asked_now || walk.Expired(deadline))) {
     walk.RestartStage(timeout);
@@ -180,8 +180,8 @@ absl::Time DeletePods(Walk& walk, const std::vector<const Pod*>& pods, std::stri
 std::pair<std::string, absl::Time> DeleteDriverPods(Walk& walk) {
   std::string detail = fmt::format("{} must be replaced", walk.driver.to_restart.front()->ref.ToString());
   const absl::Time due = DeletePods(walk, walk.driver.to_restart, detail);
-  // A deletion has no precondition on the node. The patch therefore confirms that the node is still cordoned and, if
-  // pods count as lost, still NotReady.
+  // A deletion has no precondition on the node, so the patch confirms that the node is still cordoned and, if pods
+  // count as lost, still NotReady.
   if (IsToBeEvacuated(walk) && !walk.verdict.plan.remove.empty()) walk.ConfirmNode();
   return {std::move(detail), due};
 }
@@ -213,8 +213,8 @@ std::optional<Progress> EvictLateHolders(Walk& walk) {
   return EvictNewcomers(walk, std::move(late));
 }
 
-// dep-F3: the driver of a failed node is not loaded while workloads run, and no pod is evicted so that the driver can
-// be loaded.
+// dep-F3: the driver of a failed node is not loaded while workloads run, and no pod is evicted to allow the driver to
+// load.
 std::optional<Progress> UnblockSafeLoadOfFailed(Walk& walk) {
   if (!walk.AwaitsSafeLoad()) return std::nullopt;
   if (!walk.after().unschedulable && !walk.IsolatesDevices()) {

@@ -1,4 +1,5 @@
-// unknown, upgrade-done and upgrade-required: decides whether a node needs an upgrade, and whether it may start.
+// Handles unknown, upgrade-done and upgrade-required: decides whether a node needs an upgrade, and whether it may
+// start.
 #include <optional>
 #include <utility>
 
@@ -19,7 +20,7 @@ std::string UpgradeReason(const Walk& walk) {
   return {};
 }
 
-// Notes on the node whether an administrator had cordoned it before it was read (dep-F7).
+// Marks the node if an administrator had cordoned it before it was read (dep-F7).
 void NoteInitialState(Walk& walk, const internal::Cordon& cordon) {
   if (walk.InRequestorMode()) return;  // the maintenance operator may have set the cordon
   if (cordon.kind == internal::CordonKind::kAdministrator) {
@@ -72,8 +73,8 @@ bool MayHaveStarted(const Walk& walk) {
 }
 
 // Returns true if a waiting node no longer needs an upgrade: its driver works and is up to date although its upgrade
-// has not started. Either the DaemonSet was changed back to the old template, or another replica labeled the node
-// because of older data. A failed node keeps waiting for its next attempt.
+// has not started. This happens if the DaemonSet was changed back to the old template, or if another replica labeled
+// the node based on older data. A failed node keeps waiting for its next attempt.
 bool IsUpToDate(const Walk& walk) {
   const NodeMarks& marks = walk.after();
   const bool has_failed = marks.failed_revision.present() || marks.failures.present();
@@ -99,8 +100,8 @@ std::optional<Gate> WhyUnfit(const Walk& walk) {
   if (std::string why = internal::WhyLeaving(node); !why.empty()) {
     return Gate{.reason = GateReason::kNodeLeaves, .detail = std::move(why)};
   }
-  // If the upgrade has already started, the driver may be the reason why the node is NotReady. Another attempt or
-  // another revision can then repair the node.
+  // If the upgrade has already started, the driver may be the reason why the node is NotReady, and another attempt or
+  // another revision can repair the node.
   const bool has_started =
       internal::IsIsolated(walk.before(), walk.in.identity) || walk.before().failed_revision.present();
   if (std::string why = internal::WhyNotReady(node);

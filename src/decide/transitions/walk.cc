@@ -140,7 +140,8 @@ std::optional<FailureClass> ClassOfFailure(UpgradeState state, const NodeView& v
 }
 
 Progress Walk::Fail(std::string_view what, std::string why) {
-  // The Warning precedes the transition, so that the Event about the cause comes before the Event about the effect.
+  // The Warning is recorded before the transition, so that the Event about the cause precedes the Event about the
+  // effect.
   std::string cause = fmt::format("{}, {}", what, why);
   // The annotation is truncated; the Event contains the whole text.
   Write(&NodeMarks::failure_cause, std::string(internal::CutUtf8(cause, internal::kMarkTextMax)));
@@ -240,8 +241,8 @@ void Walk::CordonInstead() {
 }
 
 const std::vector<Pod>* Walk::KnownPods() {
-  // A list from before the cordon is useless, because the node accepted new pods until it was cordoned. If devices are
-  // isolated instead, claims show the relevant pods.
+  // A list from before the cordon is useless, because the node accepted new pods until then. If devices are isolated
+  // instead, claims show the relevant pods.
   return view.node.unschedulable || IsolatesDevices() ? ReadPods() : nullptr;
 }
 
@@ -273,8 +274,8 @@ void Walk::UpdateCordonSet() {
     ours = false;
   }
   if (ours) names.insert(in.identity.Name());
-  // Without the timer, our name alone would mean that the node has been admitted if another client then removed the
-  // label.
+  // The timer shows that the node still waits. Without it, our name would make the node look admitted if another client
+  // then removed the label.
   if (ours && entered_ && state_ == UpgradeState::kUpgradeRequired) WriteStage(in.now);
   internal::SetCordonNames(std::move(names), Edit());
 }
@@ -283,8 +284,8 @@ bool Walk::AwaitsUpgrade() const {
   return state_ == UpgradeState::kUpgradeRequired || (IsInProgress(state_) && state_ != UpgradeState::kFailed);
 }
 
-// The taint never causes a patch of its own; it is added to patches that are sent anyway. A node with the skip label
-// keeps its driver, so gangs on that node are safe.
+// Adds the taint only to patches that are sent anyway. A node with the skip label is not tainted: it keeps its driver,
+// so gangs on it are safe.
 void Walk::Steer() {
   const bool steers =
       in.policy.steer_gangs && AwaitsUpgrade() && !after().skip_upgrade.value() && internal::CanWriteTaints(view.node);

@@ -62,9 +62,9 @@ struct Admission {
   std::string_view unit = {};
 };
 
-// Moves a node from state to state. Works on a copy of the node's marks, which is created on the first write because
-// most nodes only wait. The patch contains only the final differences from the node. The walk therefore never writes a
-// value twice, or a value that the node already has (defect-D31).
+// Moves a node from state to state. Edits a copy of the node's marks, which is created on the first write because most
+// nodes only wait. The patch contains only the final differences from the node, so the walk never writes a value twice,
+// or a value that the node already has (defect-D31).
 class Walk {
  public:
   // Starts a walk. `judged`: a new Verdict, which the walk fills in.
@@ -123,7 +123,7 @@ class Walk {
   Progress Wait(GateReason reason, std::string detail, absl::Time not_before = absl::InfiniteFuture());
   // Same as Wait above, with a gate that can have a subject. The time in the gate is ignored.
   Progress Wait(Gate gate, absl::Time not_before = absl::InfiniteFuture());
-  // Notes that the verdict may change at `time`. InfiniteFuture has no effect.
+  // Requests another judgement at `time`, when the verdict may change. InfiniteFuture has no effect.
   void WakeAt(absl::Time time);
   // Stops without a gate, because nothing is left to do.
   Progress Rest() { return Progress::kStopped; }
@@ -165,8 +165,8 @@ class Walk {
   // Returns true if the upgrade of the node uses a NodeMaintenance, even if the operator no longer uses requestor mode
   // for new upgrades (dep-F13).
   bool InRequestorMode() const { return after().requestor_mode.present(); }
-  // Returns true if the driver waits until the node is evacuated. In that case, the driver's init container has set the
-  // annotation (T39, T43).
+  // Returns true if the driver's init container has set the annotation with which the driver waits until the node is
+  // evacuated (T39, T43).
   bool AwaitsSafeLoad() const { return SafeLoadManager::IsWaiting(after()); }
   // Returns the gate text for a node without a bound driver pod. `until`: end of the text if no cause is known.
   std::string WhyNoDriverPod(std::string_view until = "") const;
@@ -207,8 +207,8 @@ class Walk {
   bool entered_ = false;  // true if `state_` was entered in this walk
 };
 
-// Same as StateMachine::Judge, but stores the result in `judged`, a new Verdict. A Verdict has a size of 1.2 kB, so it
-// should not be moved for every node. `shown_wait`: see Walk::Finish.
+// Same as StateMachine::Judge, but stores the result in `judged`, a new Verdict. A Verdict takes 1.2 kB, so it should
+// not be moved for every node. `shown_wait`: see Walk::Finish.
 void JudgeInto(const JudgeContext& in, const NodeView& view, const Admission& admission,
                const internal::ShownWait* shown_wait, Verdict& judged);
 
@@ -244,8 +244,8 @@ Progress LeaveDrain(Walk& walk);
 Progress LeaveNodeMaintenance(Walk& walk);
 Progress LeavePodRestart(Walk& walk);
 // Plans the deletion of the driver pods together with the patch that enters pod-restart-required, if the walk ends in
-// that state. This patch confirms that the node is still as it was read. If the deletions were planned in the next
-// pass, this confirmation would need a separate patch.
+// that state. That patch confirms that the node is still as it was read, which would take a separate patch if the
+// deletions were planned in the next pass.
 void RestartOnEntry(Walk& walk);
 Progress LeaveFailed(Walk& walk);
 Progress LeaveValidation(Walk& walk);
@@ -260,7 +260,7 @@ bool ClaimsMaintenance(const Walk& walk);
 // Reports to the maintenance operator that the driver of the node failed (M7).
 void ReportFailedMaintenance(Walk& walk);
 // Removes our name from the cordon set of a failed node in requestor mode if another client has lifted the cordon.
-// Otherwise other drivers would mistake the next cordon, which the maintenance operator sets, for ours.
+// Without this, other drivers would mistake the next cordon, which the maintenance operator sets, for ours.
 void ForgetLiftedCordon(Walk& walk);
 
 // Decides whether the devices of a starting node are isolated instead of the node (transitions/isolate.cc).
@@ -271,16 +271,16 @@ std::string WhyUnfitForDevices(const Walk& walk);
 // Isolates the devices of a node in progress before the node continues. Returns nullopt once the devices are isolated,
 // or if the node is isolated instead.
 std::optional<Progress> HoldDevices(Walk& walk);
-// Returns true if this walk must not evict pods or replace the driver yet, because HoldDevices must run first. In that
-// case, the walk has entered its state from a state in which the rules are not maintained.
+// Returns true if HoldDevices must run before this walk may evict pods or replace the driver, because the walk entered
+// its state from one in which the rules are not maintained.
 bool DevicesAreOpen(const Walk& walk);
 // Removes rules that an earlier upgrade left behind, or that a cordon has replaced.
 void RemoveOldRules(Walk& walk);
 // Removes the rules of the node. Returns nullopt once no rule is left.
 std::optional<Progress> ReleaseRules(Walk& walk);
-// Returns the gate of a node whose devices may still be in use. Waits for claims of its pods that have not been read
-// yet. Then waits for pods that hold a device but are not bound yet, and evicts the late pods among them. Returns
-// nullopt if no such claim or pod exists.
+// Returns the gate of a node whose devices may still be in use; nullopt if no claim or pod has to be awaited. First
+// waits for claims of the node's pods that have not been read yet, then for pods that hold a device but are not bound
+// yet, and evicts the late pods among them.
 std::optional<Gate> WhyDevicesInUse(Walk& walk, absl::Time& due);
 // Returns why the driver is not confirmed to work although its pod is ready: its devices have not been published again.
 // Empty if the devices have been published. `due`: time of the next check.
@@ -302,13 +302,13 @@ std::string GiveBack(const Node& node, const DriverIdentity& identity, NodeMarks
 // Releases a node with our cordon if no DaemonSet of the driver needs a pod on the node. Returns true if the node was
 // released.
 bool ReleaseUnwanted(Walk& walk);
-// For a node in progress without a state label: notes that the cordon is not ours if the cordon set does not contain
+// For a node in progress without a state label, records that the cordon is not ours if the cordon set does not contain
 // our name.
 void NoteForeignCordon(Walk& walk);
 // Returns the patch that changes the marks of `node` from `from` to `to`.
 PatchNodeParams PatchBetween(const Node& node, const NodeMarks& from, const NodeMarks& to,
                              const DriverIdentity& identity);
-// Enters upgrade-required, and notes the owner of the node's cordon (dep-F7).
+// Enters upgrade-required, and records the owner of the node's cordon (dep-F7).
 Progress RequireUpgrade(Walk& walk, std::string reason);
 // Enters upgrade-done and returns the node to service. Waits while we claim a NodeMaintenance of the node, or while
 // another driver relies on the cordon that would be lifted.

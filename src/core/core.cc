@@ -34,8 +34,8 @@ absl::Status CheckReadable(const NodeView& view, bool requestor) {
   return absl::OkStatus();
 }
 
-// Returns the longest time for which a node's evictions wait until the nodes that started with it are cordoned. At
-// least half of the drain timeout remains for the drain itself.
+// Returns the longest time for which a node's evictions wait until the nodes that started with it are cordoned. Leaves
+// at least half of the drain timeout for the drain itself.
 absl::Duration HoldMax(const UpgradePolicy& policy) {
   absl::Duration most = absl::Minutes(2);
   if (policy.drain) most = std::min(most, policy.drain->timeout / 2);
@@ -68,8 +68,8 @@ absl::StatusOr<CorePass> Core::Apply(const Part& part, const UpgradePolicy& poli
   DRIVERUPGRADE_RETURN_IF_ERROR(objects_.Ready());
   NoteTime(now);
   DRIVERUPGRADE_RETURN_IF_ERROR(NoteChanges());
-  // The list of nodes may have shown that the cluster was restored from a backup. In that case, Ready fails until
-  // everything else has been read again.
+  // If the list of nodes has shown that the cluster was restored from a backup, Ready fails until everything else has
+  // been read again.
   DRIVERUPGRADE_RETURN_IF_ERROR(objects_.Ready());
   DRIVERUPGRADE_ASSIGN_OR_RETURN(LedgerSteps* const ledger, LedgerFor(part.owner));
   Pool& pool = PoolFor(part);
@@ -141,8 +141,8 @@ Plan Core::Advance(Pool& pool, absl::Time now) {
 // ----- pods
 
 void Core::FollowPods(Pool& pool, const Plan& plan) {
-  // An unfinished plan does not list every node whose pods are needed, so earlier interest is kept until a plan is
-  // finished.
+  // An unfinished plan does not list every node whose pods are needed, so earlier interest is kept until a finished
+  // plan replaces it.
   std::set<std::string> interest = plan.finished ? std::set<std::string>() : pool.interest;
   interest.insert(plan.pod_interest.begin(), plan.pod_interest.end());
   std::vector<std::string> left;
@@ -211,8 +211,8 @@ bool Core::Settle(CorePass& pass, absl::Time now) {
 void Core::Withhold(CorePass& pass, absl::Time now) {
   if (!UsesLedger(*pass.pool) || !pass.plan.finished) return;
   WithholdNodes(pass.pool->planner, pass.withheld, pass.plan);
-  // After a conflict, the content of the ledger is unknown, because another replica may have granted further nodes of a
-  // unit.
+  // After a conflict, evictions are withheld because the content of the ledger is unknown: another replica may have
+  // granted further nodes of a unit.
   if (pass.pool->has_gangs) WithholdEvictions(*pass.pool, pass.plan, now);
   LeaveOut(*pass.pool, pass.wanted_pods, pass.plan);
   pass.pool->ledger->Report(pass.plan, now);
@@ -289,7 +289,7 @@ std::vector<NodeRequests> Core::Begin(const Plan& plan, absl::Time now) {
   return begun;
 }
 
-// Stores the written node without waiting until the watch reports the node. The next pass judges the node again.
+// Stores the written node without waiting for the watch to report it, so that the next pass judges it again.
 NodeOutcome Core::End(const NodeRequests& requests, absl::Time now) {
   NodeOutcome outcome = under_way_.End(requests, log_);
   if (outcome.node_after) objects_.NodeWritten(*outcome.node_after);
@@ -316,7 +316,7 @@ absl::StatusOr<Plan> Core::Release(const Names& nodes, absl::Time now) {
     if (!release.empty() && !under_way_.Contains(name)) plan.nodes.push_back(std::move(release));
   }
   log_.LabelsRemoved();
-  // Without this error, the caller would conclude that everything has been released.
+  // Without this error, the caller would assume that everything has been released.
   if (plan.nodes.empty() && under_way_.size() == 0 && !unread.ok()) return unread;
   return plan;
 }

@@ -1,6 +1,6 @@
-// Core makes all decisions of an engine, but performs no action itself. It has no I/O, threads, locks or clock. Objects
-// and responses are passed in as values; requests, reads and Events are returned as values. UpgradeEngine drives Core
-// with a facade and threads. HostEngine drives Core by exchanging documents with a host in another language.
+// Core makes all decisions of an engine, but performs no action itself: it has no I/O, threads, locks or clock. It
+// accepts objects and responses as values, and returns requests, reads and Events as values. UpgradeEngine drives Core
+// with a facade and threads; HostEngine drives Core by exchanging documents with a host in another language.
 //
 //     core.ledger()->Begin(now); // and send its requests
 //     ...                                             // the objects are read
@@ -51,7 +51,7 @@ struct CoreOptions {
   std::size_t nodes_per_pass = std::numeric_limits<int>::max();
 };
 
-// State of an earlier engine, for a dry run. A dry run is a pass that changes nothing.
+// State of an earlier engine, for a dry run, which is a pass that changes nothing.
 struct DryRun {
   absl::Time active_since = absl::InfinitePast();
   // The record of the rollout; nullopt if no record is stored.
@@ -70,8 +70,8 @@ struct PassFacts {
 struct CorePass {
   // The plan of the pass. `nodes` contains the nodes whose requests may start; `gates` contains new and changed gates.
   Plan plan = {};
-  // Nodes whose pods must be read by lists that start no earlier than now. Every pass returns a node again until the
-  // node's pods are known.
+  // Nodes whose pods must be read by lists that start no earlier than now. Every pass includes a node until its pods
+  // are known.
   std::set<std::string> wanted_pods = {};
   // The gates of the plan's nodes that the ledger does not allow to start, by node.
   std::map<std::string, Gate> withheld = {};
@@ -83,7 +83,7 @@ struct OwnedStatus {
   std::string owner = {};
   FleetStatus status = {};
 };
-// Numbers about all pools of one owner.
+// Counts over all pools of one owner.
 struct OwnedPart {
   std::string owner = {};
   Tally totals = {};
@@ -114,16 +114,16 @@ class Core {
   const Managed& managed() const { return managed_; }
   // Makes the next pass examine the node even if no object has changed.
   void LookAt(const std::string& node) { touched_.insert(node); }
-  // Accepts the result of a read of the node's wanted pods. After a failure, `wanted_pods` contains the node again
-  // after a pause that starts at `now`.
+  // Accepts the result of a read of the node's wanted pods. After a failure, the node returns to `wanted_pods` after a
+  // pause that starts at `now`.
   void PodsRead(const std::string& node, const absl::Status& status, absl::Time now);
 
   // Makes a pass over the part to which `policy` applies. Errors: same as for Validate, and for ObjectSource::Ready and
   // Driver. InvalidArgument if the ledger does not accept the owner. FailedPrecondition if a policy has a rollout but
   // the engine has no ledger, or if two parts would share one record.
   absl::StatusOr<CorePass> Apply(const Part& part, const UpgradePolicy& policy, const PassFacts& facts, absl::Time now);
-  // Determines with the ledger which nodes of the plan may start. Returns true if the ledger has requests to send.
-  // After their responses, the caller must call Settle again with the same plan or a newer one.
+  // Determines with the ledger which nodes of the plan may start. Returns true if the ledger has requests to send. Once
+  // they have responses, the caller must call Settle again with the same plan or a newer one.
   bool Settle(CorePass& pass, absl::Time now);
   // Final step of a pass: removes from the plan the starts that the ledger withholds.
   void Withhold(CorePass& pass, absl::Time now);
@@ -131,9 +131,9 @@ class Core {
   // than the plan's wake-up time, the reminder time becomes the wake-up time.
   std::vector<RecordEventParams> EventsOf(CorePass& pass, absl::Time now);
   // See StateMachine::Release. The plan's wake_at has no meaning. Errors: same as for Apply. In addition, Unavailable
-  // if nothing else is left to release, but a node or its NodeMaintenances cannot be read.
+  // if nothing else remains to be released, but a node or its NodeMaintenances cannot be read.
   absl::StatusOr<Plan> Release(const Names& nodes, absl::Time now);
-  // Notes that passes resume after an interruption, during which another process may have made passes.
+  // Must be called if passes resume after an interruption, during which another process may have made passes.
   void Resume();
   // Must be called when a pass with autoUpgrade off starts. Such a pass counts as an interruption even if the pass
   // cannot read anything.
@@ -148,8 +148,7 @@ class Core {
 
   // Returns the ledger of parts without an owner; nullptr if the engine has no ledger.
   LedgerSteps* ledger() { return ledger_options_ ? &ledgers_.at(ledger_options_->owner) : nullptr; }
-  // Returns the ledgers of all owners, by owner. The engine adds a ledger for each new owner, and never removes a
-  // ledger.
+  // Returns the ledgers of all owners, by owner. The engine adds a ledger for each new owner, and never removes one.
   std::map<std::string, LedgerSteps>& ledgers() { return ledgers_; }
   AttemptLog& log() { return log_; }
   const StateMachine& machine() const { return machine_; }
@@ -178,7 +177,7 @@ class Core {
 
   // ----- nodes (core_nodes.cc)
   void NoteTime(absl::Time now);
-  // Takes the changes of the objects. Errors: same as for ObjectSource::Driver.
+  // Processes changed objects. Errors: same as for ObjectSource::Driver.
   absl::Status NoteChanges();
   absl::Status ReadDriver();
   void TouchManaged();
@@ -210,8 +209,8 @@ class Core {
   bool WantsPodsOf(const std::string& node) const;
   std::set<std::string> WantedPods(const Pool& pool) const;
   bool MayHaveGangs(const Pool& pool, const std::string& node) const;
-  // Returns true while the pods of the node are being read. The node gets no requests until its pods are known, or
-  // until the read fails.
+  // Returns true while the pods of the node are being read. Until they are known or the read fails, the node gets no
+  // requests.
   bool Awaits(const std::string& node, const std::set<std::string>& wanted) const;
   void AddFindings(const Pool& pool, Plan& plan) const;
   void LeaveOut(Pool& pool, const std::set<std::string>& wanted, Plan& plan);
@@ -221,7 +220,7 @@ class Core {
   std::string UnitOf(const std::string& node) const;
   // Returns true if the node is known and its upgrade is in progress.
   bool HasStarted(const std::string& node) const;
-  // Notes the gangs that the plan may interrupt. Must be called before the plan's requests start.
+  // Records the gangs that the plan may interrupt. Must be called before the plan's requests start.
   void NoteInterruptions(const NodePlan& plan);
   // Forgets units and nodes that are no longer in progress.
   void ForgetInterruptions(Pool& pool) const;
@@ -259,7 +258,7 @@ class Core {
 
   std::vector<std::unique_ptr<Pool>> pools_;
   std::map<std::string, Pool*> pool_of_;  // by node
-  std::map<std::string, Pool*> left_;     // former pools of nodes that no caller names now, by node; a node may return
+  std::map<std::string, Pool*> left_;     // former pools of nodes that no caller currently names, by node
   absl::Time now_ = absl::InfinitePast();
 };
 

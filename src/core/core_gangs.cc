@@ -1,5 +1,5 @@
-// Members of Core for gangs: the nodes of a unit start together, and no pod of the unit is evicted before all its nodes
-// are cordoned.
+// Implements the members of Core for gangs: the nodes of a unit start together, and no pod of the unit is evicted
+// before all its nodes are cordoned.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -24,9 +24,9 @@ bool Core::MayHaveGangs(const Pool& pool, const std::string& node) const {
   return retry == reads_.end() || retry->second.failures < kFailuresMax;
 }
 
-// Nodes that start together wait until the pods of all of them have been read. Otherwise some of these nodes would
-// start without the others. With gangs, all waiting nodes wait for each other, because a gang can have pods on any
-// node. After a failed list, a node continues with all work that does not depend on its pods.
+// Nodes that start together wait until the pods of all of them have been read, because otherwise some would start
+// without the others. With gangs, all waiting nodes wait for each other, because a gang can have pods on any node.
+// After a failed list, a node continues with all work that does not depend on its pods.
 void Core::WithholdUnread(Pool& pool, const std::set<std::string>& wanted, bool for_gangs, Plan& plan) {
   const bool all_wait = for_gangs && std::any_of(pool.interest.begin(), pool.interest.end(),
                                                  [&](const std::string& node) { return MayHaveGangs(pool, node); });
@@ -44,8 +44,8 @@ void Core::WithholdUnread(Pool& pool, const std::set<std::string>& wanted, bool 
   WithholdNodes(pool.planner, unread, plan);
 }
 
-// No pod of a unit is evicted before all nodes of the unit are cordoned. Otherwise the pod's controller could recreate
-// the pod on another node of the unit. A node that cannot be cordoned delays the other nodes for at most HoldMax.
+// No pod of a unit is evicted before all nodes of the unit are cordoned, because its controller could recreate the pod
+// on another node of the unit. A node that cannot be cordoned delays the other nodes for at most HoldMax.
 void Core::WithholdEvictions(Pool& pool, Plan& plan, absl::Time now) {
   const std::map<std::string, std::string>& uncordoned = pool.planner.uncordoned_units();
   const bool knows_grants = !UsesLedger(pool) || pool.ledger->IsKnown();

@@ -1,4 +1,4 @@
-// Members of Core that maintain the view of each node.
+// Implements the members of Core that maintain the view of each node.
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -43,7 +43,8 @@ absl::Status Core::NoteChanges() {
   CacheChanges changes = objects_.Take();
   touched_.merge(changes.nodes);
   driver_stale_ |= changes.driver;
-  // After a restore from a backup, as after a restart, only the nodes show which of our requests were carried out.
+  // After the cluster was restored from a backup, just as after a restart of the engine, only the nodes show which of
+  // our requests were carried out.
   if (changes.set_back) {
     log_.KeepOnly({});
     for (auto& [owner, ledger] : ledgers_) ledger.Forget(now_);
@@ -205,7 +206,7 @@ void Core::TryAgain(const std::string& node, absl::Time now, Retry& retry) {
 void Core::PodsRead(const std::string& node, const absl::Status& status, absl::Time now) {
   written_.insert(node);
   if (status.ok() || !WantsPodsOf(node)) return;
-  // The cordon or the watch changed while the pods were being read, so the pods are read again immediately.
+  // The cordon or the watch changed during the read, so the pods are read again immediately.
   if (absl::IsAborted(status) && !reads_.contains(node)) {
     reads_[node].due = now;
     return;

@@ -1,4 +1,4 @@
-// Members of Core that assign nodes to pools, and that report the status of pools.
+// Implements the members of Core that assign nodes to pools, and that report the status of pools.
 #include <algorithm>
 #include <iterator>
 #include <memory>
@@ -28,8 +28,8 @@ bool HasLabel(const NodeView& view, const DriverIdentity& identity) { return Mar
 
 }  // namespace
 
-// Returns the pool of the owner. Without an owner, returns the pool that contains one of the named nodes, or contained
-// one earlier. Creates a pool if no pool matches.
+// Returns the pool of the owner. If the part has no owner, returns the pool that contains one of the named nodes now,
+// or contained one earlier. Creates a pool if none matches.
 Pool& Core::PoolFor(const Part& part) {
   for (const auto& pool : pools_) {
     const bool is_same = part.owner.empty() ? !part.nodes && pool->has_all : pool->owner == part.owner;
@@ -92,8 +92,8 @@ void Core::Assign(Pool& pool, const Names& nodes) {
     const bool is_ours = owner != pool_of_.end() && owner->second == &pool;
     const bool wanted = nodes ? nodes->contains(name) : owner == pool_of_.end() || is_ours;
     if (wanted && !is_ours) Move(name, pool);
-    // The caller finds nodes through their driver pods. It therefore cannot name a node without a driver pod, so such a
-    // node stays in the pool.
+    // The caller finds nodes through their driver pods, so it cannot name a node without one, and such a node stays in
+    // the pool.
     if (wanted || !is_ours || view->driver_pods.empty()) continue;
     pool.nodes.erase(name);
     pool_of_.erase(name);
@@ -114,7 +114,7 @@ void Core::SetGuests(Pool& pool) {
   for (const auto& [name, view] : managed_) {
     if (pool_of_.contains(name)) continue;
     // The caller may have read the node before its driver pod was recreated, or while the state label was missing. Such
-    // a node counts until its upgrade has ended or a caller names it.
+    // a node counts as a guest until its upgrade has ended or a caller names it.
     const bool was_ours = pool.guests.contains(name);
     const bool counts = IsUnderWay(*view, machine_.identity()) || (was_ours && under_way_.Contains(name));
     const bool may_be_left_out = view->driver_pods.empty() || !HasLabel(*view, machine_.identity());

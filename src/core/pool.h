@@ -20,8 +20,8 @@ namespace driverupgrade::internal {
 // The nodes to which a policy applies, and the owner of the policy.
 struct Part {
   std::optional<std::set<std::string>> nodes = std::nullopt;  // nullopt: all
-  // Name of the custom resource with the policy, if several policies share the nodes of the driver. The rollout of each
-  // owner has its own record. If the name is empty, the nodes identify the part.
+  // Name of the custom resource with the policy, if several policies share the nodes of the driver. Each owner's
+  // rollout has its own record. If the name is empty, the nodes identify the part.
   std::string owner = {};
 };
 

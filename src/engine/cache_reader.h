@@ -24,15 +24,15 @@ namespace driverupgrade::internal {
 class CacheReader final : public Reader, private ObjectSource {
  public:
   // `driver`: index of the driver's scope in the cache options. `call_timeout`: timeout for the calls that the first
-  // pass awaits. `executor` must outlive this object, but the threads of `executor` must end before this object is
-  // destroyed. `on_change` is called from any thread when there is new data for the next pass.
+  // pass awaits. `executor` must outlive this object, but its threads must end before this object is destroyed.
+  // `on_change` can be called from any thread, when there is new data for the next pass.
   CacheReader(std::shared_ptr<WatchCache> cache, std::size_t driver, std::shared_ptr<Clock> clock,
               absl::Duration call_timeout, PlanExecutor& executor, std::function<void()> on_change);
   ~CacheReader() override;
 
   ObjectSource& objects() override { return *this; }
   absl::Status Begin(const CallContext& context, LedgerSteps* ledger) override;
-  // Starts to read the pods, and returns without waiting for the results.
+  // Starts reading the pods, and returns without waiting for the results.
   void ReadPods(const CallContext& context, const UpgradePolicy& policy, const std::set<std::string>& nodes) override;
   std::map<std::string, absl::Status> TakeRead() override;
 
@@ -57,7 +57,7 @@ class CacheReader final : public Reader, private ObjectSource {
 
   // Lists the revisions for listed_for_.
   void ListRevisions();
-  // Accepts the result of a list that has finished. Returns true if there was such a list.
+  // Accepts the result of a finished list. Returns false if no list has finished.
   bool TakeRevisions();
 
   const std::shared_ptr<WatchCache> cache_;

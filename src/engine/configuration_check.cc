@@ -15,7 +15,7 @@ bool EvictsNothing(const UpgradePolicy& policy) {
 
 }  // namespace
 
-// In requestor mode, pods are evicted under any policy, because a maintenance operator evicts them.
+// In requestor mode, a maintenance operator evicts pods under any policy.
 ConfigurationCheck::ConfigurationCheck(const EngineOptions& options)
     : no_daemon_set_(fmt::format("no DaemonSet in namespace {} matches {}", options.snapshot.ns,
                                  options.snapshot.driver_labels.ToString())),

@@ -71,8 +71,8 @@ bool MayBeForAnnotations(const absl::Status& status) {
   return absl::IsInvalidArgument(status) || absl::IsPermissionDenied(status);
 }
 
-// Returns OK if another write came first. This conflict is not an error: the next attempt reads the current holder,
-// which may be this replica.
+// Returns OK if another write came first, because such a conflict is not an error: the next attempt reads the current
+// holder, which may be this replica.
 absl::Status Trouble(const absl::Status& status) {
   return absl::IsAborted(status) || absl::IsAlreadyExists(status) ? absl::OkStatus() : status;
 }
@@ -132,7 +132,7 @@ absl::Status LeaderElection::Release(const CallContext& context) {
   }
   absl::Status status;
   for (int i = 0; i < kReleaseTries; ++i) {
-    // Always reads the Lease, because this replica may hold the Lease after a write whose response was lost.
+    // Always reads the Lease, because this replica may hold it after a write whose response was lost.
     status = Read(context);
     {
       const std::lock_guard lock(mutex_);
@@ -185,7 +185,7 @@ absl::Status LeaderElection::Write(const CallContext& context) {
   const absl::Time now = Look();
   state_.renewable = written.ok();
   if (MayBeForAnnotations(written.status())) state_.muted = true;
-  // If the response was lost, this replica may hold the Lease. This replica does not act as the leader before the next
+  // If the response was lost, this replica may hold the Lease, but it does not act as the leader before the next
   // attempt has read the Lease.
   DRIVERUPGRADE_RETURN_IF_ERROR(written.status());
   state_.record = *std::move(written);
@@ -196,7 +196,7 @@ absl::Status LeaderElection::Write(const CallContext& context) {
   const bool leads = now - sent < options_.renew_deadline && setbacks == state_.setbacks;
   if (leads && !state_.leading) {
     ++state_.terms;
-    // Annotations are written again, because earlier writes may have been refused for another reason.
+    // Enables annotations again, because earlier writes may have been refused for another reason.
     state_.muted = false;
   }
   state_.leading = leads;
@@ -231,8 +231,8 @@ CallContext LeaderElection::Bounded(const CallContext& context) const {
 absl::Time LeaderElection::Look() const {
   const absl::Time now = options_.clock->Now();
   if (now < state_.looked_at) {
-    // The elapsed time is unknown. A leader must assume that its Lease has expired. A candidate must assume that the
-    // other replica's Lease has not expired.
+    // The elapsed time is unknown, so a leader must assume that its Lease has expired, and a candidate must assume that
+    // the other replica's Lease has not.
     ++state_.setbacks;
     state_.leading = false;
     state_.due = now;

@@ -54,7 +54,7 @@ void LedgerSender::Begin(const CallContext& context, const LedgerRequest& reques
   if (!on_answer_) executor_.AwaitAnswers();
 }
 
-// The next pass may accept the response much later, so the time of the response is stored with it.
+// The time of the response is stored with it, because the next pass may accept the response much later.
 LedgerSender::Answer LedgerSender::AnswerTo(const LedgerRequest& request, const CallContext& context) {
   if (const auto* list = std::get_if<ListNodesParams>(&request)) {
     return [uids = UidsOf(cluster_->ListNodes(context, *list))](LedgerSteps& steps) { steps.TakeUids(uids); };

@@ -9,8 +9,8 @@
 
 namespace driverupgrade::internal {
 
-// Maximum number of nodes whose pods are listed node by node. The maximum applies only if a rollout's order needs the
-// pods of all waiting nodes.
+// Maximum number of nodes whose pods are listed node by node if a rollout's order needs the pods of all waiting nodes.
+// Without such an order, there is no maximum.
 inline constexpr std::size_t kPodListsMax = 10;
 inline bool ReadsAllPods(const UpgradePolicy& policy, std::size_t nodes) {
   return nodes > kPodListsMax && policy.rollout && OrdersByPods(*policy.rollout);

@@ -1,5 +1,5 @@
-// Defines the object source of an engine with threads. One implementation lists the objects in each pass, another uses
-// a cache.
+// Defines the object source of an engine with threads. One implementation lists the objects in each pass; the other
+// uses a cache.
 #ifndef DRIVERUPGRADE_SRC_ENGINE_READER_H_
 #define DRIVERUPGRADE_SRC_ENGINE_READER_H_
 
@@ -23,7 +23,7 @@ class Reader {
   virtual ObjectSource& objects() = 0;
   // Must be called before a pass. `ledger` may be null. Errors: the errors of the reads.
   virtual absl::Status Begin(const CallContext& context, LedgerSteps* ledger) = 0;
-  // Reads the pods of `nodes`, or starts to read these pods.
+  // Reads the pods of `nodes`, or starts reading them.
   virtual void ReadPods(const CallContext& context, const UpgradePolicy& policy,
                         const std::set<std::string>& nodes) = 0;
   // Drops objects that the next pass reads again. Must be called after a pass.

@@ -16,7 +16,7 @@ class RolloutOver {
  public:
   // Returns true in the pass in which the rollout ends. `plan`: the plan of the current pass. `everything` returns a
   // plan with all gates, at a cost of O(N log N). `everything` is called only if its result may have changed, because a
-  // paused rollout, or a rollout between two windows, can have passes without any change for days.
+  // paused rollout, or a rollout between two windows, can go through days of passes without any change.
   bool Ended(const Plan& plan, const std::function<Plan()>& everything);
   // Must be called after a failed pass, because the results of the pass are unknown.
   void PassFailed() { is_known_ = false; }

@@ -15,8 +15,7 @@ namespace {
 constexpr absl::Duration kReleaseTimeout = absl::Seconds(5);
 constexpr char kNotRead[] = "the cache is not synced yet";
 constexpr absl::Duration kLookAtCache = absl::Seconds(1);
-// Longest pause of the loop. A cache sends no notification when it becomes stale, so the loop must check this
-// regularly.
+// Longest pause of the loop. A cache sends no notification when it becomes stale, so the loop must check it regularly.
 constexpr absl::Duration kWaitMax = absl::Minutes(1);
 
 // Returns the error for a cache that is not synced yet, if no watch reports an error.
@@ -56,7 +55,7 @@ void UpgradeController::Notify() {
   if (options_.on_change) options_.on_change();
 }
 
-// If the clock was set back, everything that was due later is due now.
+// If the clock was set back, everything becomes due now.
 void UpgradeController::NoteTime(absl::Time now) {
   const std::lock_guard lock(mutex_);
   if (now < std::exchange(looked_at_, now)) due_ = not_before_ = now;
@@ -71,7 +70,8 @@ bool UpgradeController::Lead(const CallContext& context, absl::Time& next) {
     const std::lock_guard lock(mutex_);
     status_.leading = leads;
     if (!leads || term == std::exchange(term_, term)) return leads;
-    // Our deadlines do not reflect the changes that another leader made, so the new term starts with a pass.
+    // The time of the next pass does not reflect the changes that another leader made, so the new term starts with a
+    // pass.
     due_ = absl::InfinitePast();
   }
   engine_.Resume();
@@ -118,8 +118,8 @@ absl::Time UpgradeController::StepOnce(const CallContext& context) {
     const std::lock_guard lock(mutex_);
     if (!policy_) return election_due;
     if (cache_ != nullptr && !cache_->Synced()) {
-      // The pass has not failed. The cache sends a notification when it is ready, and a periodic check reports what
-      // delays the cache.
+      // The pass has not failed: the cache sends a notification when it is ready, and a periodic check reports what
+      // delays it.
       const absl::Status hindrance = cache_->Health(absl::ZeroDuration());
       status_.last_error = hindrance.ok() ? CacheNotRead() : hindrance;
       notified_ = false;
@@ -137,7 +137,7 @@ absl::Time UpgradeController::StepOnce(const CallContext& context) {
 
 absl::Time UpgradeController::Pass(const CallContext& context, const UpgradePolicy& policy, absl::Time now) {
   absl::Time deadline = std::min(context.deadline, now + options_.pass_timeout);
-  // Calls in flight must end before another replica may become the leader.
+  // Calls in flight must end before another replica can become the leader.
   if (options_.election) deadline = std::min(deadline, options_.election->LeadsUntil().value_or(now));
   const absl::StatusOr<ReconcileResult> result =
       engine_.Reconcile({.deadline = deadline, .stop = context.stop}, policy);

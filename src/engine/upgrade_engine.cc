@@ -48,7 +48,7 @@ absl::Status CheckOptions(const EngineOptions& options) {
   return options.state_machine.requestor ? Validate(*options.state_machine.requestor) : absl::OkStatus();
 }
 
-// Returns an error if objects cannot be read, because they may be ours and would not be released. Returns OK otherwise.
+// Returns an error if objects cannot be read, because they may be ours and would not be released.
 absl::Status CheckAllSeen(const ClusterSnapshot& snapshot, bool requestor) {
   for (const std::shared_ptr<const NodeView>& view : snapshot.nodes) {
     if (internal::IsUnreadable(view->node)) {
@@ -230,7 +230,7 @@ absl::StatusOr<ReconcileResult> UpgradeEngine::Impl::Pass(const CallContext& con
 
 absl::StatusOr<internal::CorePass> UpgradeEngine::Impl::MakePlan(const CallContext& context,
                                                                  const UpgradePolicy& policy) {
-  // Reads that end later wait for the next pass.
+  // Reads that have not finished after this number of plans wait for the next pass.
   constexpr int kPlansMax = 3;
   hooks_.BeginPass(context);
   if (internal::LedgerSteps* ledger = core_->ledger()) {
@@ -263,7 +263,7 @@ bool UpgradeEngine::Impl::Read(const CallContext& context, const UpgradePolicy& 
                                const internal::CorePass& pass) {
   reader_->ReadPods(context, policy, pass.wanted_pods);
   const bool has_read = TakeRead();
-  // The ledger searches for nodes that the engine has never seen.
+  // Called first, so that it always runs: the ledger may have to list nodes that the engine has never seen.
   return AdvanceLedger(context) || has_read;
 }
 
@@ -294,7 +294,8 @@ void UpgradeEngine::Impl::Carry(const CallContext& context, ReconcileResult& res
   executor_.Begin(context, core_->Begin(result.plan, clock_->Now()));
   if (!has_cache_) executor_.AwaitAnswers();
   std::vector<NodeOutcome> outcomes = Collect();
-  // Nodes that have changed, or failed, are judged again; the attempt log paces the retries.
+  // The next pass is due immediately, because it judges nodes that have changed or failed again; the attempt log paces
+  // the retries.
   result.wake_at = outcomes.empty() ? result.plan.wake_at : clock_->Now();
   std::move(outcomes.begin(), outcomes.end(), std::back_inserter(result.outcomes));
 }

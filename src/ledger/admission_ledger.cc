@@ -50,8 +50,8 @@ void AdmissionLedger::Read() {
 
 absl::Status AdmissionLedger::TakeRead(const absl::StatusOr<ConfigMap>& found) {
   if (absl::IsNotFound(found.status())) {
-    // The grants are kept, and the next Settle stores them again. The record is dropped, because another replica may
-    // have halted the rollout in the meantime.
+    // The grants are kept, and the next Settle stores them again. The record, however, is dropped, because another
+    // replica may have halted the rollout in the meantime.
     stored_.reset();
     record_.reset();
     known_ = true;

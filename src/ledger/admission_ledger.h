@@ -1,5 +1,5 @@
 // Ensures that budgets hold even if two replicas believe that they lead, or if a replica crashes with a write in
-// progress (ADR 0005). Sends nothing itself, but returns its requests as values.
+// progress (ADR 0005). AdmissionLedger sends nothing itself, but returns its requests as values.
 //
 // The decisions and their reasons are in admission/grants.h.
 //
@@ -23,15 +23,15 @@
 //   ClusterSnapshot::grants. Candidates that request neither a slot nor headroom need no grant (dep-F14):
 //   NodePlan::needs_grant.
 // - A plan that starts a node is sent only if the node is among `admitted`, and only after the compare-and-set has
-//   succeeded. The granted version is the precondition of the patch: Granted(uid) == plan.resource_version. Otherwise,
-//   the plan of the node is dropped for this pass, including its pod calls and Events (arch-A12).
-// - If the patch fails with a conflict (409), the node is read at a newer version and requests a grant again. Settle
-//   then renews the grant.
+//   succeeded. The granted version is the precondition of the patch: Granted(uid) == plan.resource_version. If any of
+//   this does not hold, the plan of the node is dropped for this pass, including its pod calls and Events (arch-A12).
+// - If the patch fails with a conflict (409), the node is read at a newer version and requests a grant again, and
+//   Settle renews the grant.
 // - Settle must be called in every pass, even without a candidate, because it releases grants that are no longer
 //   needed. It creates a request only if something has changed.
 //
 // A rollout's record (ADR 0013) is another entry of the same ConfigMap. When a replica stores a grant, the
-// compare-and-set shows that no other replica has changed the record since it was read. Confirm shows this without a
+// compare-and-set proves that no other replica has changed the record since it was read; Confirm proves this without a
 // write.
 //
 // Not thread-safe.
@@ -84,7 +84,7 @@ class AdmissionLedger {
   bool IsRead() const { return asked_ && asked_->purpose == Purpose::kRead; }
   // Accepts the response to Next, and returns its error, if any. Errors: Aborted if another client has changed the
   // ConfigMap since it was read; FailedPrecondition if Next is nullptr. After any error, no node may start in this
-  // pass. A grant that was stored despite the error counts once the next Read has found it.
+  // pass. If a grant was stored despite the error, it counts once the next Read has found it.
   [[nodiscard]] absl::Status Take(const absl::StatusOr<ConfigMap>& answer);
 
   // Accepts the ConfigMap that another ledger of this process has just read or stored. If the entries of this ledger
@@ -92,12 +92,12 @@ class AdmissionLedger {
   // not cause a conflict. The request of Next must not have been sent yet.
   void Saw(const ConfigMap& config_map);
 
-  // Drops all data. Must be called when the cluster was restored from a backup. The next Read reads the ConfigMap. The
-  // response to a request in progress is ignored.
+  // Drops all data, so that the next Read reads the ConfigMap, and ignores the response to a request in progress. Must
+  // be called when the cluster was restored from a backup.
   void Forget();
 
-  // Returns true if grants() is complete. Returns false before the first Read. After a sign that another client may
-  // have changed the ConfigMap, returns false until the ConfigMap is read again.
+  // Returns true if grants() is complete. Returns false before the first Read, and from any sign that another client
+  // may have changed the ConfigMap until the ConfigMap is read again.
   bool IsKnown() const { return known_; }
   // Returns the grants that were read or stored last.
   const Grants& grants() const { return grants_; }

@@ -1,4 +1,4 @@
-// Defines the requests of the ledger as values. The engine that drives the ledger sends these requests.
+// Defines the requests of the ledger as values, which the engine that drives the ledger sends.
 #ifndef DRIVERUPGRADE_SRC_LEDGER_LEDGER_REQUEST_H_
 #define DRIVERUPGRADE_SRC_LEDGER_LEDGER_REQUEST_H_
 

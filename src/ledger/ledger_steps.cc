@@ -12,7 +12,7 @@ namespace {
 
 constexpr absl::Duration kLedgerRetryFirst = absl::Seconds(1);
 constexpr absl::Duration kLedgerRetryMax = absl::Seconds(30);
-// Time between two lists of all nodes. Such lists look for nodes that have grants but have never been in the cache.
+// Time between two lists of all nodes, which look for nodes that have grants but have never been in the cache.
 constexpr absl::Duration kLooksApart = absl::Minutes(1);
 // Time for which a confirmation that the record is current can be used.
 constexpr absl::Duration kConfirmedFor = absl::Seconds(30);
@@ -94,8 +94,7 @@ void LedgerSteps::LookForUnseen(absl::Time now) {
   looked_for_ = std::move(unseen);
 }
 
-// The grants were known before the list started. A node with a grant that is missing from the list was therefore
-// deleted.
+// The grants were known before the list started, so a granted node that is missing from the list was deleted.
 void LedgerSteps::TakeUids(const absl::StatusOr<std::vector<std::string>>& of_all_nodes) {
   if (!looked_for_) return;
   std::set<std::string> unseen = *std::exchange(looked_for_, std::nullopt);

@@ -38,7 +38,7 @@ class LedgerSteps {
  public:
   explicit LedgerSteps(AdmissionLedger ledger) : ledger_(std::move(ledger)) {}
 
-  // Reads the ledger if its content is unknown. Until the content is known, no node starts. All other work continues.
+  // Reads the ledger if its content is unknown. Until it is known, no node starts, but all other work continues.
   void Begin(absl::Time now);
   const Grants& grants() const { return ledger_.grants(); }
   std::size_t grants_max() const { return ledger_.options().grants_max; }
@@ -63,7 +63,7 @@ class LedgerSteps {
   // because UIDs and versions may then be reused. The caller must then call NodeSeen for every node.
   void Forget(absl::Time now);
 
-  // Notes the node that the cache now contains under this name. `node`: nullptr if the cache contains no such node.
+  // Records the node that the cache now contains under this name. `node`: nullptr if the cache contains no such node.
   // Must be called for every change.
   void NodeSeen(const std::string& name, const Node* node);
   // Returns the grants to use for planning. `is_managed` returns true if the node with the given name is managed. The
@@ -81,16 +81,16 @@ class LedgerSteps {
   std::map<std::string, Gate> Settle(const Plan& plan, absl::Time now);
   // See AdmissionLedger::IsKnown.
   bool IsKnown() const { return ledger_.IsKnown(); }
-  // Notes that another process may have changed the record. Earlier responses no longer show that the record is
-  // current.
+  // Must be called if another process may have changed the record, so that earlier responses no longer count as proof
+  // that the record is current.
   void Distrust() { confirmed_at_.reset(); }
   // Adds the ledger's findings to `plan`, and the time of the ledger's next step.
   void Report(Plan& plan, absl::Time now) const;
 
   // Returns the request to send; nullptr if there is nothing to send. At most one request for the ConfigMap is in
-  // flight. A list of nodes can be in flight at the same time.
+  // flight, but a list of nodes can be in flight at the same time.
   const LedgerRequest* Next() const;
-  // These functions accept a response. They have no effect if no such request is in flight.
+  // Accept a response. Have no effect if no such request is in flight.
   void TakeUids(const absl::StatusOr<std::vector<std::string>>& of_all_nodes);
   void Take(const absl::StatusOr<ConfigMap>& answer, absl::Time now);
   // See AdmissionLedger::Saw.

@@ -1,6 +1,6 @@
-// Measures the durations of upgrades for the record of a rollout (RolloutFacts::took). Each duration is the time from
-// the patch that moved a node out of upgrade-required to the patch that completed its upgrade. Only patches of this
-// process count.
+// Measures the durations of upgrades for the record of a rollout (RolloutFacts::took). A duration is the time from the
+// patch that moved a node out of upgrade-required to the patch that completed its upgrade; only patches of this process
+// count.
 #ifndef DRIVERUPGRADE_SRC_LEDGER_NODE_DURATIONS_H_
 #define DRIVERUPGRADE_SRC_LEDGER_NODE_DURATIONS_H_
 
@@ -19,21 +19,20 @@ namespace driverupgrade::internal {
 // Not thread-safe.
 class NodeDurations {
  public:
-  // Notes a plan for the node. `starts`: true if the plan, to which the node's next outcome belongs, moves the node out
-  // of upgrade-required.
+  // Records a plan for the node, to which the node's next outcome belongs. `starts`: true if the plan moves the node
+  // out of upgrade-required.
   void Planned(const std::string& node, bool starts);
   // Forgets the start of the node's upgrade. Must be called if a plan moves the node to upgrade-failed, or finds it in
   // that state. The plan decides, not the outcome, because the response to the patch may be lost.
   void Failed(const std::string& node) { began_.erase(node); }
-  // Notes the outcomes of nodes up to `now`. Ignores failed nodes, because their durations do not show how long an
-  // upgrade takes. Ignores nodes that started before `unbroken_since`, because passes were interrupted after the start
-  // of these nodes.
+  // Records the outcomes of nodes up to `now`. Ignores failed nodes, because their durations do not show how long an
+  // upgrade takes, and nodes that started before `unbroken_since`, because passes were interrupted after their start.
   void Note(const std::vector<NodeOutcome>& outcomes, const DriverIdentity& identity, absl::Time unbroken_since,
             absl::Time now);
 
   // Returns durations of completed upgrades that have not been stored yet.
   const std::vector<absl::Duration>& took() const { return took_; }
-  // Notes that the first `count` durations are now in the record.
+  // Drops the first `count` durations, which are now in the record.
   void Stored(std::size_t count);
 
  private:

@@ -46,8 +46,7 @@ std::string EventCorrelator::Aggregate(RecordEventParams& event) {
   Similar& similar = similar_.Use(key);
   if (event.time - similar.last > limits_.similar_within) similar.messages.clear();
   similar.last = event.time;
-  // Messages that occurred before the limit was reached continue to have their own Events. Only new messages are
-  // aggregated.
+  // Messages that occurred before the limit was reached keep their own Events; only new messages are aggregated.
   const bool known = similar.messages.contains(event.message);
   if (!known && similar.messages.size() + 1 >= limits_.similar_max) {
     event.message = fmt::format("(combined from similar events): {}", event.message);

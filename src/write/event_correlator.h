@@ -14,8 +14,8 @@
 namespace driverupgrade::internal {
 
 struct EventLimits {
-  // If different messages about one object follow each other within `similar_within`, the message with this number and
-  // all later messages become one Event.
+  // If this many different messages about one object follow each other within `similar_within`, the last of them and
+  // all further new messages are combined into one Event.
   std::size_t similar_max = 10;
   absl::Duration similar_within = absl::Minutes(10);
   // Limit for Events of one type about one object: `burst` Events without delay, then one Event every `refill`.

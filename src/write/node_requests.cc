@@ -96,7 +96,7 @@ void NodeRequests::Take(NodeAnswer answer, absl::Time sent_at, absl::Time answer
 
 void NodeRequests::TellLog(AttemptLog& log) const {
   for (const AttemptNote& note : notes_) {
-    // Does not use std::visit, because std::visit can throw.
+    // std::visit is not an option, because it can throw.
     if (const auto* patch = std::get_if<PatchNote>(&note)) Note(log, plan_, *patch);
     if (const auto* pod = std::get_if<PodNote>(&note)) Note(log, plan_, *pod);
     if (const auto* maintenance = std::get_if<MaintenanceNote>(&note)) Note(log, plan_, *maintenance);
@@ -167,7 +167,7 @@ absl::Status NodeRequests::Deleted(const PodRef& pod, absl::Status status, absl:
 
 absl::Status NodeRequests::Asked(const MaintenanceCall& call, absl::Status status, absl::Time now) {
   const std::string message(Message(status));
-  // An object that already exists is not an error: the next pass joins the object or recognizes it as our own.
+  // It is not an error if the object already exists: the next pass joins the object or recognizes it as our own.
   if (call.kind == MaintenanceCall::Kind::kCreate && absl::IsAlreadyExists(status)) status = absl::OkStatus();
   notes_.emplace_back(
       MaintenanceNote{.call = call, .outcome = OutcomeOf(status), .message = message, .answered_at = now});
@@ -176,7 +176,7 @@ absl::Status NodeRequests::Asked(const MaintenanceCall& call, absl::Status statu
 
 absl::Status NodeRequests::Asked(const DeviceCall& call, absl::Status status, absl::Time now) {
   const std::string message(Message(status));
-  // A rule that already exists is not an error: the next pass reads the rule.
+  // It is not an error if the rule already exists: the next pass reads it.
   if (call.kind == DeviceCall::Kind::kCreate && absl::IsAlreadyExists(status)) status = absl::OkStatus();
   notes_.emplace_back(DeviceNote{.call = call, .outcome = OutcomeOf(status), .message = message, .answered_at = now});
   return status;

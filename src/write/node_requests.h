@@ -71,7 +71,7 @@ struct DeviceNote {
 };
 using AttemptNote = std::variant<PatchNote, PodNote, MaintenanceNote, DeviceNote>;
 
-// Turns a node's plan into a sequence of requests and records their results. Does not send requests or wait.
+// Turns a node's plan into a sequence of requests, and records their results. Neither sends requests nor waits.
 //
 //     while (const NodeRequest* request = requests.Next()) {
 //       const absl::Time sent = clock.Now();
@@ -94,7 +94,7 @@ class NodeRequests {
   bool Acknowledged() const { return outcome_.patched || (!plan_.patch && outcome_.status.ok()); }
   // Returns the pod of `plan().remove` whose deletion failed, if any.
   const std::optional<PodRef>& undeleted() const { return undeleted_; }
-  // Returns the UIDs of the pods that were evicted or deleted, without pods that no longer existed.
+  // Returns the UIDs of the pods that were evicted or deleted, except for pods that no longer existed.
   const std::vector<std::string>& stopped() const { return stopped_; }
 
   const NodePlan& plan() const { return plan_; }

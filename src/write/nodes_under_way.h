@@ -14,15 +14,15 @@
 
 namespace driverupgrade::internal {
 
-// Does not send requests or wait: the caller carries out the requests between Begin and End.
+// Neither sends requests nor waits: the caller carries out the requests between Begin and End.
 //
 //     NodeRequests requests = under_way.Begin(plan, log, now);
 //     // while (requests.Next()) ... requests.Take(...), anywhere
 //     NodeOutcome outcome = under_way.End(requests, log);
 class NodesUnderWay {
  public:
-  // No requests of `plan.node` may be in progress. Logs a patch immediately, because the server may apply the patch
-  // even if no response arrives.
+  // Logs a patch immediately, because the server may apply it even if no response arrives. No requests of `plan.node`
+  // may be in progress.
   NodeRequests Begin(const NodePlan& plan, AttemptLog& log, absl::Time now);
   bool Contains(const std::string& node) const { return nodes_.contains(node); }
   std::size_t size() const { return nodes_.size(); }

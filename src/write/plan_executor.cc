@@ -15,7 +15,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Maximum number of Events in flight. The limit is small, because Events are numerous, and less important than the
+// Maximum number of Events in flight. The limit is small because Events are numerous, and less important than the
 // requests of the API server's other clients.
 constexpr int kEventsInFlight = 4;
 

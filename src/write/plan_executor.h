@@ -5,7 +5,7 @@
 //     for (const auto& requests : executor.TakeAnswered()) core.End(*requests, now);
 //
 // The requests of one node are sent in order; after a failed request, the node's remaining requests are dropped. Nodes
-// do not affect each other, and do not wait for each other.
+// neither affect nor wait for each other.
 //
 // Call all methods from the thread that makes the passes.
 #ifndef DRIVERUPGRADE_SRC_WRITE_PLAN_EXECUTOR_H_
@@ -28,14 +28,14 @@ namespace driverupgrade::internal {
 class PlanExecutor {
  public:
   // `cluster` must not be null; `observer` may be null. If `clock` is null, SystemClock() is used. `on_answered` is
-  // called on another thread when there are results to take. `on_answered` must not call the executor, and may be null.
+  // called on another thread when there are results to take; it must not call the executor, and may be null.
   PlanExecutor(const DriverIdentity& identity, std::shared_ptr<ClusterWriter> cluster, std::shared_ptr<Clock> clock,
                std::shared_ptr<Observer> observer, const ExecutorOptions& options,
                std::function<void()> on_answered = nullptr);
   // Waits for the calls in flight; unsent requests are dropped.
   ~PlanExecutor();
 
-  // Starts to send the requests, and does not wait for responses.
+  // Starts sending the requests, and returns without waiting for responses.
   void Begin(const CallContext& context, std::vector<NodeRequests> requests);
   // Returns the requests that have been completed since the last call.
   std::vector<std::shared_ptr<const NodeRequests>> TakeAnswered();
@@ -44,8 +44,8 @@ class PlanExecutor {
   // deadline of its context. If the executor is destroyed before the start, `call` is dropped.
   void Submit(const CallContext& context, std::function<void(const CallContext&)> call);
 
-  // Writes Events about findings if ExecutorOptions::finding_events is on, with the limits that are documented for this
-  // option. Does not wait.
+  // Writes Events about findings if ExecutorOptions::finding_events is on, within the limits documented there. Does not
+  // wait.
   void Tell(const CallContext& context, std::vector<RecordEventParams> events);
 
   // Waits until all requests are completed. Events may still be in progress.

@@ -7,7 +7,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Makes the call for a request. Has one overload for each kind of request.
+// Makes the call for a request, with one overload for each kind of request.
 class Sender {
  public:
   Sender(const CallContext& context, ClusterWriter& cluster) : context_(context), cluster_(cluster) {}

@@ -11,9 +11,9 @@
 
 namespace driverupgrade::internal {
 
-// Returns the Events of the plan. Returns no Events if the patch was not acknowledged, because the next pass then
-// reports the transitions. The Events are one nanosecond apart, so that their names sort in the order of the states.
-// All requests of `sent` must be completed.
+// Returns the Events of the plan, one nanosecond apart, so that their names sort in the order of the states. Returns no
+// Events if the patch was not acknowledged, because the next pass then reports the transitions. All requests of `sent`
+// must be completed.
 std::vector<RecordEventParams> EventsOfTransitions(const NodeRequests& sent, const std::string& reason, absl::Time now);
 
 }  // namespace driverupgrade::internal

@@ -6,8 +6,8 @@
 
 namespace driverupgrade::internal {
 
-// Tracks the tasks that a runner has. Each task shares ownership of this object, because the runner may start or drop
-// the task after the pool has been destroyed.
+// Tracks the tasks that were handed to a runner. Each task shares ownership of this object, because the runner may
+// start or drop it after the pool has been destroyed.
 class WorkerPool::Lent : public std::enable_shared_from_this<Lent> {
  public:
   // Returns a function that runs the task unless the pool has been destroyed. The task counts as unfinished until the

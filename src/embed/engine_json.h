@@ -10,10 +10,10 @@
 
 namespace driverupgrade::internal {
 
-// Equal values result in equal texts, byte for byte.
+// Equal values produce equal texts, byte for byte.
 std::string FormatReading(const std::vector<ManagedNode>& nodes, const std::vector<HostQuestion>& questions);
 std::string FormatPass(const HostPass& pass);
-// Returns "{}" for nullptr. `metadata_only` is true if the metadata of the objects in the response is sufficient.
+// Returns "{}" for nullptr. `metadata_only` is true if the response needs to contain only the metadata of the objects.
 // Errors: same as EncodeRequestTarget.
 absl::StatusOr<std::string> FormatRequest(const HttpRequest* request, bool metadata_only);
 std::string FormatSettled(const Settled& settled);

@@ -37,7 +37,7 @@ struct HostOptions {
 
 // The result of a pass.
 struct HostPass {
-  // Plan of the pass. Its `nodes` are the nodes whose requests start now.
+  // Plan of the pass. Its `nodes` contains the nodes whose requests start now.
   Plan plan = {};
   std::vector<std::string> wanted_pods = {};
   // Nodes of all pools whose pods are of interest.

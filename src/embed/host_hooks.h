@@ -40,11 +40,12 @@ class HostHooks final : public NodeHooks {
   // Stores the answer and returns the node of the question, or an empty text if the question was dropped.
   std::string Tell(const std::string& id, absl::StatusOr<bool> answer);
 
-  // Starts a new view of the node. Drops questions that the new view does not repeat, together with their answers.
+  // Starts a new view of the node. Questions that the new view does not repeat are dropped, together with their
+  // answers.
   void Begin(const std::string& node) override;
   void Forget(const std::string& node) override;
-  // Returns true for pod filter errors, because the host passes its answers together with the pods. Also returns true
-  // while a question is open.
+  // Returns true for pod filter errors, because the host passes in its answers together with the pods, and while a
+  // question is open.
   bool WillTell(const NodeView& view) const override { return view.restart_only_error.empty() || Asks(view.node.name); }
   absl::StatusOr<bool> UsesDriver(const Pod& pod) override;
   // Returns each answer only once, so the caller must keep the answer. Errors: Unavailable until the host has answered.
@@ -60,7 +61,7 @@ class HostHooks final : public NodeHooks {
 
   std::map<std::string, PodAnswers> pods_;   // by node
   std::map<std::string, Questioned> asked_;  // by node
-  Questioned before_;                        // Questions of the node whose view is being created.
+  Questioned before_;                        // questions of the node whose view is being created
 };
 
 }  // namespace driverupgrade::internal

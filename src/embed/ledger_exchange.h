@@ -1,5 +1,4 @@
-// Returns the requests of an engine's ledgers as HTTP requests, for a host that sends them. All requests concern one
-// ConfigMap.
+// Returns the requests of an engine's ledgers, which share one ConfigMap, as HTTP requests for a host that sends them.
 #ifndef DRIVERUPGRADE_SRC_EMBED_LEDGER_EXCHANGE_H_
 #define DRIVERUPGRADE_SRC_EMBED_LEDGER_EXCHANGE_H_
 
@@ -17,7 +16,7 @@
 
 namespace driverupgrade::internal {
 
-// Does not send requests or wait. Returns one request at a time, so that the changes of two ledgers do not conflict.
+// Neither sends requests nor waits. Returns one request at a time, so that the changes of two ledgers do not conflict.
 //
 //     if (exchange.Announce()) ...; // notifies the host once that there are requests
 //     while (const HttpRequest* request = exchange.Next(encoder, now)) exchange.Answer(Send(*request), now);
@@ -28,7 +27,7 @@ class LedgerExchange {
   // `ledgers` must outlive this object, and may grow.
   explicit LedgerExchange(Ledgers& ledgers) : ledgers_(ledgers) {}
 
-  // Returns true if there is a request, and the host has not been notified yet.
+  // Returns true if there is a request of which the host has not been notified yet.
   bool Announce();
   bool IsPending() const { return FindPending() != nullptr; }
   // Returns the request to send, which stays the same until Answer is called. Returns nullptr if there is nothing to

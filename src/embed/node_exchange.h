@@ -18,11 +18,11 @@ namespace driverupgrade::internal {
 inline constexpr int kNoAnswer = -1;  // the request may have been sent
 inline constexpr int kNotSent = -2;   // the request was certainly not sent
 
-// Returns a response from the values that a host passes in. A number that is not an HTTP status counts as kNoAnswer.
+// Converts the values that a host passes in to a response. A number that is not an HTTP status counts as kNoAnswer.
 // `retry_after_seconds` is the value of the Retry-After header, or zero or a negative number if the header is missing.
 absl::StatusOr<HttpResponse> ResponseOf(int status, int retry_after_seconds, std::string body);
 
-// Does not send requests or wait. NodeRequests decides which request follows a response, as in PlanExecutor.
+// Neither sends requests nor waits. As in PlanExecutor, NodeRequests decides which request follows a response.
 //
 //     while (const HttpRequest* request = exchange.Next(now)) exchange.Answer(Send(*request), now);
 //     under_way.End(exchange.requests(), log);

@@ -90,7 +90,7 @@ absl::Status PutListOf(ObjectStore& store, std::string_view list) {
 template <typename T>
 absl::Status PutLineOf(ObjectStore& store, std::string_view line) {
   using Type = typename WatchEvent<T>::Type;
-  // Without a list, a single object would be mistaken for the complete list of its kind.
+  // If no list came first, a single object would be mistaken for the complete list of its kind.
   if (!IsListed<T>(store)) return absl::InvalidArgumentError("line: a list of its kind is needed first");
   absl::StatusOr<WatchEvent<T>> event = ParseWatchEvent<T>(line, OnUnreadable::kMark);
   if (!event.ok()) return Named("line", event.status());

@@ -28,12 +28,12 @@ enum class ObjectKind {
 inline constexpr std::size_t kHostDriver = 0;
 
 // Accepts a list of all objects of the kind. For a DRA kind, also accepts a Status with code 404, which means that the
-// server does not serve the kind. Errors: InvalidArgument if the text is not such a list or if more pages follow; the
-// store is then unchanged.
+// server does not serve the kind. Errors: InvalidArgument, with the store unchanged, if the text is not such a list or
+// if more pages follow.
 absl::Status PutList(ObjectStore& store, ObjectKind kind, std::string_view list);
 
-// Accepts a line of the watch that follows the list. Errors: InvalidArgument if the text is not such a line, if the
-// watch has ended, or if the kind has not been listed; the store is then unchanged.
+// Accepts a line of the watch that follows the list. Errors: InvalidArgument, with the store unchanged, if the text is
+// not such a line, if the watch has ended, or if the kind has not been listed.
 absl::Status PutWatchLine(ObjectStore& store, ObjectKind kind, std::string_view line);
 
 // Accepts a list of all pods on the node; see ObjectStore::PutPods. Errors: InvalidArgument if the text is not a list

@@ -1,4 +1,4 @@
-// Troubles of a pod's containers, for gates and findings. The texts stay the same while a trouble lasts.
+// Describes problems of a pod's containers, for gates and findings. A text stays the same as long as its problem lasts.
 #ifndef DRIVERUPGRADE_SRC_MODEL_CONTAINER_TROUBLE_H_
 #define DRIVERUPGRADE_SRC_MODEL_CONTAINER_TROUBLE_H_
 
@@ -13,7 +13,7 @@ namespace driverupgrade::internal {
 std::string StartError(const Pod& pod);
 
 // Returns a text about a container that has restarted repeatedly; empty if there is no such container. Omits the number
-// of restarts, because the text would otherwise change with each restart.
+// of restarts, so that the text does not change with each restart.
 std::string Crashing(const Pod& pod);
 
 }  // namespace driverupgrade::internal

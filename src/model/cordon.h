@@ -21,8 +21,8 @@ enum class CordonKind {
 // The cordon that a node has before an upgrade of `identity` starts.
 struct Cordon {
   CordonKind kind = CordonKind::kNone;
-  // Name of a driver that is past cordon-required and has set the cordon without an entry in the cordon set, as the Go
-  // library does. Our upgrade waits for this driver. nullopt if there is no such driver.
+  // Name of a driver for which our upgrade waits, because it is past cordon-required and has set the cordon without an
+  // entry in the cordon set, as the Go library does. nullopt if there is no such driver.
   std::optional<std::string> rival = std::nullopt;
   // True if the rival or its maintenance operator must lift the cordon. A maintenance operator does not lift a cordon
   // that already existed, so it does not lift a cordon with our name (dep-F13).
@@ -32,9 +32,9 @@ struct Cordon {
 };
 Cordon ReadCordon(const Node& node, const DriverIdentity& identity);
 
-// Returns the name of a driver outside the cordon set that still needs the node evacuated, and evacuates it itself or
-// through a maintenance operator. Our upgrade then leaves the cordon in place for that driver. Returns nullopt if there
-// is no such driver.
+// Returns the name of a driver outside the cordon set that still needs the node evacuated, by itself or by a
+// maintenance operator. Our upgrade must leave the cordon in place for that driver. Returns nullopt if there is no such
+// driver.
 std::optional<std::string> DriverThatNeedsCordon(const Node& node, const DriverIdentity& identity);
 
 // Writes `names` to the cordon set, or removes the cordon set if there are no names.

@@ -1,7 +1,7 @@
 // Reads the names of the drivers that rely on a node's cordon from the annotation `driverupgrade/cordoned-by`.
 //
-// With these names, the engines of several drivers and other programs share a cordon: no program lifts the cordon while
-// another program still needs it.
+// These names allow the engines of several drivers and other programs to share a cordon, which none of them lifts while
+// another still needs it.
 //
 //     std::set<std::string> names = LiveCordonNames(node, "example.com/tuner");
 //     names.insert("example.com/tuner");
@@ -47,13 +47,13 @@ std::optional<std::string_view> ForeignCordonOwner(const Node& node);
 std::set<std::string> CordonNames(const Node& node);
 
 // Returns the names of drivers whose upgrade is in progress, without `except`. All other names are stale, and the next
-// writer of the annotation omits them. The state label of a driver decides; an invalid label counts as in progress. If
-// the label is missing and the node is cordoned, the other marks of the driver decide, such as the timer or a pod to
-// restart.
+// writer of the annotation omits them. An upgrade is in progress if the driver's state label shows it, or if the label
+// is invalid. If the label is missing and the node is cordoned, the driver's other marks decide, such as the timer or a
+// pod to restart.
 std::set<std::string> LiveCordonNames(const Node& node, std::string_view except);
 
 // Returns the drivers, except for `except`, that have a state label on the node but no name in the annotation. The Go
-// library upgrades such drivers, and does not use the annotation.
+// library, which does not use the annotation, upgrades such drivers.
 std::vector<DriverIdentity> DriversWithoutCordonName(const Node& node, std::string_view except);
 
 }  // namespace driverupgrade::internal

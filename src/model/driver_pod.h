@@ -1,4 +1,4 @@
-// Reduces the memory for driver pods in a cache. A cache keeps a driver pod for each node while the engine runs.
+// Reduces the memory for driver pods in a cache, which keeps one for each node as long as the engine runs.
 #ifndef DRIVERUPGRADE_SRC_MODEL_DRIVER_POD_H_
 #define DRIVERUPGRADE_SRC_MODEL_DRIVER_POD_H_
 
@@ -6,8 +6,8 @@
 
 namespace driverupgrade::internal {
 
-// Drops the fields that only a PodFilter needs. A PodFilter is never called with a driver pod, and these fields use
-// more memory than all other fields.
+// Drops the fields that only a PodFilter needs, which is never called with a driver pod. These fields use more memory
+// than all others together.
 inline void DropFilterFields(Pod& pod) {
   pod.annotations = {};
   pod.volumes = {};

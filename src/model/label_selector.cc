@@ -157,8 +157,8 @@ class Lexer {
   Token next_;
 };
 
-// Implements the grammar S1 by recursive descent. Kubernetes accepts the canonical form of every selector that this
-// parser accepts.
+// Implements grammar S1 by recursive descent. Kubernetes accepts the canonical form of every selector that this parser
+// accepts.
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text), lexer_(text) {}

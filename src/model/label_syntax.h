@@ -11,11 +11,11 @@ namespace driverupgrade::internal {
 inline constexpr std::size_t kDnsSubdomainSizeMax = 253;
 inline constexpr std::size_t kLabelNameSizeMax = 63;
 
-// These functions replace the predicates of the C library, which depend on the locale.
+// Unlike the predicates of the C library, these functions do not depend on the locale.
 inline bool IsLowerAlnum(char c) { return ('a' <= c && c <= 'z') || ('0' <= c && c <= '9'); }
 inline bool IsAlnum(char c) { return IsLowerAlnum(c) || ('A' <= c && c <= 'Z'); }
 
-/// Unlike DNS, but like Kubernetes, does not limit the length of the labels between the dots.
+/// Like Kubernetes, but unlike DNS, does not limit the length of the labels between the dots.
 inline bool IsDnsSubdomain(std::string_view text) {
   if (text.empty() || text.size() > kDnsSubdomainSizeMax) return false;
   char before = '.';

@@ -33,7 +33,7 @@ std::optional<std::string> ParseText(std::string_view text) { return std::string
 
 std::optional<absl::Time> ParseUnixSeconds(std::string_view text) {
   std::int64_t seconds = 0;
-  // The upper limit keeps arithmetic with the time within the range of absl::Time.
+  // The upper limit keeps calculations with the time within the range of absl::Time.
   if (!absl::SimpleAtoi(ToAbseil(text), &seconds) || seconds < 0 || seconds > (std::int64_t{1} << 40))
     return std::nullopt;
   return absl::FromUnixSeconds(seconds);
@@ -157,8 +157,8 @@ std::optional<UpgradeState> StateOfTimer(const NodeMarks& marks) {
   return is_timed || *stage->state == UpgradeState::kUpgradeRequired ? stage->state : std::nullopt;
 }
 
-// Returns true if an upgrade was in progress when the state label was removed. If the node is schedulable and its
-// driver runs, the name in the cordon set is a leftover, because another engine has finished the upgrade.
+// Returns true if an upgrade was in progress when the state label was removed. A name in the cordon set is only a
+// leftover if the node is schedulable and its driver runs, because another engine has then finished the upgrade.
 bool IsInterrupted(const NodeMarks& marks, bool named, bool driver_runs) {
   if (marks.isolated_devices.present()) return true;
   if (named) return marks.unschedulable || !driver_runs;
@@ -172,8 +172,8 @@ bool IsInterrupted(const NodeMarks& marks, bool named, bool driver_runs) {
 std::optional<UpgradeState> StateWithoutLabel(const NodeMarks& marks, bool named, bool driver_runs) {
   const std::optional<UpgradeState> timed = StateOfTimer(marks);
   const bool is_interrupted = IsInterrupted(marks, named, driver_runs);
-  // The timer shows that the node has not been admitted. Without the timer, the name in the cordon set would mean that
-  // the node has been admitted.
+  // The timer shows that the node has not been admitted; without it, the name in the cordon set would mean the
+  // opposite.
   if (named && timed == UpgradeState::kUpgradeRequired) return is_interrupted ? timed : std::nullopt;
   if (marks.failed_revision.present()) return UpgradeState::kFailed;
   if (!is_interrupted) return std::nullopt;

@@ -1,7 +1,7 @@
-// Defines the labels and annotations on a node for the upgrade of one driver, both ours and those of the Go library.
+// Defines the labels and annotations on a node for the upgrade of one driver, including those of the Go library.
 //
-// The labels and annotations are decoded once into NodeMarks, when a view is created (ShareView). A walk edits the
-// NodeMarks, which are encoded when the patch is created. No other code in src/ depends on the format. DriverIdentity
+// ShareView decodes the labels and annotations into NodeMarks once, when it creates a view. A walk edits the NodeMarks,
+// which are encoded again when the patch is created. No other code in src/ depends on the format. DriverIdentity
 // defines the keys.
 #ifndef DRIVERUPGRADE_SRC_MODEL_NODE_MARKS_H_
 #define DRIVERUPGRADE_SRC_MODEL_NODE_MARKS_H_
@@ -22,8 +22,8 @@
 
 namespace driverupgrade::internal {
 
-// One label or annotation. Keeps the original text until the mark is written. A value that is invalid or has a
-// different format therefore stays unchanged on the node.
+// One label or annotation. Keeps the original text until the mark is written, so that a value that is invalid or has a
+// different format stays unchanged on the node.
 template <typename T>
 class Mark {
  public:
@@ -89,9 +89,9 @@ struct RestartOnly {
 struct NodeMarks {
   // True if the node could not be read. Its state is then unknown.
   bool unreadable = false;
-  // Whether the node is cordoned. Not a mark, but the cordon that the marks describe.
+  // True if the node is cordoned. This is not a mark, but the cordon that the marks describe.
   bool unschedulable = false;
-  // Whether the node has the taint that steers gangs to other nodes (DriverIdentity::PendingTaint).
+  // True if the node has the taint that steers gangs to other nodes (DriverIdentity::PendingTaint).
   bool steers = false;
   // The marks that every judgement checks come first.
   Mark<UpgradeState> state = {};
@@ -117,8 +117,8 @@ struct NodeMarks {
   // Names of all drivers in the cordon set, including ours.
   Mark<std::set<std::string>> cordoned_by = {};
 
-  // State of an upgrade in progress whose state label another client has removed, derived from the other marks. Never
-  // written to the node. nullopt if the label is present, or if no upgrade is in progress.
+  // State of an upgrade in progress whose state label another client has removed, derived from the other marks and
+  // never written to the node. nullopt if the label is present, or if no upgrade is in progress.
   std::optional<UpgradeState> unlabelled = std::nullopt;
 
   // Returns the state that the label names. If the label is missing, the other marks decide: kUnknown if these marks
@@ -133,13 +133,13 @@ struct NodeMarks {
 // every driver pod on the node is ready, or if the driver pods are unknown.
 NodeMarks DecodeMarks(const Node& node, const DriverIdentity& identity, bool driver_runs = true);
 
-// Returns the node's taints. If `steers` is true, they include the taint that steers gangs to other nodes, otherwise
-// they do not. All other taints stay unchanged.
+// Returns the node's taints, with the taint that steers gangs to other nodes if `steers` is true, and without it if
+// not. All other taints stay unchanged.
 std::vector<Taint> WithSteering(const Node& node, const DriverIdentity& identity, bool steers);
-// Returns true if all the node's taints were read completely, so that the list of taints can be written.
+// Returns true if the node's taints were read completely, so that the list of taints can be written.
 bool CanWriteTaints(const Node& node);
 
-// Removes our marks from the node. Also removes the cordon if an upgrade set it. Keeps the skip label.
+// Removes our marks from the node, except for the skip label, and the cordon if an upgrade set it.
 void RemoveMarks(Node& node, const DriverIdentity& identity);
 
 // Returns true if marks other than the cordon set show that an upgrade of the node was admitted.
@@ -161,7 +161,7 @@ MarkChanges ChangesBetween(const NodeMarks& from, const NodeMarks& to, const Dri
 // Size limit in bytes of marks that contain a text for users.
 inline constexpr std::size_t kMarkTextMax = 256;
 
-// These functions return the text of a mark with the given value.
+// Return the text of a mark with the given value.
 std::string Spell(Flag flag);
 std::string Spell(UpgradeState state);
 std::string Spell(absl::Time time);

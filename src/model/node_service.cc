@@ -14,7 +14,7 @@ struct LeavingTaint {
   std::string_view owner;
 };
 
-// Programs that remove a node soon after they have added the taint.
+// Taints of programs that remove a node soon after they have added the taint.
 constexpr std::array kLeavingTaints = {
     LeavingTaint{"ToBeDeletedByClusterAutoscaler", "the cluster autoscaler"},
     LeavingTaint{"karpenter.sh/disrupted", "Karpenter"},

@@ -1,4 +1,4 @@
-// Describes conditions that prevent the use or the upgrade of a node.
+// Describes conditions that prevent a node from being used or upgraded.
 #ifndef DRIVERUPGRADE_SRC_MODEL_NODE_SERVICE_H_
 #define DRIVERUPGRADE_SRC_MODEL_NODE_SERVICE_H_
 
@@ -10,7 +10,7 @@
 namespace driverupgrade::internal {
 
 // Formats a time as `2026-11-26T12:00:00Z`. Gates contain times instead of ages, because the text of a gate must not
-// change while its cause stays the same.
+// change as long as its cause stays the same.
 std::string UtcText(absl::Time time);
 
 // Returns a text such as `NotReady since 2026-11-26T12:00:00Z`; empty if the node is Ready.
@@ -21,7 +21,7 @@ std::string WhyNotReady(const Node& node);
 // table in node_service.cc.
 std::string WhyLeaving(const Node& node);
 
-// Returns what OpenShift's Machine Config Operator is doing with the node. The operator reboots a node if the current
+// Returns what OpenShift's Machine Config Operator is doing with the node. The operator reboots a node whose current
 // config differs from the desired config. Returns an empty text if its work is done, or if the cluster has no such
 // operator.
 std::string WhyMachineConfig(const Node& node);

@@ -1,4 +1,4 @@
-// Detects objects that could not be read (cluster_types.h), and describes why they could not be read.
+// Detects objects that could not be read (cluster_types.h), and describes the reason.
 #ifndef DRIVERUPGRADE_SRC_MODEL_UNREADABLE_H_
 #define DRIVERUPGRADE_SRC_MODEL_UNREADABLE_H_
 
@@ -23,8 +23,8 @@ bool AnyUnreadable(const std::vector<T>& objects) {
   return std::any_of(objects.begin(), objects.end(), IsUnreadable<T>);
 }
 
-// Returns true if the labels match. Also returns true if the object is unreadable and has no labels, because the labels
-// may be the part that could not be read.
+// Returns true if the labels match, or if the object is unreadable and has no labels, because the labels may be the
+// part that could not be read.
 template <typename T>
 bool MayMatch(const LabelSelector& selector, const T& object) {
   return (IsUnreadable(object) && object.labels.empty()) || selector.Matches(object.labels);

@@ -1,5 +1,5 @@
-// Computes retry delays that grow with the number of failures. A hash spreads the delays of different objects, so no
-// random numbers are needed.
+// Computes retry delays that grow with the number of failures. A hash, rather than random numbers, spreads the delays
+// of different objects.
 #ifndef DRIVERUPGRADE_SRC_BASE_BACKOFF_H_
 #define DRIVERUPGRADE_SRC_BASE_BACKOFF_H_
 

@@ -1,5 +1,5 @@
-// Quotes foreign text in error messages. Such text can be long, and can contain characters that confuse a terminal or a
-// log.
+// Quotes foreign text, which can be long and can contain characters that confuse a terminal or a log, in error
+// messages.
 #ifndef DRIVERUPGRADE_SRC_BASE_QUOTE_H_
 #define DRIVERUPGRADE_SRC_BASE_QUOTE_H_
 

@@ -1,4 +1,4 @@
-// Defines helpers for absl::Status that packaged versions of abseil do not contain.
+// Defines helpers for absl::Status that packaged versions of abseil lack.
 #ifndef DRIVERUPGRADE_SRC_BASE_STATUS_MACROS_H_
 #define DRIVERUPGRADE_SRC_BASE_STATUS_MACROS_H_
 

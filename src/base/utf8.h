@@ -1,4 +1,4 @@
-// Validates, repairs and escapes UTF-8 text from unknown sources before the text becomes part of JSON or of a text for
+// Validates, repairs and escapes UTF-8 text from unknown sources before it becomes part of JSON or of a message to
 // users.
 #ifndef DRIVERUPGRADE_SRC_BASE_UTF8_H_
 #define DRIVERUPGRADE_SRC_BASE_UTF8_H_
@@ -71,8 +71,8 @@ inline std::string_view CutUtf8(std::string_view text, std::size_t bytes_max) {
   return text.substr(0, bytes_max);
 }
 
-// Escapes text for error messages and logs: writes control characters (C0, DEL, C1) and invalid bytes as \xNN. Foreign
-// text can then neither start a new line nor control a terminal. Truncates the result to about `bytes_max` bytes,
+// Escapes text for error messages and logs: writes control characters (C0, DEL, C1) and invalid bytes as \xNN, so that
+// foreign text can neither start a new line nor control a terminal. Truncates the result to about `bytes_max` bytes,
 // followed by "...".
 inline std::string EscapeForText(std::string_view text, std::size_t bytes_max) {
   static constexpr char kHex[] = "0123456789abcdef";

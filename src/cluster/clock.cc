@@ -18,7 +18,7 @@ class MachineClock final : public Clock {
   absl::Time Now() const override { return absl::Now(); }
 
   bool SleepFor(absl::Duration duration, std::stop_token stop) override {
-    // Uses the steady clock, because a step of the wall clock must not extend or shorten the sleep.
+    // Uses the steady clock, because a step of the wall clock must neither extend nor shorten the sleep.
     const auto begin = std::chrono::steady_clock::now();
     std::mutex mutex;
     std::condition_variable_any nobody_signals;

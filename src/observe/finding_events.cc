@@ -10,7 +10,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// A finding or gate that lasts is reported again before its Event expires. By default, an Event expires after an hour.
+// A finding or gate that lasts is reported again before its Event expires, by default after an hour.
 constexpr absl::Duration kReminder = absl::Minutes(30);
 // A label that is repeatedly removed does not affect the upgrade, so fewer Events are enough.
 constexpr absl::Duration kLabelReminder = absl::Hours(1);
@@ -69,7 +69,7 @@ std::optional<RecordEventParams> FindingEvents::EventOf(const Finding& finding) 
 void FindingEvents::FollowFindings(const Plan& plan, absl::Time now, std::vector<RecordEventParams>& news) {
   std::map<FindingKey, absl::Time> standing;
   for (const Finding& finding : plan.findings) {
-    // The message of this finding contains a count. A different count alone is not a new finding.
+    // The message of this finding contains a count, and a different count alone does not make it a new finding.
     const bool counts_on = finding.code == FindingCode::kLabelTakenAway;
     FindingKey key(finding.code, finding.node, counts_on ? std::string() : finding.message);
     const auto known = findings_.find(key);

@@ -24,8 +24,8 @@ class FindingEvents {
   // `own_pod`: object of Events that do not concern a single node. If `own_pod` is not set, such Events are dropped.
   FindingEvents(const DriverIdentity& identity, std::optional<PodRef> own_pod);
 
-  // Must be called with every plan, in order. Returns Events for findings and gates that are new, have changed, or are
-  // due to be reported again. `uid_of` returns the UID of a node; empty if the node does not exist.
+  // Returns Events for findings and gates that are new, have changed, or are due to be reported again. Must be called
+  // with every plan, in order. `uid_of` returns the UID of a node; empty if the node does not exist.
   std::vector<RecordEventParams> Follow(const Plan& plan,
                                         const std::function<std::string(const std::string& node)>& uid_of,
                                         absl::Time now);

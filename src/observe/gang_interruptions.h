@@ -26,7 +26,7 @@ class GangInterruptions {
   // Forgets causes that are no longer in progress, so that a later unit with the same name counts as a new cause.
   void KeepCauses(const std::set<std::string>& in_progress);
 
-  // Notes that the requests of the node's plan start. `cause`: result of CauseOf.
+  // Must be called when the requests of the node's plan start. `cause`: result of CauseOf.
   void Begin(const NodePlan& plan, const NodeView& view, const std::string& cause);
   // Counts the interruptions. Must be called when all requests since Begin have responses. `stopped`: UIDs of the pods
   // that the requests stopped. Returns the number of gangs that the cause has interrupted for the first time.

@@ -17,7 +17,7 @@ class GateMemory {
   // Returns the plan's gates that are new, or whose reason has changed. Ignores times and queue positions, because they
   // change constantly. Must be called with every plan, in order.
   std::vector<NodeGate> Follow(const Plan& plan);
-  // Number of waiting nodes by reason; 0 for a reason that no longer applies.
+  // Number of waiting nodes by reason; zero for a reason that no longer applies.
   const std::map<GateReason, int>& counts() const { return counts_; }
 
  private:

@@ -125,7 +125,7 @@ class LoggingObserver final : public Observer {
  private:
   using Fields = std::vector<std::pair<std::string, std::string>>;
 
-  // Logs gates of nodes without a patch immediately. The gate of a patched node is logged once its patch has been
+  // Logs the gates of nodes without a patch immediately, and the gate of a patched node once its patch has been
   // applied.
   void NoteGates(const Plan& plan) {
     for (const NodePlan& node : plan.nodes) {

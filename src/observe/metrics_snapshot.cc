@@ -96,8 +96,8 @@ class MetricsObserver::Impl {
   }
 
  private:
-  // Counts these findings separately, because plans do not contain them, and because a plan is reported before its pass
-  // has ended.
+  // Counts the findings about the configuration separately, because plans do not contain them, and because a plan is
+  // reported before its pass has ended.
   void CountConfiguration(const std::vector<Finding>& findings) {
     for (auto& [_, count] : configuration_) count = 0;
     for (const Finding& finding : findings) ++configuration_[finding.code];

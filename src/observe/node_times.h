@@ -26,7 +26,7 @@ class NodeTimes {
   // Returns the times for a patch. Must be called, in order, for each acknowledged patch with a path.
   Times Follow(const NodePlan& plan, absl::Time now);
   // Limits the number of remembered nodes to `nodes`, the current number of nodes. Without a limit, deleted nodes would
-  // accumulate, because their deletion is not reported.
+  // accumulate, because deletions are not reported.
   void Trim(std::size_t nodes);
   std::size_t size() const { return nodes_.size(); }
 

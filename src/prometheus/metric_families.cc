@@ -201,7 +201,7 @@ constexpr Description kDescriptions[] = {
 constexpr Description kBuildInfo = {Type::kGauge, "driverupgrade_build_info",
                                     "Always 1; the label contains the version.", nullptr};
 
-// Metrics of the process, which belong to no driver.
+// Metrics of the process, which do not belong to a driver.
 constexpr Description kApiRequests = {Type::kCounter, "driverupgrade_api_requests_total",
                                       "Total number of requests to the API server by verb, resource and status code.",
                                       nullptr};

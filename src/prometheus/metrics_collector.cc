@@ -21,7 +21,7 @@ int MayStart(const MetricsSnapshot& figures) {
   return std::min(budget.ParallelFree(), budget.Headroom());
 }
 
-// Returns the same values as the GPU Operator.
+// Uses the values of the GPU Operator.
 int ReconcileStatus(const MetricsSnapshot& figures) {
   if (figures.failing) return -1;
   return figures.last_success ? 1 : 0;

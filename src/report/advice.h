@@ -20,8 +20,8 @@ struct Advice {
   std::string page = {};
 };
 
-// Builds the commands that depend on what is known about the cluster. A function returns an empty text if too little is
-// known; the advice then omits the command.
+// Builds the commands that depend on what is known about the cluster. A function returns an empty text, and the advice
+// omits the command, if too little is known.
 class CommandMaker {
  public:
   virtual ~CommandMaker() = default;

@@ -43,7 +43,7 @@ void NodeHistories::Follow(const Plan& plan, absl::Time now) {
 }
 
 void NodeHistories::Follow(const NodePlan& plan, const NodeOutcome& outcome, absl::Time now) {
-  // A conflict is not a failure. It only means that the node has changed, and the next pass patches the new version.
+  // A conflict is not a failure: the node has changed, and the next pass patches the new version.
   if (!outcome.status.ok() && !absl::IsAborted(outcome.status)) {
     Append(NodeHistory::FailedRequest{.at = now,
                                       .code = absl::StatusCodeToString(outcome.status.code()),

@@ -1,5 +1,5 @@
-// Records the recent history of each node for the document of a rollout: its transitions, its failed requests, and its
-// gate with the time at which the wait started.
+// Records each node's recent history for the rollout document: its transitions, its failed requests, and its gate with
+// the start of the wait.
 //
 //     NodeHistories histories;
 //     histories.Follow(plan, now);                 // each plan, in order
@@ -53,8 +53,8 @@ class NodeHistories {
  public:
   void Follow(const Plan& plan, absl::Time now);
   void Follow(const NodePlan& plan, const NodeOutcome& outcome, absl::Time now);
-  // Limits the memory while node names come and go and no client reads. If there are far more than twice as many
-  // histories as `nodes`, forgets the oldest histories of nodes that do not wait.
+  // Limits the memory while nodes are created and deleted, and no client reads the histories. If there are far more
+  // than twice as many histories as `nodes`, forgets the oldest histories of nodes that do not wait.
   void Trim(std::size_t nodes);
   // Forgets the histories of all other nodes. `nodes` must be sorted.
   void Keep(const std::vector<std::string_view>& nodes);

@@ -16,8 +16,8 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Formats times. Remembers the text of each minute, because a document contains tens of thousands of times, most of
-// them in the same few minutes.
+// Formats times. Remembers the text of each minute, because most of the tens of thousands of times in a document fall
+// into the same few minutes.
 class TimeTexts {
  public:
   // Valid until the next call.
@@ -207,8 +207,8 @@ class DocumentWriter {
     });
   }
 
-  // Omits advice for nodes that only wait for their turn. There may be thousands of such nodes, and their advice would
-  // be most of the document.
+  // Omits advice for nodes that only wait for their turn. There may be thousands of them, and their advice would make
+  // up most of the document.
   void WriteAdvice(const Gate& gate, const std::string& node) {
     if (!node.empty() && OpensByItself(gate)) return;
     const OperatorCommands maker(*identity_);
@@ -269,8 +269,8 @@ class DocumentWriter {
     });
   }
 
-  // Builds the text without the writer, which is faster: no text here needs escapes, and ten transitions for each node
-  // are most of a document.
+  // Builds the text without the writer, because that is faster and ten transitions for each node make up most of a
+  // document. No text here needs escapes.
   void Transitions(const std::vector<NodeHistory::Transition>& transitions) {
     text_.assign(1, '[');
     for (const NodeHistory::Transition& transition : transitions) {
@@ -296,7 +296,7 @@ class DocumentWriter {
   TimeTexts times_;
   const DriverIdentity* identity_ = nullptr;
   JsonWriter writer_;
-  // The transitions of one node. The memory is reused for all nodes.
+  // Buffer for the transitions of one node, reused for all nodes.
   std::string text_ = {};
 };
 

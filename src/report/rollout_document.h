@@ -1,4 +1,4 @@
-// Formats the document of a rollout, which GET /rollout returns. docs/rollout.schema.json describes it.
+// Formats the rollout document that GET /rollout returns and docs/rollout.schema.json describes.
 #ifndef DRIVERUPGRADE_SRC_REPORT_ROLLOUT_DOCUMENT_H_
 #define DRIVERUPGRADE_SRC_REPORT_ROLLOUT_DOCUMENT_H_
 

@@ -41,7 +41,7 @@ std::vector<const PodDisruptionBudget*> Budgets::Of(const Pod& pod) const {
 }
 
 std::optional<Gate> Budgets::Refusal(const Pod& pod) const {
-  // Evicting a pod that has finished, or does not run yet, does not count as a disruption.
+  // The eviction of a pod that has finished, or does not run yet, does not count as a disruption.
   if (pod.phase != PodPhase::kRunning) return std::nullopt;
   const std::vector<const PodDisruptionBudget*> budgets = Of(pod);
   if (budgets.empty()) return std::nullopt;

@@ -20,7 +20,7 @@ class Budgets {
  public:
   Budgets(const ClusterObjects& objects, const ClusterFacts& facts);
 
-  // Returns the budgets that may select the pod. A namespace can have a budget for each workload, too many to check
+  // Returns the budgets that may select the pod. A namespace can have one for each workload, which is too many to check
   // every budget for every pod.
   std::vector<const PodDisruptionBudget*> Candidates(const Pod& pod) const;
   // Returns the budgets that select the pod, by name.
@@ -33,7 +33,7 @@ class Budgets {
  private:
   using List = std::vector<const PodDisruptionBudget*>;
   struct OfNamespace {
-    // Budgets by the key and value of a label that they require.
+    // Budgets, by the key and value of a label that they require.
     std::map<std::pair<std::string, std::string>, List> by_label = {};
     List others = {};
   };

@@ -27,7 +27,7 @@ Quantities QuantitiesAt(const json::Value& value, JsonPath path) {
   return quantities;
 }
 
-// Returns the resource requests of one container. As in Kubernetes, a limit counts as the request if there is no
+// Returns the resource requests of one container. As in Kubernetes, a limit serves as the request if there is no
 // request.
 Quantities RequestsOf(const json::Value& container) {
   Quantities requests = QuantitiesAt(container, {"resources", "requests"});
@@ -88,7 +88,7 @@ absl::Time EventTime(const json::Value& event) {
       {TimeAt(event, {"lastTimestamp"}), TimeAt(event, {"series", "lastObservedTime"}), TimeAt(event, {"eventTime"})});
 }
 
-// Returns the resource version as a number, or 0 for any other text. Every API server uses numbers.
+// Returns the resource version as a number, which every API server uses; 0 for any other text.
 std::int64_t VersionOf(const json::Value& object) {
   const std::string version = Text(object, {"metadata", "resourceVersion"});
   std::int64_t number = 0;

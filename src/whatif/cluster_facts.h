@@ -1,4 +1,4 @@
-// Facts about a cluster that do not affect upgrade decisions, but help to explain and predict an upgrade.
+// Defines facts about a cluster that do not affect upgrade decisions, but help to explain and predict an upgrade.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_CLUSTER_FACTS_H_
 #define DRIVERUPGRADE_SRC_WHATIF_CLUSTER_FACTS_H_
 
@@ -23,8 +23,8 @@ struct EventFact {
   bool warning = false;
   std::string message = {};
   absl::Time last = absl::InfinitePast();
-  // Resource version of the last write. Orders Events with the same `last`, because a node can pass through several
-  // states in one second.
+  // Resource version of the last write. Orders Events with the same `last`, which are common because a node can pass
+  // through several states in one second.
   std::int64_t version = 0;
   int count = 1;
 };
@@ -85,8 +85,7 @@ struct ClusterFacts {
   // Records of rollouts, by their key in the ledger's ConfigMap.
   std::map<std::string, std::string, std::less<>> rollout_records = {};
   std::vector<EvictionWebhook> webhooks = {};
-  // Permissions that the operator needs but lacks. A dump does not contain this information; see
-  // tools/upgradectl/rights.h.
+  // Permissions that the operator needs but lacks, which a dump does not show; see tools/upgradectl/rights.h.
   std::vector<std::string> missing_rights = {};
 };
 

@@ -18,7 +18,7 @@
 
 namespace driverupgrade::internal {
 
-// Each function fails with the path of the invalid member.
+// The error of each function contains the path of the invalid member.
 absl::StatusOr<DriverIdentity> IdentityOf(const Document& document);
 absl::StatusOr<DriverIdentity> IdentityMember(const Document& document);
 // An empty selector is an error, because it would select everything.
@@ -31,7 +31,7 @@ absl::StatusOr<std::optional<RequestorOptions>> RequestorMember(const Document& 
 
 // Reads the name of a time zone, and its offsets from UTC.
 absl::StatusOr<TimeZoneTable> ParseTimeZone(std::string_view text);
-// Reads a policy with the time zones in the member `timeZones` of the request, or with the machine's time zones if the
+// Reads a policy, with the time zones in the request's member `timeZones`, or with the machine's time zones if the
 // member is absent.
 absl::StatusOr<UpgradePolicy> ParsePolicy(const Document& request, std::string_view text,
                                           const PolicyDefaults& defaults);

@@ -33,8 +33,8 @@ DumpObjects::DumpObjects(ClusterObjects objects, const internal::ViewScope& scop
   for (ControllerRevision& revision : objects.controller_revisions) {
     if (revision.ns == scope.ns) driver_.revisions.push_back(std::move(revision));
   }
-  // A dump does not show whether the cluster serves the DRA kinds. The cluster is assumed to serve them, even if the
-  // dump contains no such objects.
+  // A dump does not show whether the cluster serves the DRA kinds, so it is assumed to serve them, even if the dump
+  // contains no such objects.
   internal::DeviceObjects& devices = BeginDevices(scope.devices);
   devices.Listed(objects.device_taint_rules);
   devices.Listed(objects.resource_claims);

@@ -1,4 +1,4 @@
-// The objects of a dump.
+// Holds the objects of a dump.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_DUMP_OBJECTS_H_
 #define DRIVERUPGRADE_SRC_WHATIF_DUMP_OBJECTS_H_
 
@@ -12,9 +12,9 @@
 
 namespace driverupgrade::whatif {
 
-// Pods without a UID, which occur only in manually written dumps, get a UID derived from their names. No server has
-// selected the objects of a dump. An unreadable object may therefore belong to the driver, and an unreadable pod
-// without a node may be on any node.
+// Pods without a UID, which occur only in manually written dumps, get a UID derived from their names. Because no server
+// has selected the objects of a dump, any unreadable object may belong to the driver, and an unreadable pod without a
+// node may be on any node.
 class DumpObjects final : public internal::HeldObjects {
  public:
   DumpObjects(ClusterObjects objects, const internal::ViewScope& scope);

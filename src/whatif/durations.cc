@@ -12,7 +12,7 @@
 namespace driverupgrade::whatif {
 namespace {
 
-// Minimum number of measurements. With fewer measurements, all of them could be exceptions.
+// Minimum number of measurements. If there are fewer, all of them could be exceptions.
 constexpr std::size_t kMeasuredMin = 3;
 constexpr absl::Duration kLongest = absl::Hours(23);
 
@@ -71,7 +71,7 @@ std::optional<Measured> MeasureDriverStop(const Situation& situation) {
     const auto restart = std::find_if(node.spans.rbegin(), node.spans.rend(),
                                       [](const Span& span) { return span.state == UpgradeState::kPodRestartRequired; });
     if (pod == created.end() || restart == node.spans.rend()) continue;
-    // A pod that was created before this state was not replaced in this state.
+    // A pod that was created before this state started was not replaced in it.
     const absl::Duration took = pod->second - (history.began + restart->begin);
     if (took >= absl::ZeroDuration() && took <= restart->end - restart->begin) times.push_back(took);
   }

@@ -1,4 +1,4 @@
-// Determines the durations of upgrade steps, which are given or measured in the cluster.
+// Determines the durations of upgrade steps, which either the caller provides or the cluster shows.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_DURATIONS_H_
 #define DRIVERUPGRADE_SRC_WHATIF_DURATIONS_H_
 
@@ -32,12 +32,14 @@ struct Measured {
   absl::Duration took = {};
   int count = 0;
 };
-// Returns the median time that pods took from their creation until they were ready. Uses driver pods, or else pods that
-// a controller would replace on other nodes. Returns nullopt if fewer than three pods can be measured.
+// Returns the median time that pods took from their creation until they were ready. `of_driver`: whether to use driver
+// pods, or pods that a controller would replace on other nodes. Returns nullopt if fewer than three pods can be
+// measured.
 std::optional<Measured> MeasureStart(const Situation& situation, bool of_driver);
 
-// Returns the time in these states that `percent` percent of the nodes did not exceed, according to the upgrade's
-// Events. For each node, the longest time counts. Returns nullopt if fewer than three nodes left one of the states.
+// Returns the time in one of these states that `percent` percent of the nodes did not exceed, according to the
+// upgrade's Events. The longest time of each node counts. Returns nullopt if fewer than three nodes left one of the
+// states.
 std::optional<Measured> MeasureStates(const Situation& situation, const std::vector<UpgradeState>& states, int percent);
 
 // Returns the median time that old driver pods took to stop. For each node, this is the time from the Event for
@@ -56,7 +58,7 @@ struct GivenDurations {
 };
 
 // For each measured duration, adds a text for users to `notes`, such as `driver-start 31s: the median of 3 pods`.
-// Durations that are not given and cannot be measured have default values.
+// Durations that are neither given nor measurable have default values.
 Durations DurationsOf(const GivenDurations& given, const Situation& situation, std::vector<std::string>& notes);
 
 }  // namespace driverupgrade::whatif

@@ -14,7 +14,7 @@
 namespace driverupgrade::whatif {
 
 // Returns the running pods of gangs (docs/policy.md#gangs) on these nodes, by gang. Gangs on a single node are left
-// out, because their pods can be treated like any other pods.
+// out, because their pods need no special treatment.
 std::map<std::string, std::vector<Pod>> PodsOfGangs(const Situation& situation,
                                                     const std::set<std::string, std::less<>>& nodes);
 

@@ -34,8 +34,7 @@ struct NodeHistory {
 };
 
 struct ClusterHistory {
-  // Time of the first Event, or the time of the question if there are no Events. All other times are relative to this
-  // time.
+  // Time of the first Event, or the time of the question if there are no Events. All other times are relative to it.
   absl::Time began = {};
   // Time until the last Event, or until the question if an upgrade is in progress.
   absl::Duration length = {};
@@ -46,8 +45,8 @@ struct ClusterHistory {
 // Uses the Events, and the labels of nodes whose Events no longer exist.
 ClusterHistory HistoryOf(const Situation& situation);
 
-// Returns the state that the node has entered according to the Event. For example, returns kDrainRequired for
-// "Successfully updated node state label to drain-required".
+// Returns the state that the node has entered according to the Event, such as kDrainRequired for "Successfully updated
+// node state label to drain-required".
 std::optional<UpgradeState> EnteredState(const EventFact& event);
 
 }  // namespace driverupgrade::whatif

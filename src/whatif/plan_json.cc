@@ -144,7 +144,7 @@ class JsonReport {
     writer_.EndObject();
   }
 
-  // Called only if the policy has a rollout, so that all other plans have the same members as in earlier releases.
+  // Called only if the policy has a rollout, so that all other plans keep the members of earlier releases.
   void Rollout(const RolloutStatus& rollout) {
     Key("rollout");
     writer_.StartObject();

@@ -65,7 +65,7 @@ struct RevisionPair {
   ControllerRevision wanted = {};
 };
 
-// Returns false if a revision has no data, because no pair contains such a revision.
+// Returns true if a pair has the templates of both revisions. Returns false if the data of a revision is missing.
 bool Contains(const std::vector<RevisionPair>& pairs, const ControllerRevision& running,
               const ControllerRevision& wanted) {
   return std::any_of(pairs.begin(), pairs.end(), [&](const RevisionPair& pair) {
@@ -73,7 +73,7 @@ bool Contains(const std::vector<RevisionPair>& pairs, const ControllerRevision& 
   });
 }
 
-// A simulation renames its revisions, so revisions are recognized by their pod templates.
+// Revisions are recognized by their pod templates, because a simulation renames its revisions.
 absl::Status ReadRestartOnly(const Document& request, Question& question) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::vector<Document> members,
                                  request.Objects("restartOnly", {"running", "wanted"}));
@@ -84,7 +84,7 @@ absl::Status ReadRestartOnly(const Document& request, Question& question) {
     pairs.push_back({.running = std::move(running), .wanted = std::move(wanted)});
   }
   if (pairs.empty()) return absl::OkStatus();
-  // A comparison parses templates, and the pods have only a few revisions.
+  // The results are cached, because each comparison parses templates, and the pods have only a few revisions.
   std::map<std::pair<std::string, std::string>, bool> known;
   question.snapshot.restart_only = [pairs = std::move(pairs), known = std::move(known)](
                                        const CallContext&, const Pod&, const ControllerRevision& running,

@@ -32,7 +32,7 @@ absl::StatusOr<UpgradePolicy> ReadPolicy(const Document& request, const Document
 absl::Status ReadCluster(const Document& request, std::string_view cluster, whatif::Question& question);
 
 // Returns the facts in the dump that ReadCluster does not read. Sets the question's rollout record if the dump contains
-// a record.
+// one.
 absl::StatusOr<whatif::ClusterFacts> ReadFacts(std::string_view cluster, whatif::Question& question);
 
 }  // namespace driverupgrade::internal

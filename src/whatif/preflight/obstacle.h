@@ -1,4 +1,4 @@
-// Obstacles to a rollout.
+// Defines obstacles to a rollout, and formats them.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_PREFLIGHT_OBSTACLE_H_
 #define DRIVERUPGRADE_SRC_WHATIF_PREFLIGHT_OBSTACLE_H_
 
@@ -21,7 +21,7 @@ struct Obstacle {
   Severity severity = Severity::kWarning;
   // Code for scripts, such as "BudgetNeverAllows".
   std::string code = {};
-  // Problem and remedy, one sentence each.
+  // Problem and remedy, in one sentence each.
   std::string problem = {};
   std::string remedy = {};
   // Objects with their details, by name.

@@ -59,7 +59,8 @@ void CheckLimits(const UpgradePolicy& policy, const Report& report, Texts& field
   if (!policy.failure_policy) return;
   const std::optional<int> failures = CountOf(policy.failure_policy->max_failures);
   if (!failures) return;
-  // `Warnings` already compares the fields if both are numbers. Failed nodes that return to service count as available.
+  // If both fields are numbers, `Warnings` already compares them. Failed nodes that return to service count as
+  // available.
   const bool is_percentage = policy.max_unavailable && !CountOf(*policy.max_unavailable);
   const int unavailable =
       is_percentage && !ReturnsNodes(policy) ? BudgetOf(policy, report).unavailable_max.value_or(INT_MAX) : INT_MAX;
@@ -72,7 +73,7 @@ void CheckLimits(const UpgradePolicy& policy, const Report& report, Texts& field
   }
 }
 
-// Skips stages whose size is a number, because `Warnings` checks these stages.
+// Skips stages whose size is a number, because `Warnings` checks them.
 void CheckFailuresOf(const RolloutStage& stage, std::size_t i, int size, Texts& fields) {
   const auto* nodes = std::get_if<CountOrPercent>(&stage.nodes);
   const auto* percent = stage.max_failures ? std::get_if<Percent>(&*stage.max_failures) : nullptr;
@@ -109,8 +110,8 @@ void CheckValidation(const Situation& situation, Texts& fields) {
   }
 }
 
-// A group of one node starts and counts like a single node, so the group has no effect. With OneAtATime, however, the
-// group makes other groups wait.
+// A group of one node starts and counts like a single node, so it has no effect, except that it makes other groups wait
+// under OneAtATime.
 void CheckGroups(const Situation& situation, const Report& report, Texts& fields) {
   const auto& groups = situation.question.policy.rollout->groups;
   if (!groups || groups->mode == GroupMode::kOneAtATime) return;
@@ -167,7 +168,7 @@ void CheckHealthPods(const Situation& situation, const LabelSelector& selector, 
     const bool counts = with_driver.contains(node.name) && IsInStage(*situation.question.policy.rollout, node);
     if (counts && !covered.contains(node.name)) missing.push_back(node.name);
   }
-  // If the selector matches no pod at all, it is probably misspelled, which SelectorsWithoutPods reports.
+  // A selector that matches no pod at all is probably misspelled, which SelectorsWithoutPods reports.
   if (missing.empty() || covered.empty()) return;
   selectors.push_back(
       fmt::format("rollout.health.podSelector: {} nodes of stages have no pod that matches {}, first {}",

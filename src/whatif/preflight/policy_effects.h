@@ -1,5 +1,5 @@
-// Finds fields of the policy that have no effect or cannot work in this cluster. The function `Warnings` checks the
-// policy without a cluster. The planner's finding SelectsNothing covers labels and conditions.
+// Finds fields of the policy that have no effect or cannot work in this cluster. `Warnings` checks the policy without a
+// cluster, and the planner's finding SelectsNothing covers labels and conditions.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_PREFLIGHT_POLICY_EFFECTS_H_
 #define DRIVERUPGRADE_SRC_WHATIF_PREFLIGHT_POLICY_EFFECTS_H_
 
@@ -11,9 +11,9 @@
 
 namespace driverupgrade::whatif {
 
-// Each function returns one sentence for each field. The sentence starts with the field's path in the policy document.
+// Each function returns one sentence for each field, which starts with the field's path in the policy document.
 
-// Returns fields without an effect, given the nodes of `report` and the time of the situation.
+// Returns fields that have no effect, given the nodes of `report` and the time of the situation.
 std::vector<std::string> FieldsWithoutEffect(const Situation& situation, const Report& report);
 
 // Returns pod selectors that match no pod of the cluster. For health.podSelector, also returns nodes that belong to a

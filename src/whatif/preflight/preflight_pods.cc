@@ -123,7 +123,7 @@ class PodSearch {
     }
   }
 
-  // Checks the budgets that a drain will encounter.
+  // Checks the budgets that a drain would encounter.
   void CheckBudgets() {
     for (const PodDisruptionBudget* budget : met_) {
       const std::string name = fmt::format("{}/{}: {} healthy, {} needed", budget->ns, budget->name,
@@ -169,8 +169,8 @@ class PodSearch {
     return free;
   }
 
-  // Checks whether the pods of the busiest nodes fit on the other nodes. Compares only sums, which do not show
-  // fragmentation, so the result is a warning.
+  // Checks whether the pods of the busiest nodes fit on the other nodes. The result is only a warning, because sums do
+  // not show fragmentation.
   void CheckCapacity() {
     std::map<std::string, std::vector<std::pair<double, std::string>>> by_resource;
     for (const auto& [node, requests] : evicted_) {

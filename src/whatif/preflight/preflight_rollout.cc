@@ -149,8 +149,8 @@ class RolloutSearch {
     }
   }
 
-  // Adds obstacles only if no node starts, because an administrator must then act. Otherwise, the waiting nodes will
-  // have their turn.
+  // Adds obstacles only if no node starts, because an administrator must then act. If any node starts, the waiting
+  // nodes will have their turn.
   void CheckBegin(const Report& report) {
     std::map<GateReason, std::pair<int, std::string>> gates;
     for (const NodeReport& node : report.nodes) {

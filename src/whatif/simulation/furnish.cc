@@ -179,7 +179,7 @@ void Furnish(const Situation& situation, const Durations& durations, const Simul
     std::vector<testing::ResourceClaimSpec> claims;
     for (Pod& pod : pods) {
       of_gangs.insert(pod.ref.uid);
-      // A restarted pod would wait indefinitely for a claim that is not simulated.
+      // Drops claims that are not simulated, because a restarted pod would wait for them indefinitely.
       const std::vector<testing::ResourceClaimSpec> own = devices.ClaimsOf(pod);
       pod.resource_claims.clear();
       for (const testing::ResourceClaimSpec& claim : own) pod.resource_claims.push_back(claim.name);

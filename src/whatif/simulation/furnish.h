@@ -14,7 +14,7 @@
 
 namespace driverupgrade::whatif {
 
-// Names of the simulated objects that represent the user's driver. These names differ from the names of the user's
+// Names of the simulated objects that represent the user's driver. They differ from the names of the user's own
 // objects.
 inline constexpr std::string_view kDriverSet = "simulated-driver";
 inline constexpr std::string_view kLedger = "simulated-ledger";
@@ -26,15 +26,15 @@ struct Jitter {
   absl::Duration operator()(absl::Duration duration);
 };
 
-// Adds the nodes with a driver pod, without marks of an upgrade. Also adds their devices, their other pods, the
-// budgets, and a DaemonSet whose pods are out of date. One of its two revisions has the template of the driver's newest
-// revision. The other revision has the template that most driver pods have now, if the two templates differ. Adds pods
-// that run only together to `gangs`.
+// Adds the nodes with a driver pod, without marks of an upgrade, with their devices, their other pods, the budgets, and
+// a DaemonSet whose pods are out of date. One of its two revisions has the template of the driver's newest revision;
+// the other has the template that most driver pods have now, if the two templates differ. Adds pods that run only
+// together to `gangs`.
 void Furnish(const Situation& situation, const Durations& durations, const SimulatedDevices& devices, Jitter& jitter,
              testing::FakeCluster& cluster, testing::GangController& gangs);
 
-// Copies the measured node durations from the rollout record to the simulated ledger, but no stages or halts. Returns
-// false if there is no record.
+// Copies the measured node durations, but not the stages or halts, from the rollout record to the simulated ledger.
+// Returns false if there is no record.
 bool SeedRecord(const Situation& situation, testing::FakeCluster& cluster);
 
 }  // namespace driverupgrade::whatif

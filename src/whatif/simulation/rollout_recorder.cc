@@ -11,8 +11,8 @@
 namespace driverupgrade::whatif {
 namespace {
 
-// Returns true if the pod counts as available. Like a disruption budget, requires the pod to be ready and not
-// terminating. Excludes pods of DaemonSets, which stay on their node.
+// Returns true if the pod counts as available: as for a disruption budget, it must be ready and not terminating.
+// Excludes pods of DaemonSets, which stay on their node.
 bool IsAtWork(const Pod* pod) {
   return pod != nullptr && !IsDaemonSetPod(*pod) && IsReady(*pod) && !pod->deletion_timestamp;
 }

@@ -32,14 +32,14 @@ class RolloutRecorder {
   // `closed` is true if no node may start at this time of the week.
   void Hold(const NodeGate& gate, bool closed, absl::Time now);
   void Unhold(const std::string& node);
-  // Records that the node fails with this plan. For `subject`, see Blocked.
+  // Records that the node fails with this plan. `subject`: see Blocked::subject.
   void Fail(const NodePlan& plan, std::string subject, absl::Time now);
-  // Returns true if each node is done or has a gate that time does not open. This is a cheap check, unlike the plan of
-  // all nodes.
+  // Returns true if each node is done or has a gate that time does not open. Unlike a plan of all nodes, this check is
+  // cheap.
   bool MayBeOver(const Tally& totals) const;
   absl::Duration last_change() const { return last_change_; }
   // Returns why the node is not done, given its gate at the end. If a window has opened and closed, the reason is the
-  // gate that the node had while the window was open. Sets the subject only for a failed node.
+  // gate that the node had while the window was open. The subject is set only for a failed node.
   Blocked WhyBlocked(const NodeGate& gate) const;
   void Finish(Rollout& rollout);
 
@@ -64,7 +64,7 @@ class RolloutRecorder {
   std::set<std::string> cordoned_;
   int evicted_ = 0;
   bool counts_kept_ = false;
-  // Number of ready pods by node: now, and when the node's driver pod was last stopped.
+  // Number of ready pods by node, now and when the node's driver pod was last stopped.
   std::map<std::string, int> pods_on_;
   std::map<std::string, int> kept_on_;
   absl::Duration last_change_ = {};

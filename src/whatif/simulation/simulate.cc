@@ -37,11 +37,11 @@ using testing::FakeCluster;
 constexpr std::int64_t kFirstLists = 4;
 // Number of first lists with devices: rules, claims and slices.
 constexpr std::int64_t kDeviceLists = 3;
-// Longer than any rollout. A node that is not done by then waits indefinitely.
+// Limit that no rollout exceeds: a node that is not done by then waits indefinitely.
 constexpr absl::Duration kLimit = absl::Hours(24 * 30);
 
-// Returns the minimum time between two passes, so that not every change causes a pass. The time adds to the durations
-// of nodes, but is small in comparison.
+// Returns the minimum time between two passes, which keeps every change from causing a pass. This time adds to the
+// durations of nodes, but is small in comparison.
 absl::Duration StepOf(const Durations& durations) {
   const absl::Duration part = std::min(durations.driver_start, durations.pod_stop) / 30;
   return std::clamp(part, absl::Milliseconds(50), absl::Seconds(1));
@@ -129,14 +129,14 @@ class Simulation {
     }
   }
 
-  // Ignores how long nodes take, so a window that is too short still counts as open.
+  // Ignores how long nodes take, so even a window that is too short counts as open.
   bool WindowIsClosed() const {
     using internal::StartTimeAt;
     return policy_.rollout && !StartTimeAt(*policy_.rollout, clock_->Now(), absl::ZeroDuration()).open;
   }
 
-  // Returns the disruption budgets of the first pod that remains after its eviction was requested. Returns an empty
-  // text if no budget selects such a pod.
+  // Returns the disruption budgets of the first pod that remains after its eviction was requested; empty if no budget
+  // selects such a pod.
   std::string BudgetsInTheWay(const std::string& node) {
     const auto tried = tried_.find(node);
     if (tried == tried_.end()) return "";
@@ -151,13 +151,13 @@ class Simulation {
     return "";
   }
 
-  // Keeps the time of day, because windows depend on it. Uses whole seconds like the marks on nodes, because a fraction
-  // would differ from run to run.
+  // Keeps the time of day, because windows depend on it, but in whole seconds, like the marks on nodes, because a
+  // fraction would differ from run to run.
   static absl::Time Beginning(const Situation& situation) {
     return absl::FromUnixSeconds(absl::ToUnixSeconds(situation.question.at));
   }
-  // Returns the ledger that stores the stage of a rollout. Without `rollout` in the policy, there is no ledger, so that
-  // the simulation makes only the necessary writes.
+  // Returns the options of the ledger that stores the stage of a rollout. Returns nullopt if the policy has no
+  // `rollout`, so that the simulation makes only the necessary writes.
   std::optional<AdmissionLedgerOptions> Ledger() const {
     if (!policy_.rollout) return std::nullopt;
     return AdmissionLedgerOptions{.ns = situation_.question.snapshot.ns, .name = std::string(kLedger)};

@@ -1,4 +1,4 @@
-// Predicts a rollout. Runs the real engine in virtual time, on a fake cluster created from the user's cluster.
+// Predicts a rollout by running the real engine in virtual time, on a fake cluster created from the user's cluster.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_SIMULATION_SIMULATE_H_
 #define DRIVERUPGRADE_SRC_WHATIF_SIMULATION_SIMULATE_H_
 
@@ -65,8 +65,7 @@ struct Rollout {
   std::int64_t writes = 0;
   // Number of writes, lists of pods, and first lists of watches. Watches and Events do not count.
   std::int64_t requests = 0;
-  // Number of engine passes, and of plans that were built for all nodes. The cost of such a plan grows with the number
-  // of nodes.
+  // Number of engine passes, and of plans that were built for all nodes, whose cost grows with the number of nodes.
   int passes = 0;
   int whole_plans = 0;
   // Histories by name.
@@ -74,9 +73,9 @@ struct Rollout {
 };
 
 // Simulates a rollout on the nodes of the question that have a driver pod, with their other pods and the budgets. All
-// nodes start at the old revision and without marks of an upgrade, but with their cordons and skip labels. The same
-// seed produces the same rollout. `device_drivers` names the DRA drivers whose devices and claims are simulated. If the
-// policy isolates devices, the drivers of these devices must be included.
+// nodes start at the old revision and without marks of an upgrade, but keep their cordons and skip labels. The same
+// seed produces the same rollout. `device_drivers`: DRA drivers whose devices and claims are simulated; must include
+// the drivers of all devices that the policy isolates.
 [[nodiscard]] absl::StatusOr<Rollout> SimulateRollout(const Situation& situation, const UpgradePolicy& policy,
                                                       const std::vector<std::string>& device_drivers,
                                                       const Durations& durations, std::uint32_t seed);

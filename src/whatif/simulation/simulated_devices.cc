@@ -10,7 +10,7 @@
 namespace driverupgrade::whatif {
 namespace {
 
-// Maximum number of devices that is accepted from the annotation. No node has this many devices.
+// Maximum number of devices that is accepted from the annotation, which is more than any node has.
 constexpr int kDevicesMax = 10'000;
 
 bool Contains(const std::vector<std::string>& drivers, const std::string& driver) {
@@ -25,7 +25,7 @@ void Merge(const ResourceSlice& slice, ResourceSlice& pool) {
   pool.driver = slice.driver;
   pool.pool_generation = slice.pool_generation;
   for (const PublishedDevice& device : slice.devices) {
-    // Keeps only the name. All devices of a node change to the version of the new driver, which is not known.
+    // Keeps only the name, because all devices of a node change to the version of the new driver, which is not known.
     pool.devices.push_back({.name = device.name});
   }
 }
@@ -45,8 +45,8 @@ SimulatedDevices::SimulatedDevices(const Situation& situation, const std::vector
   for (const ResourceSlice* slice : slices) {
     publishing_.insert(slice->driver);
     Merge(*slice, pools[{slice->node_name, slice->driver}]);
-    // Leaves out nodes that have an unreadable slice, or a pool with another name. The engine never taints the devices
-    // of such a pool, and a simulated pool always has the node's name.
+    // Leaves out nodes that have an unreadable slice, or a pool with a name other than the node's: the engine never
+    // taints the devices of such a pool, and a simulated pool always has the node's name.
     if (!slice->unreadable.empty() || slice->pool != slice->node_name) unfit.insert(slice->node_name);
   }
   AddIsolated(pools);

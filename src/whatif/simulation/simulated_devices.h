@@ -15,13 +15,13 @@
 
 namespace driverupgrade::whatif {
 
-// Devices are interchangeable: a claim takes as many devices as in the user's cluster, and any devices of its driver on
-// a single node will do. If the dump has no slice of the driver, the claim can be allocated on every node. A dump does
-// not show whether the cluster serves DeviceTaintRules, so the simulation assumes that it does, like a plan.
+// Devices are interchangeable: a claim takes as many devices as in the user's cluster, and accepts any devices of its
+// driver on a single node. If the dump has no slice of the driver, the claim can be allocated on every node. A dump
+// does not show whether the cluster serves DeviceTaintRules, so the simulation assumes that it does, like a plan.
 class SimulatedDevices {
  public:
   // `drivers` are the DRA drivers, most important first. `engine_follows` is true if the engine reads devices, and
-  // would wait for claims that do not exist. `situation` must outlive this object.
+  // would therefore wait for claims that do not exist. `situation` must outlive this object.
   SimulatedDevices(const Situation& situation, const std::vector<std::string>& drivers, bool engine_follows);
 
   // Publishes the devices of the node, as plugins do once the driver is ready.
@@ -36,8 +36,8 @@ class SimulatedDevices {
  private:
   using Pools = std::map<std::pair<std::string, std::string>, ResourceSlice>;  // by node and driver
 
-  // Adds the devices of nodes that publish no devices because the driver is being replaced. An annotation on such a
-  // node contains the number of its devices.
+  // Adds the devices of nodes that publish none because their driver is being replaced. The number comes from an
+  // annotation on the node.
   void AddIsolated(Pools& pools) const;
   testing::DeviceRequest RequestOf(const ResourceClaim& claim, const std::string& driver,
                                    const std::string& node) const;

@@ -98,8 +98,8 @@ absl::StatusOr<NodeChange> RequestUpgrade(const Request& request, const Node& no
   return SetAnnotation(node, request.question.identity.UpgradeRequestedAnnotation(), "true");
 }
 
-// Returns the pods that must leave the node before the driver is loaded. These are the pods that use the driver or, if
-// the operator cannot identify such pods, all pods that can leave.
+// Returns the pods that must leave the node before the driver is loaded: the pods that use the driver or, if the
+// operator cannot identify them, all pods that can leave.
 std::vector<std::string> PodsAtRisk(const Request& request, const Node& node) {
   std::vector<std::string> pods;
   for (const Pod& pod : request.question.cluster.pods) {
@@ -209,8 +209,8 @@ bool IsStage(const driverupgrade::RolloutPolicy& rollout, const std::string& nam
                                                           [&](const auto& stage) { return stage.name == name; });
 }
 
-// Returns the DaemonSets of the driver, sorted by name. There may be several, such as one per kernel. An approval on
-// any of them counts.
+// Returns the DaemonSets of the driver, sorted by name. There may be several, such as one per kernel, and an approval
+// on any of them counts.
 std::vector<const driverupgrade::DaemonSet*> DriverDaemonSets(const Request& request) {
   std::vector<const driverupgrade::DaemonSet*> found;
   for (const driverupgrade::DaemonSet& set : request.question.cluster.daemon_sets) {

@@ -1,4 +1,4 @@
-// Computes the patches for the verbs that change the cluster, from the verb and the cluster's objects.
+// Computes the patches for the verbs that change the cluster, based on the cluster's objects.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_CHANGE_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_CHANGE_H_
 
@@ -19,8 +19,8 @@ struct Patch {
   std::string body = {};
   /// Description of the change for the user; printable.
   std::string line = {};
-  /// Field that the policy must have after the patch, because a schema silently drops unknown fields. Empty if no check
-  /// is needed.
+  /// Field that the policy must have after the patch; empty if no check is needed. The check is necessary because a
+  /// schema silently drops unknown fields.
   std::string expected_field = {};
 };
 
@@ -35,12 +35,12 @@ struct Change {
 [[nodiscard]] absl::StatusOr<Change> Approve(const Request& request, const std::string& stage);
 
 /// `verb`: pause, resume, skip, unskip, retry, request or release. Returns FailedPrecondition with a possible
-/// alternative if a change would be harmful; in this case, no node is changed. Returns NotFound if a node is not part
-/// of the rollout, or if no custom resource contains the policy.
+/// alternative, and changes no node, if a change would be harmful. Returns NotFound if a node is not part of the
+/// rollout, or if no custom resource contains the policy.
 [[nodiscard]] absl::StatusOr<Change> ChangeOf(std::string_view verb, const Request& request,
                                               const std::vector<std::string>& nodes);
 
-/// Returns an error unless `answer`, which is the object as it is now on the server, has the field that the patch sets.
+/// Returns an error unless `answer`, the object as the server now stores it, has the field that the patch sets.
 [[nodiscard]] absl::Status CheckAnswer(const Patch& patch, const PolicyResource& resource, std::string_view answer);
 
 }  // namespace upgradectl

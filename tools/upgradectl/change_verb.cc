@@ -23,7 +23,7 @@ void Show(const Change& change, std::ostream& out) {
   for (const Patch& patch : change.patches) out << patch.line << "\n";
 }
 
-// Returns an error if an object could not be read, because the decision of the verb depends on all objects. Ignores a
+// Returns an error if an object could not be read, because the verb's decision depends on all objects. Ignores a
 // missing custom resource, which the verb itself reports.
 absl::Status RefuseUnread(const Options& options, const Request& request) {
   for (const std::string& note : request.notes) {
@@ -36,8 +36,8 @@ absl::Status RefuseUnread(const Options& options, const Request& request) {
   return absl::OkStatus();
 }
 
-// Drops the option --policy, because only `approve` needs the policy. `pause` and `resume` write to the custom
-// resource.
+// Drops the option --policy unless the verb is `approve`, the only verb that needs the policy. `pause` and `resume`
+// write to the custom resource.
 absl::StatusOr<Options> WithoutPolicy(Options options) {
   if (options.verb == "approve") return options;
   const bool writes_policy = options.verb == "pause" || options.verb == "resume";
@@ -49,7 +49,7 @@ absl::StatusOr<Options> WithoutPolicy(Options options) {
   return options;
 }
 
-// Returns true if the command line or the user allows writing.
+// Returns true if the command line or the user permits changes.
 absl::StatusOr<bool> MayWrite(const Options& options, const Streams& streams) {
   if (options.yes || options.dry_run == "server") return true;
   if (!streams.interactive) {

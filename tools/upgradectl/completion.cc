@@ -1,5 +1,5 @@
-// Generates completion scripts and the manual page from the definition of the command line, so that they always match
-// it.
+// Generates the completion scripts and the manual page from the definition of the command line, so that they always
+// match.
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -102,9 +102,8 @@ fi
                      Replaced(Cases(verbs), ") words=", ") candidates="), Names(verbs));
 }
 
-// kubectl runs the script with the words after `driverupgrade`; the user is still typing the last word. From the
-// output, kubectl reads one candidate per line, and then a directive. Directive 0 offers files if there are no
-// candidates.
+// kubectl runs the script with the words after `driverupgrade`, the last of which the user is still typing. It expects
+// one candidate per line, and then a directive. Directive 0 offers files if there are no candidates.
 std::string Kubectl(const std::vector<Verb>& verbs) {
   return fmt::format(R"(#!/bin/sh
 words=""

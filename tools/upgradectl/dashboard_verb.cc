@@ -1,5 +1,5 @@
-// Serves the page of a rollout on this machine, for users with a kubeconfig. The data comes from the operator, as in
-// `status`.
+// Serves the page of a rollout on this machine, for users with a kubeconfig. As in `status`, the data comes from the
+// operator.
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -111,7 +111,7 @@ class Leader {
   absl::Time found_at_ = absl::InfinitePast();
 };
 
-// Returns the document without the time at its start, which always differs.
+// Returns the document without the time at its start, which is always different.
 std::string_view Content(const std::string& document) {
   const std::size_t end = document.find(',');
   return std::string_view(document).substr(end == std::string::npos ? 0 : end);

@@ -177,8 +177,8 @@ bool IsDriverPod(const Request& request, const Pod& pod) {
   return pod.ref.ns == request.place.ns && request.question.snapshot.driver_labels.Matches(pod.labels);
 }
 
-// Returns the pods for which an evacuation waits: all pods except those that always stay. The gate's own pod comes
-// first. For a failed node, returns only the pods that caused the failure.
+// Returns the pods for which an evacuation waits, which are all pods except those that always stay, and the gate's own
+// pod first. For a failed node, returns only the pods that caused the failure.
 std::vector<const Pod*> PodsInTheWay(const Request& request, const NodeStatus& node) {
   std::vector<const Pod*> pods;
   for (const Pod& pod : request.question.cluster.pods) {
@@ -215,8 +215,8 @@ absl::Time RestartBegan(const Request& request, const NodeStatus& node) {
   return began;
 }
 
-// Adds the number of pods that the driver's DaemonSet has created on the node since the restart, including this pod.
-// Each pod was replaced by the next.
+// Adds the number of pods, each replacing the one before, that the driver's DaemonSet has created on the node since the
+// restart, including this pod.
 void AddReplacements(const Request& request, const NodeStatus& node, const Pod& pod, std::vector<std::string>& lines) {
   const driverupgrade::OwnerReference* owner = driverupgrade::ControllerOf(pod);
   const absl::Time began = RestartBegan(request, node);

@@ -1,5 +1,5 @@
-// Facts about a driver's operator and policy that only the command line needs. All other facts about a cluster are in
-// whatif/cluster_facts.h.
+// Defines facts about a driver's operator and policy that only the command line needs. whatif/cluster_facts.h defines
+// all other facts about a cluster.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_FACTS_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_FACTS_H_
 
@@ -25,7 +25,7 @@ struct LeaseFact {
   std::string name = {};
   std::string holder = {};
   absl::Time renewed = absl::InfinitePast();
-  /// Time that the Lease lasts without a renewal.
+  /// Time for which the Lease is valid without a renewal.
   absl::Duration duration = absl::ZeroDuration();
   std::map<std::string, std::string, std::less<>> annotations = {};
 };
@@ -70,8 +70,8 @@ struct Facts : driverupgrade::whatif::ClusterFacts {
   std::optional<PolicyObject> policy = std::nullopt;
 };
 
-/// `event_reason` is DriverIdentity::EventReason. `policy` is the custom resource to look for, if any. ParseMixedList
-/// must have accepted `dump`, because that function limits the nesting depth.
+/// `event_reason` is DriverIdentity::EventReason. `policy` is the custom resource to look for, if any. ParseMixedList,
+/// which limits the nesting depth, must have accepted `dump`.
 [[nodiscard]] absl::StatusOr<Facts> ReadFacts(std::string_view dump, std::string_view event_reason,
                                               const std::optional<PolicyResource>& policy);
 

@@ -95,7 +95,7 @@ bool NamesCluster(const std::string& option) {
 }
 
 // Returns the options for the driver that the gate names. upgradectl finds the drivers of NVIDIA's operators, and
-// drivers whose operators report their options. For other drivers, the user must fill in the location.
+// drivers whose operators report their options; for all others, the user must fill in the location.
 std::string OtherDriver(const Request& request, const Gate& gate) {
   const GateSubject* driver_of_gate = SubjectOf(gate, GateSubjectKind::kDriver);
   const std::string name = driver_of_gate == nullptr ? "" : driver_of_gate->name;
@@ -167,7 +167,7 @@ Advice OfDone(const Commands& commands, const NodeStatus& node) {
                        commands.OnNode("request"), commands.LabelState("upgrade-required")}};
 }
 
-// Shortens the advice if the deadline is near, because only one decision remains.
+// Shortens the advice if the deadline is near, because only one decision then remains.
 void AddDeadline(const Request& request, const Gate& gate, Advice& help) {
   if (!gate.fails_at || *gate.fails_at <= request.question.at) return;
   const absl::Duration left = *gate.fails_at - request.question.at;
@@ -239,7 +239,7 @@ Advice OfGate(const Request& request, const Commands& commands, const NodeStatus
 
 bool IsBlockedBy(const NodeStatus& node, const Pod& pod) {
   if (node.gate && node.gate->subject == driverupgrade::PodSubject(pod.ref)) return true;
-  // The failure cause is a text. In this text, the pod's name may be a prefix of another pod's name.
+  // The failure cause is a text, in which the pod's name may be a prefix of another pod's name.
   const std::string name = pod.ref.ToString();
   const std::size_t at = node.failure_cause.find(name);
   if (at == std::string::npos) return false;

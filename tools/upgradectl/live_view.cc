@@ -23,8 +23,8 @@ struct LiveView::Followed {
   std::string labels = {};
   /// Name of the single object to watch; empty to watch all.
   std::string name = {};
-  /// True if the user may lack permission to watch this kind. The kind is then listed together with the kinds that are
-  /// not watched.
+  /// True if the user may lack permission to watch this kind, which is then listed together with the kinds that are not
+  /// watched.
   bool optional = false;
   bool refused = false;
   /// Text that an object must contain to be kept; empty to keep all objects.

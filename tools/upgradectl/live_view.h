@@ -1,4 +1,5 @@
-// Keeps the objects of a rollout up to date with watches. `status -w` shows the status again after each change.
+// Keeps the objects of a rollout up to date with watches, so that `status -w` can show the status again after each
+// change.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_LIVE_VIEW_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_LIVE_VIEW_H_
 
@@ -24,8 +25,8 @@
 namespace upgradectl {
 
 /// Watches nodes, the driver's pods and DaemonSets, the Events of the upgrade, and the ledger, each on its own thread.
-/// Lists the other objects of a status after a change, but not more often than every kListedAtMost. Also lists them
-/// every kListedAtLeast, because they can change on their own.
+/// Lists the other objects of a status after a change, but no sooner than kListedAtMost after the last list, and at
+/// least every kListedAtLeast, because they can change on their own.
 class LiveView {
  public:
   static constexpr absl::Duration kListedAtMost = absl::Seconds(10);
@@ -38,7 +39,7 @@ class LiveView {
   LiveView(const LiveView&) = delete;
   LiveView& operator=(const LiveView&) = delete;
 
-  /// Blocks until there is a change since the last call, after each watch has listed its objects or has failed. Also
+  /// Blocks until each watch has listed its objects or has failed, and something has changed since the last call. Also
   /// returns OK once `patience` has passed. Returns the error of a watch that cannot recover.
   [[nodiscard]] absl::Status Await(absl::Duration patience);
   /// Returns true once everything has been listed. Until then, there is no status to show.
@@ -46,7 +47,7 @@ class LiveView {
   /// Returns the current problem of each watch, including watches without a response yet.
   std::vector<std::string> Troubles() const;
   /// Same as ReadLive; `now` is the time at which the objects without a watch are listed. Must be called from one
-  /// thread at a time. May be called again after an error.
+  /// thread at a time, and may be called again after an error.
   [[nodiscard]] absl::StatusOr<std::string> Read(const Wanted& wanted, absl::Time now, std::vector<std::string>& notes);
 
  private:

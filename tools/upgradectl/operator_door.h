@@ -15,9 +15,8 @@
 
 namespace upgradectl {
 
-/// The API server forwards requests to the operator's pod, but removes the user's credentials. The requests therefore
-/// contain a token of the ServiceAccount `LEASE-viewer` (deploy/rbac/viewer), which may only read the page. Not
-/// thread-safe.
+/// The API server forwards requests to the operator's pod, but removes the user's credentials, so the requests contain
+/// a token of the ServiceAccount `LEASE-viewer` (deploy/rbac/viewer), which may only read the page. Not thread-safe.
 class OperatorDoor {
  public:
   explicit OperatorDoor(std::shared_ptr<driverupgrade::HttpTransport> transport) : transport_(std::move(transport)) {}

@@ -8,8 +8,8 @@
 
 namespace upgradectl {
 
-/// Returns one sentence that explains why the rollout makes no progress. Returns an empty text if an operator renews
-/// its Lease, or if the Leases were not read.
+/// Returns a sentence that explains why the rollout makes no progress; empty if an operator renews its Lease, or if the
+/// Leases were not read.
 std::string OperatorTrouble(const Request& request);
 
 }  // namespace upgradectl

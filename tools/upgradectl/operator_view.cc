@@ -22,7 +22,7 @@ using driverupgrade::UpgradeBudget;
 using driverupgrade::internal::JsonField;
 using driverupgrade::internal::ReadTime;
 
-// Returns the value with this ToString name. The enumeration must have the values from 0 to `last`.
+// Returns the value with this ToString name. The values of the enumeration must be 0 to `last`.
 template <typename T>
 T ValueOf(const JsonField& field, T last) {
   const std::string name = field.String();
@@ -166,7 +166,7 @@ std::vector<Finding> FindingsOf(const JsonField& pool) {
   return findings;
 }
 
-// Adds only the counts, because sums of the other fields have no meaning.
+// Adds only the counts, because sums of the other fields are meaningless.
 void Add(const Tally& tally, Tally& sum) {
   for (int Tally::*count : {&Tally::total, &Tally::pending, &Tally::in_progress, &Tally::failed, &Tally::done,
                             &Tally::not_ready, &Tally::slots, &Tally::unavailable}) {

@@ -161,7 +161,7 @@ void AddDashboard(CLI::App& app, Options& options) {
 }
 
 // Makes the verb accept options that only other verbs need, so that every verb accepts the same options. The help does
-// not list these options.
+// not list them.
 void Accept(CLI::App& verb, Options& options, std::initializer_list<void (*)(CLI::App&, Options&)> others) {
   CLI::App& group = *verb.add_option_group("Not needed");
   for (const auto add : others) add(group, options);

@@ -1,4 +1,4 @@
-// The command line of upgradectl.
+// Defines and parses the command line of upgradectl.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_OPTIONS_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_OPTIONS_H_
 
@@ -80,7 +80,7 @@ struct Options {
   std::set<std::string> reporting_drivers = {};
 };
 
-/// The output of a program that exits after parsing the command line: help, version, or an error in the command line.
+/// The output of a program that exits after parsing the command line: help, version, or an error.
 struct Ending {
   bool failed = false;
   std::string text = {};

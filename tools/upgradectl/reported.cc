@@ -78,7 +78,8 @@ absl::StatusOr<ReportedPolicy> ReadReported(const DriverIdentity& identity, cons
     return absl::InvalidArgumentError(
         fmt::format("{} has the policies of several engines: {}", NameOf(*lease), absl::StrJoin(engines, ", ")));
   }
-  // The report contains every field, including the fields that an operator adds to its policies.
+  // No defaults are needed, because the report contains every field, including the fields that an operator adds to its
+  // policies.
   absl::StatusOr<driverupgrade::UpgradePolicy> policy = driverupgrade::ParseUpgradePolicy(Compact(*found), {});
   if (!policy.ok()) return malformed(Message(policy.status()));
   return ReportedPolicy{.policy = *std::move(policy), .lease = *std::move(lease)};

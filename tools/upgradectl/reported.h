@@ -1,4 +1,4 @@
-// Reads the policy that an operator reports. The leader writes the policy to the Lease with each renewal.
+// Reads the policy that an operator reports: its leader writes the policy to the Lease with each renewal.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_REPORTED_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_REPORTED_H_
 
@@ -25,8 +25,8 @@ struct ReportedPolicy {
   LeaseFact lease = {};
 };
 
-/// Returns the Lease of the driver's operator: the named Lease, or a Lease with the driver's policies, or a Lease whose
-/// name identifies the driver. If several Leases match, returns the most recently renewed Lease.
+/// Returns the Lease of the driver's operator: the named Lease, a Lease with the driver's policies, or a Lease whose
+/// name identifies the driver. If several match, returns the most recently renewed one.
 std::optional<LeaseFact> LeaseOf(const driverupgrade::DriverIdentity& identity, const DriverPlace& place,
                                  const Facts& facts);
 

@@ -35,8 +35,8 @@ std::optional<DriverIdentity> ReportingDriver(std::string_view key) {
   return identity.ok() ? std::optional(*identity) : std::nullopt;
 }
 
-// Checks names, because they become parts of paths and printed commands, and any client that may write Leases can
-// choose them.
+// Checks names, because any client that may write Leases can choose them, and they become parts of paths and printed
+// commands.
 absl::Status CheckNames(const Options& reported) {
   for (const std::string& name : {reported.ns.value_or("x"), reported.ledger_ns, reported.ledger_name}) {
     if (!name.empty() && !driverupgrade::internal::IsDnsSubdomain(name)) {
@@ -94,7 +94,7 @@ absl::StatusOr<Options> ParseReport(const DriverIdentity& identity, const LeaseF
   read(root.Member("driverLabels"), reported.driver_labels);
   read(ledger.Member("namespace"), reported.ledger_ns);
   read(ledger.Member("name"), reported.ledger_name);
-  // The operator knows its validation pods, so a missing member means that the operator does not wait for pods.
+  // The operator knows its validation pods, so a missing member means that it does not wait for any.
   reported.validation_selector = validation.Member("selector").String();
   read(validation.Member("early"), reported.early_validation);
   read(requestor.Member("id"), reported.requestor.id);

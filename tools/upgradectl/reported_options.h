@@ -22,9 +22,9 @@ using ListUsualSets = std::function<std::vector<driverupgrade::DaemonSet>()>;
 
 /// Returns the options of the command line, completed with the report of one driver's operator.
 /// - If the command line names the driver, the domain, the namespace or the Lease, only matching reports apply.
-/// - Otherwise, the driver is gpu of nvidia.com if it is reported, if nothing is reported, or if `usual_daemon_sets`
-///   returns DaemonSets that do not belong to a reported driver. In all other cases, the driver is the only reported
-///   driver.
+/// - If it names none of these, the driver is gpu of nvidia.com if that driver is reported, if nothing is reported, or
+///   if `usual_daemon_sets` returns DaemonSets that do not belong to a reported driver. In all other cases, the driver
+///   is the only reported one.
 /// Adds a line to `notes` for each annotation that cannot be read. Errors: InvalidArgument if several drivers, or
 /// Leases in several namespaces, remain.
 [[nodiscard]] absl::StatusOr<Options> WithReported(Options options, const std::vector<LeaseFact>& leases,

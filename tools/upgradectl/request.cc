@@ -71,7 +71,8 @@ std::string ValidationSelector(const Options& options) {
 // Returns the typed options that another command needs to refer to the same objects.
 std::vector<std::pair<std::string, std::optional<std::string>>> OptionsAgain(const Options& options) {
   const Options silent;
-  // Names the driver, because the command could otherwise refer to another driver that reports its options.
+  // True if the driver must be named, because the command could otherwise refer to another driver that reports its
+  // options.
   const bool is_named = options.driver_named && !options.reporting_drivers.empty();
   std::vector<std::pair<std::string, std::optional<std::string>>> again;
   const auto text = [&](const char* name, const std::string& value, const std::string& otherwise = {}) {
@@ -160,7 +161,7 @@ absl::Status LoadValidation(const Options& options, driverupgrade::StateMachineO
   absl::StatusOr<LabelSelector> selector = LabelSelector::Parse(pods);
   if (!selector.ok()) return Named("--validation-selector", selector.status());
   machine.validation_selector = *std::move(selector);
-  // Same default as in gpu_operator.
+  // Uses the default of gpu_operator.
   if (UsualDriverOf(options) != nullptr) machine.early_validation = driverupgrade::EarlyValidation::kRestart;
   if (!options.early_validation.empty()) {
     machine.early_validation = *driverupgrade::ParseEarlyValidation(options.early_validation);
@@ -405,8 +406,8 @@ absl::StatusOr<Request> Load(const Options& options, const Wanted& wanted, const
   if (!IsPolicyFile(options)) {
     if (const absl::Status status = LoadPolicy(options, *request); !status.ok()) return status;
     if (!FollowDevices(request->question) || options.source.IsDump() || first.devices) return request;
-    // The policy was read with the objects. Devices are read only now that the policy needs them, because a cluster has
-    // many devices.
+    // Only the policy, which was read with the objects, shows whether devices are needed. They are read separately,
+    // because a cluster has many of them.
     first.devices = true;
     if (const absl::Status status = LoadObjects(options, first, read, *request); !status.ok()) return status;
   }

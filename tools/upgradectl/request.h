@@ -23,7 +23,7 @@
 
 namespace upgradectl {
 
-/// Returns the cluster's objects as one list. This is ReadDump or ReadLive.
+/// Returns the cluster's objects as one list, as ReadDump and ReadLive do.
 using ReadObjects =
     std::function<absl::StatusOr<std::string>(const driverupgrade::DriverIdentity& identity, const DriverPlace& place,
                                               const Wanted& wanted, std::vector<std::string>& notes)>;
@@ -31,8 +31,8 @@ using ReadObjects =
 struct Request {
   driverupgrade::whatif::Question question;
   Facts facts = {};
-  /// Time with which the Leases are compared; nullopt if the Leases were not read. For a dump without `--at`, this is
-  /// the newest time in the dump, because the dump may be old.
+  /// Time with which the Leases are compared; nullopt if they were not read. For a dump without `--at`, the newest time
+  /// in the dump, because the dump may be old.
   std::optional<absl::Time> leases_at = std::nullopt;
   DriverPlace place = {};
   /// Source of the policy: a file, the custom resource, or the Lease of an operator that reports the policy. Empty if
@@ -40,8 +40,8 @@ struct Request {
   std::string policy_source = {};
   /// Lease of the operator that reports the policy; nullopt for other sources.
   std::optional<LeaseFact> policy_reporter = std::nullopt;
-  /// The options that select this cluster, driver and policy, for use in suggested commands. Flags have no values.
-  /// Omits redundant options. Also omits a dump, because the commands do not act on a dump.
+  /// Options that select this cluster, driver and policy, for use in suggested commands. Flags have no values.
+  /// Redundant options are omitted, and so is a dump, because the commands do not act on dumps.
   std::vector<std::pair<std::string, std::optional<std::string>>> options = {};
   /// Default values of policies.
   driverupgrade::PolicyDefaults defaults = {};
@@ -60,8 +60,8 @@ struct Request {
 /// Returns the input of a preflight or a simulation. The result refers to the request.
 driverupgrade::whatif::Situation SituationOf(const Request& request);
 
-/// Determines the driver and the location of its objects, without reading the objects. Errors have one line that starts
-/// with the option.
+/// Determines the driver and the location of its objects, without reading them. Errors have one line that starts with
+/// the option.
 [[nodiscard]] absl::StatusOr<Request> LoadDriver(const Options& options);
 
 /// Loads everything. Errors have one line that starts with the option or the file.

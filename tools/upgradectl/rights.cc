@@ -38,8 +38,8 @@ void Add(const std::string& ns, const Rule& rule, std::vector<NeededRight>& righ
   }
 }
 
-// If the name of the Lease is unknown, the Lease is assumed to have the name of the ledger. If the operator reports
-// nothing, both names may be unknown.
+// If the name of the Lease is unknown, it is assumed to be the name of the ledger. If the operator reports nothing,
+// both names may be unknown.
 void AddOperatorNamespace(const DriverPlace& place, std::vector<NeededRight>& rights) {
   const std::string& lease = place.lease.empty() ? place.ledger : place.lease;
   const std::string& lease_ns = place.lease.empty() ? place.ledger_ns : place.lease_ns;

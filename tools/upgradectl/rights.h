@@ -1,4 +1,4 @@
-// Determines the permissions that a driver's operator needs, and lets the API server check these permissions.
+// Determines the permissions that a driver's operator needs, and asks the API server to check them.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_RIGHTS_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_RIGHTS_H_
 

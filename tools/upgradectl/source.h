@@ -1,5 +1,5 @@
-// Reads the cluster's objects from a dump in a file or from the API server. Both sources provide one text, so that all
-// further steps are the same.
+// Reads the cluster's objects from a dump or from the API server. Both sources provide one text, so that all further
+// steps are the same.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_SOURCE_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_SOURCE_H_
 
@@ -21,12 +21,12 @@
 
 namespace upgradectl {
 
-/// Maximum size of a dump. A longer text is probably not a dump, and would fill the memory. 5,000 nodes with 150,000
-/// running pods of 6.2 kB need 1.0 GB.
+/// Maximum size of a dump. A longer text is probably not a dump, and would fill the memory. As an example, 5,000 nodes
+/// with 150,000 running pods of 6.2 kB need 1.0 GB.
 inline constexpr std::size_t kDumpBytesMax = std::size_t{2} << 30;
 inline constexpr std::size_t kPolicyBytesMax = std::size_t{1} << 20;
 
-/// The options that select the cluster, as typed. If all fields are empty, `default_kubeconfig` is used.
+/// The options that select the cluster, as typed. If all fields are empty, `default_kubeconfig` selects it.
 struct SourceOptions {
   /// File with a dump; `-` is standard input.
   std::string cluster = {};
@@ -52,8 +52,7 @@ struct Wanted {
   bool webhooks = false;
   /// The custom resource with the policy. Not needed if the user names a policy file.
   bool policy = true;
-  /// The Leases, one of which may contain the operator's report. They are read if the custom resource does not contain
-  /// a policy.
+  /// The Leases, one of which may contain the operator's report, if the custom resource does not contain a policy.
   bool reported = true;
   /// Includes the record of the rollout.
   bool ledger = true;
@@ -83,7 +82,7 @@ struct DriverPlace {
 /// Collects objects of several kinds in one `List`. If an object is added twice, only the first copy counts.
 class MixedList {
  public:
-  /// Adds `item`. Sets the kind and the apiVersion if they are missing, which is the case in the lists of a server.
+  /// Adds `item`. Sets the kind and the apiVersion if they are missing, as they are in the lists of a server.
   void Add(json::Value& item, const std::string& kind, const std::string& api_version,
            json::Document::AllocatorType& allocator);
   /// Adds an object as JSON text. Ignores any other text.
@@ -114,8 +113,8 @@ class MixedList {
 [[nodiscard]] absl::StatusOr<std::string> ReadDump(const SourceOptions& options, std::istream& in,
                                                    std::size_t bytes_max = kDumpBytesMax);
 
-/// Does not open a connection. `default_kubeconfig` is the file to use if the options name none. Returns the errors of
-/// KubeConfig and of the backend.
+/// Creates a transport without opening a connection. `default_kubeconfig` is the file to use if the options name none.
+/// Errors: the errors of KubeConfig and of the backend.
 [[nodiscard]] absl::StatusOr<std::shared_ptr<driverupgrade::HttpTransport>> Connect(
     const SourceOptions& options, const std::string& default_kubeconfig);
 

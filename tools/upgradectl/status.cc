@@ -171,11 +171,10 @@ std::vector<NodeStatus> NodesOf(const Request& request, const Report& report, co
 }
 
 // Returns the failure of the last request about the node, if nothing else explains why the node does not move. Returns
-// an empty text if the node has moved since then. Times have a resolution of one second: of a request and a transition
-// in the same second, the transition counts as later.
+// an empty text if the node has moved since then; because times have a resolution of one second, a transition in the
+// same second counts as later.
 std::string FailureOf(const NodeView& node, absl::Time at) {
-  // The engine retries a failed request sooner than this. An older failure therefore means that another request has
-  // succeeded since then.
+  // The engine retries a failed request sooner than this, so after an older failure, another request has succeeded.
   constexpr absl::Duration kRecent = absl::Minutes(15);
   const std::optional<Gate>& gate = node.status.gate;
   if (node.failed_requests.empty() || (gate && gate->reason != GateReason::kUnsettled)) return "";
@@ -308,7 +307,7 @@ RolloutStatus StatusOf(const Request& request, const Report& report) {
     status.findings.push_back(*std::move(none));
     status.phase = Phase::kFailed;
   }
-  // If the server refuses to return the ledger, a note already reports the refusal.
+  // If the server refuses to return the ledger, a note already says so.
   const bool is_told = std::any_of(status.notes.begin(), status.notes.end(), [](const std::string& note) {
     return note.find("/configmaps: ") != std::string::npos;
   });

@@ -74,8 +74,8 @@ struct RolloutStatus {
   driverupgrade::UpgradeBudget budget = {};
   /// nullopt if the policy has no rollout.
   std::optional<driverupgrade::RolloutStatus> rollout = std::nullopt;
-  /// Start of this rollout, from its record. Without a record, the time at which the first node was cordoned, if Events
-  /// still show that time.
+  /// Start of this rollout, from its record. If there is no record, the time at which the first node was cordoned, if
+  /// Events still show it.
   std::optional<absl::Time> began = std::nullopt;
   std::optional<Remaining> remaining = std::nullopt;
   std::optional<LeaseFact> leader = std::nullopt;
@@ -92,15 +92,14 @@ struct RolloutStatus {
   std::vector<std::string> notes = {};
 };
 
-/// Converts the operator's view to the result of a pass.
+/// Converts the operator's view to a report, as if it were the result of a pass.
 driverupgrade::whatif::Report ReportOf(const OperatorView& view);
 
 /// `report` is the result for the request's question, or the result of ReportOf for the request's view.
 RolloutStatus StatusOf(const Request& request, const driverupgrade::whatif::Report& report);
 
 /// Returns true if no node moves any longer: all nodes are done, or some have failed and all others wait for an
-/// administrator. A rollout without failures that waits for an administrator has not ended, because that wait is
-/// expected.
+/// administrator. If no node has failed, such a wait is expected, so the rollout has not ended.
 bool HasEnded(const RolloutStatus& status);
 
 /// Returns the finding NoDaemonSet if the cluster has neither a node nor a DaemonSet of the driver.
@@ -109,11 +108,11 @@ std::optional<driverupgrade::Finding> NoDriverAtAll(const Request& request, cons
 /// Returns a text that reports a missing rollout record, with the expected location.
 std::string NoRecord(const Request& request);
 
-/// Returns the gate of a node. Considers how the server would respond to evictions, which is not part of a plan.
+/// Returns the gate of a node. Unlike a plan, considers how the server would respond to evictions.
 std::optional<driverupgrade::Gate> TrueGate(const Request& request, const driverupgrade::whatif::NodeReport& report);
 
-/// Returns the first lines of the output, which are usually empty. They report that no operator is running, that the
-/// operator's view is missing, or that the operator's last pass failed.
+/// Returns the first lines of the output, which report that no operator is running, that the operator's view is
+/// missing, or that its last pass failed. Usually empty.
 std::string FormatWarnings(const RolloutStatus& status, const Screen& screen);
 
 /// `wide` adds times, pods and driver revisions.

@@ -40,7 +40,7 @@ std::string ShortState(UpgradeState state) {
   return text;
 }
 
-// Shows `failure_cause` instead of the gate's detail, because administrators need to know what to repair.
+// If `failure_cause` is set, shows it instead of the gate's detail, because administrators need to know what to repair.
 std::string GateCell(const std::optional<Gate>& gate, absl::Time at, bool wide, const std::string& failure_cause = {}) {
   if (!gate) return "-";
   std::string text(driverupgrade::ToString(gate->reason));

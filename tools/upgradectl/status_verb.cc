@@ -38,7 +38,7 @@ constexpr absl::Duration kPatience = absl::Seconds(10);
 // Time after which a notice reports that there is nothing to show yet.
 constexpr absl::Duration kPatienceAtFirst = absl::Seconds(3);
 
-// On a terminal, each output replaces the previous output.
+// On a terminal, each output replaces the previous one.
 std::string Picture(const RolloutStatus& status, const Options& options, const Screen& screen) {
   const std::string text = Formatted(status, options, screen);
   return screen.columns > 0 ? "\x1b[H\x1b[2J" + text : text;
@@ -58,7 +58,7 @@ class Complaints {
   std::string last_;
 };
 
-// Returns only the first problem and the number of the others, because all watches fail with the same text if the
+// Returns only the first problem and the number of the others, because all watches fail with the same error if the
 // server is unavailable.
 std::string Shortened(const std::vector<std::string>& troubles) {
   if (troubles.empty()) return "";

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kGap = 2;
 constexpr std::size_t kNarrow = 12;
-// Minimum width of the last column, which is enough for the name of a gate.
+// Minimum width of the last column, wide enough for the name of a gate.
 constexpr std::size_t kLastAtLeast = 16;
 
 std::vector<std::size_t> Widths(const std::vector<TableRow>& rows) {

@@ -18,8 +18,8 @@ namespace {
 
 using driverupgrade::UpgradeState;
 
-// Colors by UpgradeState: waiting is gray, and failed is red. Users who cannot distinguish red from green can still
-// tell the states apart.
+// Colors by UpgradeState: waiting is gray, and failed is red. Users who cannot distinguish red from green can tell the
+// states apart as well.
 constexpr std::array<std::string_view, driverupgrade::kAllUpgradeStates.size()> kColours = {
     "#8a8f98", "#b8bec8", "#7fb2e5", "#b58bd9", "#e8a33d", "#d9772b", "#8d6e63",
     "#a1887f", "#2f6fbd", "#17a2a2", "#8ecf9b", "#4caf6a", "#d62839"};
@@ -291,7 +291,7 @@ std::string FormatTimelineHtml(const Timeline& timeline) {
 }
 
 std::string FormatTimelineSvg(const Timeline& timeline) {
-  // Names are readable for up to a few hundred nodes; beyond that, rows have no names.
+  // The rows have names only for up to 200 nodes, because more names would not be readable.
   const bool named = timeline.nodes.size() <= 200;
   const Canvas canvas{.length = timeline.length,
                       .row_height = named ? 14 : std::max(0.2, 2000.0 / static_cast<double>(timeline.nodes.size()))};

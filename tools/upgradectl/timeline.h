@@ -46,8 +46,8 @@ struct SlotsTaken {
   absl::Duration at = {};
   int slots = 0;
 };
-/// Returns each change of the number of nodes in progress, in order of time. The number includes nodes that an
-/// administrator had cordoned.
+/// Returns each change of the number of nodes in progress, including nodes that an administrator had cordoned, in order
+/// of time.
 std::vector<SlotsTaken> SlotsOver(const Timeline& timeline);
 
 /// tools/upgradectl/README.md lists the members.

@@ -14,8 +14,8 @@ namespace {
 using driverupgrade::internal::NodeProgress;
 using driverupgrade::internal::RolloutNode;
 
-// Maximum number of bands, for a window that opens and closes each minute in a rollout of a year. More bands would not
-// be visible.
+// Maximum number of bands, because a window that opens and closes every minute in a rollout of a year would produce
+// more bands than can be seen.
 constexpr std::size_t kBandsMax = 2000;
 
 // Returns the index of each node's stage, by the node's name.

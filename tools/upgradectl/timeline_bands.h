@@ -22,9 +22,9 @@ struct Band {
   absl::Duration end = {};
 };
 
-/// Returns one band for each stage in which a node has started. A band extends from the start of the stage's first node
-/// to the end of its last node. The order follows the policy; nodes outside of all stages come last. Returns no bands
-/// if the policy has no `rollout`.
+/// Returns one band for each stage in which a node has started, from the start of its first node to the end of its last
+/// node. The order follows the policy; nodes outside of all stages come last. Returns no bands if the policy has no
+/// `rollout`.
 std::vector<Band> StageBands(const Request& request, const std::vector<NodeHistory>& nodes);
 
 /// Returns the times when no node may start, because of windows and closed days, in the period of `length` after

@@ -42,7 +42,7 @@ const std::map<std::string, Verb>& Verbs() {
 }
 
 int Refuse(std::string_view what, const Streams& streams) {
-  // Makes the error printable, because it may quote the dump and must be a single line.
+  // The error may quote the dump, and must be a single printable line.
   streams.err << "upgradectl: " << Printable(what) << "\n";
   return kExitUsage;
 }

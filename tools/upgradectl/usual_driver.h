@@ -30,11 +30,11 @@ const UsualDriver* UsualDriverOf(const std::string& domain, const std::string& d
 const UsualDriver* UsualDriverOf(const Options& options);
 
 /// Sets the namespace and the labels of the driver if the command line does not set them and the driver's DaemonSets
-/// are not in the usual location. OpenShift, NVIDIADriver resources and precompiled drivers use other names and labels.
-/// The labels that select the most DaemonSets are used.
+/// are not in the usual location, because OpenShift, NVIDIADriver resources and precompiled drivers use other names and
+/// labels. Uses the labels that select the most DaemonSets.
 void Locate(const std::vector<driverupgrade::DaemonSet>& daemon_sets, Options& options);
-/// Both functions return the DaemonSets in any namespace that have a usual label of the driver in `options`. ListUsual
-/// returns an empty list if the server refuses the request.
+/// Return the DaemonSets in any namespace that have a usual label of the driver in `options`. ListUsual returns an
+/// empty list if the server refuses the request.
 std::vector<driverupgrade::DaemonSet> SelectUsual(const std::vector<driverupgrade::DaemonSet>& daemon_sets,
                                                   const Options& options);
 std::vector<driverupgrade::DaemonSet> ListUsual(driverupgrade::HttpTransport& transport, const Options& options);

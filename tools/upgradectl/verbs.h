@@ -1,4 +1,4 @@
-// The verbs with their input and output. Each verb reads its input, calls functions without I/O, and writes the result.
+// Declares the verbs. Each verb reads its input, calls functions that perform no I/O, and writes the result.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_VERBS_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_VERBS_H_
 
@@ -26,7 +26,7 @@ namespace upgradectl {
 [[nodiscard]] absl::StatusOr<int> RunSimulate(const Options& options, const Streams& streams);
 [[nodiscard]] absl::StatusOr<int> RunTimeline(const Options& options, const Streams& streams);
 /// Runs approve, pause, resume, skip, unskip, retry, request and release. With several nodes, an error may occur after
-/// some changes; `streams.out` lists these changes.
+/// some changes, which `streams.out` then lists.
 [[nodiscard]] absl::StatusOr<int> RunChange(const Options& options, const Streams& streams);
 
 /// Returns the durations in the options, and measures all others. Adds a line to `streams.err` for each measured

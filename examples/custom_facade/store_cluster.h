@@ -1,4 +1,4 @@
-// A custom ClusterFacade: a fleet in memory.
+// Defines a custom ClusterFacade for a fleet in memory.
 #ifndef DRIVERUPGRADE_EXAMPLES_CUSTOM_FACADE_STORE_CLUSTER_H_
 #define DRIVERUPGRADE_EXAMPLES_CUSTOM_FACADE_STORE_CLUSTER_H_
 
@@ -15,9 +15,9 @@
 
 namespace custom_facade {
 
-/// Implements the operations that an engine without a cache, a ledger and a maintenance operator needs, and operations
-/// to inspect the fleet. A StoreCluster is also the fleet itself: its owner adds objects, and Tick acts as the
-/// controllers and kubelets. Thread-safe.
+/// Implements the operations that an engine needs if it has no cache, ledger or maintenance operator, and operations to
+/// inspect the fleet. A StoreCluster is also the fleet itself: its owner adds objects, and Tick acts as the controllers
+/// and kubelets. Thread-safe.
 class StoreCluster final : public driverupgrade::ClusterFacade {
  public:
   /// `clock` must not be null.

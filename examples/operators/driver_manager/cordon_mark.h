@@ -5,9 +5,9 @@
 ///     PatchNodeParams patch = CordonPatch(node);    // unschedulable, and our name in driverupgrade/cordoned-by
 ///     PatchNodeParams back = UncordonPatch(later);  // undoes that, and never an administrator's cordon
 ///
-/// Pure. Uses the names in `driverupgrade/cordoned-by` as the upgrade engine does (dep-F7). An engine that upgrades
-/// another driver on the node therefore joins our cordon, and we join its cordon. As with drivers, a state label shows
-/// the engine that we are still active: `nvidia.com/gpu-manager-driver-upgrade-state`.
+/// Pure. Uses the names in `driverupgrade/cordoned-by` as the upgrade engine does (dep-F7), so an engine that upgrades
+/// another driver on the node joins our cordon, and we join its cordon. As with drivers, a state label shows the engine
+/// that we are still active: `nvidia.com/gpu-manager-driver-upgrade-state`.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_CORDON_MARK_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_CORDON_MARK_H_
 

@@ -49,8 +49,8 @@ class Reader {
     into = *std::move(selector);
   }
 
-  // Some users set the variable to `key=value`. NVIDIA's older program ignores the value, and the newer program treats
-  // the whole text as the key.
+  // Some users set the variable to `key=value`. NVIDIA's older program ignores the value; its newer program treats the
+  // whole text as the key.
   void LabelKey(const char* name, std::string& into) {
     const std::string* value = Find(name);
     if (value == nullptr || value->empty()) return;

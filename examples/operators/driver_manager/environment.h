@@ -27,7 +27,7 @@ struct Settings {
   bool evict_gpu_pods = true;
   /// True to drain the whole node if the eviction of GPU pods, or the unloading, fails.
   bool auto_drain = true;
-  /// True to evict also pods that no controller will replace.
+  /// True to evict even pods that no controller will replace.
   bool drain_force = false;
   /// Applies only to the full drain.
   driverupgrade::LabelSelector drain_selector = {};
@@ -40,7 +40,7 @@ struct Settings {
   bool use_host_mofed = false;
   /// True to replace the loaded driver in any case.
   bool force_reinstall = false;
-  /// Digest of the driver's configuration; empty if it is unknown. An unknown digest differs from every other digest.
+  /// Digest of the driver's configuration; empty if unknown. An unknown digest differs from every other digest.
   std::string config_digest = {};
   /// Empty: use the cluster that runs this pod.
   std::string kubeconfig = {};

@@ -7,8 +7,8 @@
 ///     absl::Status evicted = evacuation.EvictGpuPods();
 ///
 /// The library (DrainManager, PodManager) decides which pods may be evicted, and when to retry a refused eviction.
-/// DaemonSet and static pods stay. If any other selected pod must not be evicted, no pod is evicted. No deletion is
-/// forced. Not thread-safe.
+/// DaemonSet pods and static pods stay. If any other selected pod must not be evicted, no pod is evicted. No deletion
+/// is forced. Not thread-safe.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_EVACUATION_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_EVACUATION_H_
 
@@ -36,8 +36,8 @@ class Evacuation {
   absl::Status Drain();
 
   /// Returns FailedPrecondition if unfinished pods on the node hold a GPU through a ResourceClaim. If `with_pending` is
-  /// true, pods that have not started count as well. Without the kubelet plugin, such pods wait, and start with the new
-  /// driver.
+  /// true, pods that have not started count as well. Once the kubelet plugin has stopped, such pods wait, and start
+  /// with the new driver.
   absl::Status CheckNoClaimHolders(bool with_pending);
 
   using PodList = std::function<absl::StatusOr<std::vector<driverupgrade::Pod>>()>;
@@ -50,7 +50,8 @@ class Evacuation {
   using Select = std::function<absl::StatusOr<driverupgrade::PodSelection>(driverupgrade::NodeView&)>;
   absl::Status Evacuate(std::string_view what, const Select& select);
   absl::StatusOr<driverupgrade::NodeView> Read(const driverupgrade::NodeAttempts& attempts);
-  // Reads the node, sends the requests that are due, and returns which pods are left and why; empty if no pod is left.
+  // Reads the node, sends the requests that are due, and returns a text about the pods that are left; empty if no pod
+  // is left.
   absl::StatusOr<std::string> Look(const Select& select, driverupgrade::NodeAttempts& attempts);
   void Request(const driverupgrade::PodRef& pod, driverupgrade::NodeAttempts& attempts);
   absl::StatusOr<bool> HoldsGpuClaim(const driverupgrade::Pod& pod);

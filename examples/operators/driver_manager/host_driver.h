@@ -35,7 +35,7 @@ class HostDriver {
   virtual absl::Status UnmountDriverRoot() = 0;
   /// Removes the file that shows that the former driver container is running. Returns OK if the file does not exist.
   virtual absl::Status RemovePidFile() = 0;
-  /// Returns the digest that the driver container stored after it installed the driver; empty if there is no digest.
+  /// Returns the digest that the driver container stored after installing the driver; empty if there is no digest.
   virtual std::string InstalledDigest() = 0;
   /// Unbinds NVSwitches, GPUs and the devices that depend on GPUs from their drivers, such as vfio-pci, which passes
   /// devices to virtual machines. Tries all devices. Errors: FailedPrecondition with the files that could not be

@@ -1,4 +1,4 @@
-/// The node labels with which the GPU operator places its operands, and how they are paused.
+/// Pauses and resumes the node labels with which the GPU operator places its operands.
 ///
 /// Defines Pause, Resume, PauseOperands, PauseKubeletPlugin, ResumeAll and AwaitedApps.
 ///
@@ -33,8 +33,8 @@ std::string Resume(std::string_view value);
 /// Returns the patch that pauses all operands except the DRA kubelet plugin. `custom_label` may be empty. The patch is
 /// empty if nothing is left to pause.
 driverupgrade::PatchNodeParams PauseOperands(const driverupgrade::Node& node, const std::string& custom_label);
-/// Returns the patch that pauses the DRA kubelet plugin. The plugin must be paused last, because pods with claims
-/// cannot terminate without it.
+/// Returns the patch that pauses the DRA kubelet plugin, which must be paused last, because pods with claims cannot
+/// terminate without it.
 driverupgrade::PatchNodeParams PauseKubeletPlugin(const driverupgrade::Node& node);
 /// Returns the patch that resumes all labels that the functions above have paused.
 driverupgrade::PatchNodeParams ResumeAll(const driverupgrade::Node& node, const std::string& custom_label);

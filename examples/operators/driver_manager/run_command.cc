@@ -28,8 +28,8 @@ constexpr absl::Duration kKillPatience = absl::Seconds(2);
 
 std::string Text(int error) { return std::generic_category().message(error); }
 
-// Kills the child's process group in the destructor unless the child has exited. Waits only as long as a kill usually
-// takes, because a process that hangs in the kernel never exits.
+// Kills the child's process group in the destructor unless the child has exited. The destructor waits only as long as a
+// kill usually takes, because a process that hangs in the kernel never exits.
 class Child {
  public:
   explicit Child(pid_t pid) : pid_(pid) {}

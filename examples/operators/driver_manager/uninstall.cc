@@ -71,8 +71,8 @@ class Flow {
     return absl::FailedPreconditionError("the host has its own driver: no driver is installed in a container");
   }
 
-  // Prepares a node without a loaded driver, for example after a reboot. No pod can use the driver, so nothing is
-  // evicted.
+  // Prepares a node without a loaded driver, for example after a reboot. Evicts nothing, because no pod can be using
+  // the driver.
   absl::Status PrepareFreshNode() {
     Say("no driver is loaded");
     if (absl::Status status = StopKubeletPlugin(); !status.ok()) return status;
@@ -141,9 +141,8 @@ class Flow {
     return Evacuation(settings_, parts_, node_).CheckNoClaimHolders(/*with_pending=*/true);
   }
 
-  // Fails if a pod has started between the first check and the time when the plugin stopped, because the pod would lose
-  // its driver while it is running. The clean-up then restarts the plugin, because the pod cannot terminate without the
-  // plugin.
+  // Fails if a pod started after the first check and before the plugin stopped, because it would lose its driver while
+  // it is running. The clean-up then restarts the plugin, without which the pod cannot terminate.
   absl::Status CheckArrivals() {
     if (!HasKubeletPlugin()) return absl::OkStatus();
     return Evacuation(settings_, parts_, node_).CheckNoClaimHolders(/*with_pending=*/false);
@@ -191,7 +190,7 @@ class Flow {
     return GiveBack(node_);
   }
 
-  // Waits for the network driver, without a time limit, because RDMA cannot work with the GPU driver until the network
+  // Waits for the network driver without a time limit, because RDMA cannot work with the GPU driver until the network
   // driver is ready.
   absl::Status AwaitNetworkDriver() {
     if (!settings_.gpu_direct_rdma || !host_.HasPciDevice(kMellanoxVendor)) return absl::OkStatus();

@@ -16,8 +16,8 @@ using driverupgrade::PolicyDefaults;
 using driverupgrade::UpgradePolicy;
 
 // Returns the defaults of the section upgradePolicy. According to NVIDIA's documentation, autoUpgrade is on if the
-// section exists but does not set it. If the section is missing, autoUpgrade is off, because no upgrades were
-// requested.
+// section exists but does not set it. If the section is missing, autoUpgrade is off, because no one has requested
+// upgrades.
 PolicyDefaults ClusterPolicyDefaults(const rapidjson::Value& json) {
   PolicyDefaults defaults = PolicyDefaults::GpuOperator();
   const rapidjson::Value* section = examples::Find(json, {"spec", "driver", "upgradePolicy"});

@@ -1,4 +1,4 @@
-// The custom resources that configure the rollout of the driver, reduced to the fields that this operator needs
+// Reads the custom resources that configure the rollout of the driver, reduced to the fields that this operator needs
 // (upstream-behaviour.md §1.3, §1.4, §1.8).
 //
 // Defines ClusterPolicy, NvidiaDriver and their readers.

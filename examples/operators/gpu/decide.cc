@@ -28,8 +28,8 @@ LabelSelector OfNobody(const std::vector<NvidiaDriver>& drivers) {
   if (drivers.empty()) return {};
   LabelSelector::Requirement others{.key = kOwnerLabel, .op = LabelSelector::Operator::kNotIn};
   for (const NvidiaDriver& driver : drivers) others.values.push_back(driver.name);
-  // A name that is not a valid label value cannot own a node. Because it also makes the selector invalid, no node is
-  // then released.
+  // An NVIDIADriver whose name is not a valid label value cannot own a node. Such a name also makes the selector
+  // invalid, so no node is released.
   return LabelSelector::FromRequirements({std::move(others)}).value_or(LabelSelector::Nothing());
 }
 

@@ -27,8 +27,8 @@ struct Decision {
   /// If empty, the operator does nothing, and nodes stay in their state.
   std::vector<driverupgrade::EngineSpec> engines = {};
   /// Engines that release nodes from an owner that no longer exists. If NVIDIADrivers apply and all of them are valid,
-  /// these are the nodes without an NVIDIADriver, once each node has its owner label. If the active ClusterPolicy has
-  /// no driver, these are all nodes.
+  /// the nodes without an NVIDIADriver are released, once each node has its owner label. If the active ClusterPolicy
+  /// has no driver, all nodes are released.
   std::vector<driverupgrade::EngineSpec> gone = {};
   /// Name of the active ClusterPolicy; empty if there is no ClusterPolicy.
   std::string active = {};
@@ -43,8 +43,8 @@ struct Decision {
   friend bool operator==(const Decision&, const Decision&) = default;
 };
 
-/// Returns the active policy: the oldest policy, or the first by name among several oldest policies. nullptr if there
-/// are no policies.
+/// Returns the active policy, which is the oldest policy, or the first by name if several are equally old; nullptr if
+/// there are no policies.
 const ClusterPolicy* ActivePolicy(const std::vector<ClusterPolicy>& policies);
 
 /// All ClusterPolicies except the active one are not in effect.

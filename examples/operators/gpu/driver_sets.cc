@@ -14,8 +14,8 @@ namespace {
 using examples::DriverDaemonSet;
 using examples::DriverImage;
 
-// Adds defaults for settings that the policy leaves open: the driver manager evicts pods if no operator evicts them,
-// and does not drain nodes.
+// Adds defaults for settings that the policy does not contain: the driver manager evicts pods if no operator does, and
+// does not drain nodes.
 DriverImage WithDefaults(DriverImage manager) {
   for (const auto& [name, value] :
        {std::pair("ENABLE_GPU_POD_EVICTION", "true"), std::pair("ENABLE_AUTO_DRAIN", "false")}) {

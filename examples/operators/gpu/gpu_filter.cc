@@ -16,7 +16,7 @@ using driverupgrade::Pod;
 absl::StatusOr<bool> ClaimsGpu(const CallContext& context, const ObjectClient& objects, const Pod& pod) {
   for (const std::string& name : pod.resource_claims) {
     const absl::StatusOr<ApiObject> claim = examples::ReadClaim(context, objects, {pod.ref.ns, name});
-    // Nothing is known about the claim: the node waits, and the claim is read again.
+    // Nothing is known about the claim, so the node waits until the claim is read again.
     if (absl::IsCancelled(claim.status()) || absl::IsDeadlineExceeded(claim.status())) return claim.status();
     if (!claim.ok()) return true;
     if (examples::HoldsGpu(claim->json, examples::AdminAccess::kIgnored).value_or(true)) return true;

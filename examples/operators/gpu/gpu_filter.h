@@ -10,8 +10,8 @@
 namespace gpu_operator {
 
 /// Returns true for pods that UsesGpu accepts, and for pods with a ResourceClaim that has an allocated GPU, except for
-/// admin access. Reads claims through `objects`. A pod with a claim that cannot be read counts as using a GPU. If
-/// `objects` is null, claims are ignored.
+/// admin access. Reads claims through `objects`, or ignores them if `objects` is null. A pod with a claim that cannot
+/// be read counts as using a GPU.
 driverupgrade::PodFilter GpuPodFilter(std::shared_ptr<const driverupgrade::ObjectClient> objects);
 
 }  // namespace gpu_operator

@@ -17,7 +17,7 @@ using driverupgrade::WatchCache;
 
 constexpr absl::Duration kTryAgain = absl::Seconds(1);
 constexpr absl::Duration kListAgain = absl::Seconds(30);
-// Maximum number of writes in one call of Keep, so that the engines run and the Lease is renewed in between.
+// Maximum number of writes in one call of Keep, so that the engines can run and the Lease can be renewed in between.
 constexpr int kWritesAtOnce = 50;
 
 }  // namespace

@@ -32,8 +32,8 @@ class NodeKeeper {
 
   void Wish(NodeWishes wishes);
   /// `scope` is a scope of the cache that only the keeper uses, with the driver pods of NVIDIADrivers. Calls
-  /// `on_change` after changes. If `cache` is null, no engine runs, and the nodes are listed once. Returns the time of
-  /// the next call even if nothing changes.
+  /// `on_change` after changes. If `cache` is null, no engine runs, and the nodes are listed once. Returns the time at
+  /// which Keep must be called again even if nothing changes.
   absl::Time Keep(const driverupgrade::CallContext& context, driverupgrade::WatchCache* cache, std::size_t scope,
                   const std::function<void()>& on_change);
 

@@ -1,5 +1,5 @@
-// The marks on a node that show which client upgrades its driver: the owner label, and the annotation that the driver
-// manager reads (upstream-behaviour.md §1.4, §1.9). Pure.
+// Computes the marks on a node that show which client upgrades its driver: the owner label, and the annotation that the
+// driver manager reads (upstream-behaviour.md §1.4, §1.9). Pure.
 //
 // Defines NodeWishes, OwnersOf, Orphaned and MarksPatch.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_NODE_MARKS_H_
@@ -33,8 +33,9 @@ struct NodeWishes {
   friend bool operator==(const NodeWishes&, const NodeWishes&) = default;
 };
 
-/// Returns the names of the NVIDIADrivers that claim the node, because their spec.nodeSelector matches it, or else
-/// because of spec.default. More than one name is a conflict. NVIDIADrivers that are being deleted claim no nodes.
+/// Returns the names of the NVIDIADrivers that claim the node, through a spec.nodeSelector that matches it or, if none
+/// does, through spec.default. More than one name is a conflict. NVIDIADrivers that are being deleted, or have never
+/// been valid, claim no nodes.
 std::vector<std::string> OwnersOf(const driverupgrade::Node& node, const std::vector<NvidiaDriver>& drivers);
 
 /// Returns true if a driver pod no longer has a DaemonSet, so that no controller would ever replace the pod.

@@ -18,7 +18,7 @@ using examples::ResourceWatchOptions;
 using examples::StandingOf;
 using examples::StateOf;
 
-// Same as in the Go operator.
+// The Go operator uses the same word.
 constexpr char kIgnored[] = "ignored";
 
 ClusterPolicyDirector::Options Completed(ClusterPolicyDirector::Options options) {
@@ -164,7 +164,8 @@ void ClusterPolicyDirector::Amend(const std::map<std::string, std::string>& idle
   }
 }
 
-// If nodes lack the driver that the policy requests, the policy is not ready, regardless of the other nodes' upgrades.
+// If some nodes lack the driver that the policy requests, the policy is not ready, regardless of the other nodes'
+// upgrades.
 void ClusterPolicyDirector::AmendByMaker(ResourceVerdict& verdict) const {
   const absl::Status failure = maker_.Failure(verdict.object.name);
   if (failure.ok() || !verdict.error.ok()) return;

@@ -1,4 +1,4 @@
-// The directors of gpu_operator, which provide its policies.
+// Provides the policies of gpu_operator through directors.
 //
 // Defines FileDirector, for a single policy that was read at the start, and ClusterPolicyDirector, which follows the
 // cluster's custom resources and reports the result in their status.
@@ -27,7 +27,7 @@
 
 namespace gpu_operator {
 
-/// This component's name in Events.
+/// Name of this component in Events.
 inline constexpr char kComponent[] = "nvidia-gpu-operator";
 
 class FileDirector final : public driverupgrade::Director {

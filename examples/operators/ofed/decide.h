@@ -19,8 +19,8 @@ namespace ofed_operator {
 
 struct Decision {
   std::vector<driverupgrade::EngineSpec> engines = {};
-  /// Engines for nodes that no policy with a driver selects. These engines remove the marks that a deleted policy left
-  /// on the nodes.
+  /// Engines for nodes that no policy with a driver selects, which remove the marks that a deleted policy left on the
+  /// nodes.
   std::vector<driverupgrade::EngineSpec> gone = {};
   /// Policy for the init container's configuration; nullopt if no driver would read the configuration. All owners share
   /// one configuration, so drivers wait for their nodes only if all policies have safeLoad.
@@ -35,21 +35,21 @@ struct Decision {
 /// - If the NicClusterPolicy has a driver, or no NicNodePolicy has a driver: a single engine for the DaemonSets of the
 ///   NicClusterPolicy.
 /// - Otherwise an engine for each NicNodePolicy with a driver, for the DaemonSets `ds-owner=nnp-<name>`, on the nodes
-///   that the NicNodePolicy selects. A node has only one driver. A NicNodePolicy is refused if the NicClusterPolicy has
-///   a driver, or if its name is too long for its DaemonSet's label. If no label separates two NicNodePolicies, the
-///   later NicNodePolicy is refused. No policy counts as deleted while any policy is invalid. `driver_labels` select
-///   the DaemonSets of the NicClusterPolicy.
+///   that the NicNodePolicy selects. Because a node has only one driver, a NicNodePolicy is refused if the
+///   NicClusterPolicy has a driver, and the later of two NicNodePolicies is refused if no label separates them. A
+///   NicNodePolicy is also refused if its name is too long for its DaemonSet's label. No policy counts as deleted while
+///   any policy is invalid. `driver_labels` select the DaemonSets of the NicClusterPolicy.
 Decision Decide(const NicClusterPolicy& cluster, std::vector<NicNodePolicy> nodes,
                 const driverupgrade::LabelSelector& driver_labels);
 
 /// Adds to `decision.gone` the policies in `seen` that are not among `nodes`, unless another policy took over their
-/// nodes. Each of these policies was a separate requestor, whose NodeMaintenances can be released only with its own id.
-/// Updates `seen`.
+/// nodes. Each of them was a separate requestor, whose NodeMaintenances can be released only with its id. Updates
+/// `seen`.
 void AddDeparted(const NicClusterPolicy& cluster, const std::vector<NicNodePolicy>& nodes,
                  const driverupgrade::LabelSelector& driver_labels, std::vector<NicNodePolicy>& seen,
                  Decision& decision);
 
-/// Returns the selector without its requirements on the owner; returns it unchanged if it has no other requirement.
+/// Returns the selector without its requirements on the owner, or unchanged if it has no other requirement.
 driverupgrade::LabelSelector OfAnyOwner(const driverupgrade::LabelSelector& driver_labels);
 
 }  // namespace ofed_operator

@@ -1,4 +1,4 @@
-// Finds out whether a policy upgrades a node's driver. Pure.
+// Determines whether a policy upgrades a node's driver. Pure.
 //
 // Defines DriverOwner and WhyOwnerless.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_DRIVER_OWNERS_H_
@@ -21,8 +21,8 @@ struct DriverOwner {
   friend bool operator==(const DriverOwner&, const DriverOwner&) = default;
 };
 
-/// Returns a message for administrators if the node has driver pods and none of `owners` covers any of them. Returns
-/// nullopt if there is an owner or no driver pod. Terminating pods do not count.
+/// Returns a message for administrators if the node has driver pods and none of `owners` covers any of them; nullopt if
+/// there is an owner or no driver pod. Terminating pods do not count.
 std::optional<std::string> WhyOwnerless(const driverupgrade::Node& node,
                                         const std::vector<driverupgrade::Pod>& driver_pods,
                                         const std::vector<DriverOwner>& owners);

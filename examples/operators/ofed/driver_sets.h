@@ -1,4 +1,4 @@
-// The DaemonSets of the OFED driver that policies with a version request. Pure.
+// Creates the DaemonSets of the OFED driver that policies with a version request. Pure.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_DRIVER_SETS_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_DRIVER_SETS_H_
 

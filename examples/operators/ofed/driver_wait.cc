@@ -25,7 +25,7 @@ std::string ValueOf(const driverupgrade::StringMap& map, const std::string& key)
   return found == map.end() ? std::string() : found->second;
 }
 
-// Returns true if the node is being upgraded, so that its next driver pod will be created.
+// Returns true if the node is being upgraded, and will therefore get another driver pod.
 bool IsOnItsWay(const Node& node, const DriverIdentity& identity) {
   const auto state = driverupgrade::ParseUpgradeState(ValueOf(node.labels, identity.StateLabel()));
   return !state || driverupgrade::IsInProgress(*state);

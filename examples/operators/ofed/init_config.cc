@@ -46,7 +46,7 @@ absl::Time InitConfigKeeper::Keep(const CallContext& context, const UpgradePolic
   const std::string wanted = InitConfig("", identity_, policy);
   if (wanted == written_ && now < due_) return due_;
   status_ = Write(context, policy);
-  // After a conflict, the next call reads the other client's change before it writes.
+  // After a conflict, the next call first reads the other client's change, and then writes.
   written_ = status_.ok() ? wanted : "";
   due_ = now + (status_.ok() ? kLookAgain : kInitConfigRetry);
   return due_;

@@ -1,5 +1,5 @@
-// The configuration of the driver pod's init container: whether it must wait until its node is evacuated
-// (upstream-behaviour.md §2.5, §2.7).
+// Maintains the configuration of the driver pod's init container, which defines whether it waits until its node is
+// evacuated (upstream-behaviour.md §2.5, §2.7).
 //
 // Defines InitConfig and InitConfigKeeper.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_INIT_CONFIG_H_
@@ -33,8 +33,8 @@ class InitConfigKeeper {
   InitConfigKeeper(std::shared_ptr<driverupgrade::ClusterFacade> cluster, std::string ns,
                    const driverupgrade::DriverIdentity& identity, std::shared_ptr<driverupgrade::Clock> clock);
 
-  /// Creates or changes the ConfigMap if the policy has changed, and checks the ConfigMap every two minutes. Returns
-  /// the time of the next call.
+  /// Creates or changes the ConfigMap if the policy has changed, and checks it every two minutes. Returns the time of
+  /// the next call.
   absl::Time Keep(const driverupgrade::CallContext& context, const driverupgrade::UpgradePolicy& policy);
   const absl::Status& status() const { return status_; }
 

@@ -88,7 +88,8 @@ absl::Status Migration::DropLegacyAnnotations(const CallContext& context) {
   return Patch(context, LegacyAnnotationPatches(*nodes));
 }
 
-// Labels driver pods that have no owner label: no engine's selector matches them, so no engine would ever see them.
+// Labels driver pods that have no owner label, which no engine would ever see because no engine's selector matches
+// them.
 absl::Status Migration::NameOwners(const CallContext& context) {
   const auto labels = OfDriver();
   if (!labels.ok()) return labels.status();

@@ -18,7 +18,7 @@
 
 namespace ofed_operator {
 
-/// Label on every DaemonSet of the driver and on its pods. The value has no meaning.
+/// Label on every DaemonSet of the driver and on its pods. The value is not used.
 inline constexpr char kOfedDriverLabel[] = "nvidia.com/ofed-driver";
 /// Label on DaemonSets of the current format only.
 inline constexpr char kFormatLabel[] = "mofed-ds-format-version";
@@ -41,9 +41,9 @@ std::vector<driverupgrade::PatchNodeParams> RequestPatches(const std::vector<dri
                                                            const driverupgrade::DaemonSet& daemon_set,
                                                            const driverupgrade::DriverIdentity& identity);
 
-/// Migrates the cluster in steps that can be repeated: each step does only the remaining work. After a failure or a
-/// crash, another Run completes the work. The order of the last two steps matters: once a DaemonSet is deleted, the
-/// nodes that ran its pods are unknown.
+/// Migrates the cluster in steps that can be repeated: each step performs only the remaining work, so after a failure
+/// or a crash, another Run completes the migration. The order of the last two steps matters, because once a DaemonSet
+/// is deleted, the nodes that ran its pods are unknown.
 class Migration {
  public:
   Migration(std::shared_ptr<driverupgrade::ClusterFacade> cluster,

@@ -1,4 +1,4 @@
-// The fields of the NicClusterPolicy and the NicNodePolicies that configure the rollout of the OFED driver
+// Reads the fields of the NicClusterPolicy and the NicNodePolicies that configure the rollout of the OFED driver
 // (upstream-behaviour.md §2.1, §2.3, §2.4).
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_NIC_CLUSTER_POLICY_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_NIC_CLUSTER_POLICY_H_

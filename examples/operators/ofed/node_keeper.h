@@ -41,7 +41,8 @@ class NodeKeeper {
   void Wish(NodeWishes wishes);
 
   /// `scope` is a scope of the cache that only the keeper uses, with the driver pods of all owners. Each call may pass
-  /// a different cache. Returns the time of the next call even if nothing changes, for example after a failed write.
+  /// a different cache. Returns the time at which Keep must be called again even if nothing changes, for example after
+  /// a failed write.
   absl::Time Keep(const driverupgrade::CallContext& context, driverupgrade::WatchCache& cache, std::size_t scope);
   /// Returns the names of all nodes in the cache, as of the last Keep.
   const std::set<std::string>& names() const { return names_; }

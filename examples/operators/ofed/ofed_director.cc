@@ -18,7 +18,7 @@ using driverupgrade::Severity;
 using driverupgrade::WatchCache;
 using examples::ResourceVerdict;
 
-// Same as in the Go operator.
+// The Go operator uses the same word.
 constexpr char kIgnored[] = "ignore";
 
 OfedDirector::Options Completed(OfedDirector::Options options) {
@@ -135,7 +135,7 @@ std::vector<ResourceVerdict> OfedDirector::Verdicts() const {
   return verdicts;
 }
 
-// If nodes do not have the driver that the policy requests, the policy is not ready, regardless of the other nodes'
+// If some nodes lack the driver that the policy requests, the policy is not ready, regardless of the other nodes'
 // upgrades.
 void OfedDirector::AmendByMaker(ResourceVerdict& verdict) const {
   const absl::Status failure = maker_.Failure(verdict.object.name);

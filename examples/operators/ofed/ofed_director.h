@@ -1,5 +1,5 @@
-// The logic of ofed_operator: follows the NicClusterPolicy and the NicNodePolicies, rolls out the driver accordingly,
-// and keeps labels and other objects that depend on the driver correct.
+// Contains the logic of ofed_operator: follows the NicClusterPolicy and the NicNodePolicies, rolls out the driver
+// accordingly, and maintains labels and other objects that depend on the driver.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_OFED_DIRECTOR_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_OFED_DIRECTOR_H_
 
@@ -30,7 +30,7 @@
 
 namespace ofed_operator {
 
-/// This component's name in Events.
+/// Name of this component in Events.
 inline constexpr char kComponent[] = "nvidia-network-operator";
 
 class OfedDirector final : public driverupgrade::Director {
@@ -74,8 +74,7 @@ class OfedDirector final : public driverupgrade::Director {
   absl::Status Ready() const override;
 
  private:
-  // Reads the policies from the watches, and derives the decision from them. Returns false while a watch has no list
-  // yet.
+  // Reads the policies from the watches, and derives the decision. Returns false while a watch has no list yet.
   bool Read();
   void Take(NicClusterPolicy policy, std::vector<NicNodePolicy> nodes);
   std::vector<NicNodePolicy> MadeOf(std::vector<NicNodePolicy> nodes) const;

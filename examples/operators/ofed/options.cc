@@ -16,7 +16,7 @@ Options OptionsFromEnvironment() {
   options.disable_migration = Environment("DISABLE_MIGRATION") == "true";
   options.init_image = Environment("OFED_INIT_CONTAINER_IMAGE").value_or("");
   if (Environment("MAINTENANCE_OPERATOR_ENABLED") != "true") return options;
-  // The id has no default: an empty id is an error, which is reported later.
+  // The id has no default. An empty id is an error that is reported later.
   options.requestor.id = Environment("MAINTENANCE_OPERATOR_REQUESTOR_ID").value_or("");
   options.requestor.ns = Environment("MAINTENANCE_OPERATOR_REQUESTOR_NAMESPACE").value_or(options.requestor.ns);
   options.requestor.name_prefix =

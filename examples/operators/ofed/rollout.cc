@@ -33,8 +33,7 @@ int RunRollout(const Options& options, const Configuration& configuration, const
                                      .bell = bell,
                                      .log = log});
   director.Start();
-  // The NodeKeeper receives changes through its own scope, because each engine consumes the changes of the engine's
-  // scope.
+  // The NodeKeeper receives changes through its own scope, because each engine consumes the changes of its scope.
   examples::OperatorOptions made{
       .arguments = options.service,
       .service = {.identity = *identity,

@@ -1,5 +1,5 @@
-// Releases NodeMaintenances of NicNodePolicies that were deleted while no operator was running. The requestors of these
-// NodeMaintenances no longer exist, so no engine would release them.
+// Releases NodeMaintenances of NicNodePolicies that were deleted while no operator was running. Their requestors no
+// longer exist, so no engine would release them.
 //
 // Defines StrayRequestors, which is pure, and GiveBackStrayClaims.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_STRAY_CLAIMS_H_
@@ -25,9 +25,9 @@ std::string RequestorSuffix(const std::string& policy);
 std::set<std::string> StrayRequestors(const std::vector<driverupgrade::NodeMaintenance>& objects, const std::string& id,
                                       const std::set<std::string>& policies);
 
-/// Deletes the NodeMaintenances that these requestors created, and removes these requestors from other requestors'
-/// NodeMaintenances. Returns the error of the first failed call; the function may then be called again. Returns OK if
-/// the cluster does not serve NodeMaintenances.
+/// Deletes the NodeMaintenances that stray requestors created, and removes stray requestors from other requestors'
+/// NodeMaintenances. Returns the error of the first failed call, after which the function may be called again. Returns
+/// OK if the cluster does not serve NodeMaintenances.
 absl::Status GiveBackStrayClaims(const driverupgrade::CallContext& context, driverupgrade::ClusterFacade& cluster,
                                  const driverupgrade::RequestorOptions& requestor,
                                  const std::set<std::string>& policies, absl::Time now,

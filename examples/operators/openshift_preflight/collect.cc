@@ -37,7 +37,7 @@ constexpr char kToolkitContainer[] = "openshift-driver-toolkit-ctr";
 constexpr char kDriverContainer[] = "nvidia-driver-ctr";
 // Time within which the containers of a new pod are expected to start.
 constexpr absl::Duration kStartPatience = absl::Minutes(1);
-// Size limit for a log: the messages appear early, and logs can be long.
+// Size limit for a log, which can be long; the relevant messages appear early.
 constexpr char kLogBytesMax[] = "1048576";
 // Each of these labels shows that the node has a GPU: the operator's own label, and the label of Node Feature
 // Discovery.
@@ -224,8 +224,8 @@ class Collector {
     return since;
   }
 
-  // Returns why the pod makes no progress. The reasons ContainerCreating and PodInitializing are normal for a new pod.
-  // However, if the image registry's secret is missing, volumes cannot be mounted, and the pod waits indefinitely.
+  // Returns why the pod makes no progress. The reasons ContainerCreating and PodInitializing are normal only for a new
+  // pod: if the image registry's secret is missing, volumes cannot be mounted, and the pod waits indefinitely.
   std::string Stalled(const rapidjson::Value& pod) const {
     const bool is_new = options_.now - InitializedAt(pod) < kStartPatience;
     for (const char* list : {"initContainerStatuses", "containerStatuses"}) {
@@ -288,7 +288,7 @@ std::string RhcosVersion(std::string_view os_image) {
   if (at == std::string_view::npos) return {};
   os_image.remove_prefix(at + kSystem.size());
   const std::string_view version = os_image.substr(0, os_image.find(' '));
-  // The version of Fedora CoreOS has no build number after a dash. There is no driver toolkit for it.
+  // Excludes Fedora CoreOS, whose version has no build number after a dash, and for which there is no driver toolkit.
   const bool plain = version.find_first_not_of("0123456789.-") == std::string_view::npos;
   return plain && version.find('-') != std::string_view::npos ? std::string(version) : std::string();
 }

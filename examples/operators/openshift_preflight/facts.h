@@ -1,4 +1,5 @@
-/// The state of an OpenShift cluster that affects the installation and the upgrade of the GPU Operator. Plain values.
+/// Defines the state of an OpenShift cluster that affects the installation and the upgrade of the GPU Operator, as
+/// plain values.
 ///
 /// Defines Facts and its parts. Collect (collect.h) reads the facts from a cluster, and Examine (preflight.h) evaluates
 /// them.
@@ -75,8 +76,8 @@ struct DriverPod {
   /// Logs of openshift-driver-toolkit-ctr and nvidia-driver-ctr; empty while they do not exist.
   std::string toolkit_log = {};
   std::string driver_log = {};
-  /// Reason why the pod makes no progress: why a container waits, such as ImagePullBackOff, or that no node accepts the
-  /// pod. Empty if the pod makes progress.
+  /// Reason why the pod makes no progress: the reason why a container waits, such as ImagePullBackOff, or the fact that
+  /// no node accepts the pod. Empty if the pod makes progress.
   std::string stalled = {};
   /// Reasons why logs could not be read.
   std::vector<std::string> unread = {};

@@ -24,7 +24,7 @@ struct Version {
   friend auto operator<=>(const Version&, const Version&) = default;
 };
 
-// Parses the first three numbers of a version. A release candidate or a nightly build therefore counts as the release.
+// Parses the first three numbers of a version, so that a release candidate or a nightly build counts as the release.
 std::optional<Version> ParseVersion(std::string_view text) {
   std::array<int, 3> numbers = {};
   const char* at = text.data();
@@ -52,8 +52,8 @@ bool HasTagBug(const Version& version) {
 constexpr char kEntitle[] = "set up a cluster-wide entitlement";
 constexpr char kSeeStream[] = "oc get -n openshift is/driver-toolkit";
 
-// Returns false only if the user turned the toolkit off: since version 22.9 of the operator, the toolkit is on by
-// default.
+// Returns false only if the user turned the toolkit off, because it has been on by default since version 22.9 of the
+// operator.
 bool IsToolkitWanted(const Facts& facts) { return !facts.policy || facts.policy->operator_uses_toolkit.value_or(true); }
 
 std::string TurnOff(const Facts& facts) {

@@ -14,8 +14,8 @@ struct Options {
   SafeLoadOptions safe_load = {};
 };
 
-/// Returns the options, or the exit code if the program must exit after --help, --version, or an error. The text has
-/// then already been printed.
+/// Returns the options, or the exit code if the program must exit after having printed its help, its version, or an
+/// error.
 std::variant<Options, int> ParseOptions(int argc, const char* const* argv);
 
 }  // namespace safe_load_init

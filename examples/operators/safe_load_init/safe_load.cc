@@ -21,7 +21,7 @@ using driverupgrade::Severity;
 using driverupgrade::WatchSink;
 
 constexpr absl::Duration kCallTimeout = absl::Seconds(10);
-// Minimum pause between two requests of the same kind, regardless of the response.
+// Minimum pause between two requests of the same kind, whatever the response.
 constexpr absl::Duration kPauseMin = absl::Seconds(1);
 
 std::string Text(const absl::Status& status) { return std::string(status.message()); }
@@ -160,12 +160,11 @@ class SafeLoad {
         asked = cluster_.WatchNodes(Context(options_.recheck),
                                     {.resource_version = node->resource_version, .timeout = options_.recheck}, sink);
         if (sink.verdict()) return *sink.verdict();
-        // A version that is too old, or a watch that was quiet until its deadline, is not an error.
+        // It is not an error if the version is too old, or if the watch was quiet until its deadline.
         if (absl::IsOutOfRange(asked) || absl::IsDeadlineExceeded(asked)) asked = absl::OkStatus();
       }
       Note(asked);
-      // Pauses even after success, because a server may end watches as soon as they start. The pause is longer after an
-      // error.
+      // Pauses even after success, because a server may end watches as soon as they start, and longer after an error.
       Pause(begun + (asked.ok() ? kPauseMin : options_.recheck) - clock_.Now());
     }
   }
@@ -204,8 +203,7 @@ class SafeLoad {
     static_cast<void>(clock_.SleepFor(std::min(duration, deadline_ - clock_.Now()), stop_));
   }
 
-  // Logs an error once while it lasts. A conflict is not logged, because it only shows that the node has changed in the
-  // meantime.
+  // Logs an error once while it lasts, but not a conflict, which only shows that the node has changed in the meantime.
   void Note(const absl::Status& asked) {
     if (stop_.stop_requested() || absl::IsAborted(asked)) return;
     if (asked.ok() && !trouble_.ok()) Log(Severity::kInfo, "the cluster responds again", {});

@@ -1,5 +1,5 @@
-/// Safe driver loading in the driver pod: requests the evacuation of the node, and holds the driver back until the node
-/// is evacuated.
+/// Implements safe driver loading in the driver pod: requests the evacuation of the node, and holds the driver back
+/// until the node is evacuated.
 ///
 /// Defines SafeLoadConfig, ParseSafeLoadConfig, SafeLoadOptions, AwaitSafeLoad and ExitCodeOf.
 ///
@@ -50,9 +50,10 @@ struct SafeLoadOptions {
   std::string configmap_ns = {};
   std::string configmap_name = {};
   std::string configmap_key = "config.json";
-  /// Maximum total wait. Infinite, as in the Go library, because an upgrade may be switched off in the meantime (H25).
+  /// Maximum total wait. Infinite by default, as in the Go library, because upgrades may be switched off in the
+  /// meantime (H25).
   absl::Duration timeout = absl::InfiniteDuration();
-  /// Maximum time between two reads of the node. A watch reports changes in between.
+  /// Maximum time between two reads of the node, between which a watch reports changes.
   absl::Duration recheck = absl::Seconds(5);
 };
 
@@ -62,7 +63,7 @@ struct SafeLoadOptions {
 /// Returns OK if the driver may be loaded. Errors:
 ///  - InvalidArgument: the ConfigMap is missing or invalid, or the server rejects the annotation's name;
 ///  - NotFound: the node does not exist, or another node has its name;
-///  - PermissionDenied, Unauthenticated, Unimplemented: the server refused a request before the wait started. During
+///  - PermissionDenied, Unauthenticated, Unimplemented: the server refused a request before the wait started; during
 ///    the wait, refused requests are retried;
 ///  - Cancelled: a stop was requested. DeadlineExceeded: `timeout` has expired. In both cases, the annotation stays.
 absl::Status AwaitSafeLoad(const SafeLoadOptions& options, driverupgrade::ClusterFacade& cluster,

@@ -14,8 +14,9 @@ namespace examples {
 namespace {
 
 // For each connection, cpprestsdk lets OpenSSL read the system's bundle of certificates, which the transport discards.
-// Reading the bundle takes half of an upgrade's processor time. Only the program, not the library, can switch the
-// bundle off, and only before it connects. A credential plugin would inherit the setting, and may need the bundle.
+// This takes half of an upgrade's processor time. Only the program, not the library, can switch the bundle off, and
+// only before it connects. If there is a credential plugin, the bundle stays on, because the plugin would inherit the
+// setting and may need the bundle.
 [[maybe_unused]] void SpareSystemCertificates(const driverupgrade::KubeConfig& config) {
   constexpr int kKeepWhatIsSet = 0;
   if (!config.exec && !config.ca_pem.empty()) setenv("SSL_CERT_FILE", "/dev/null", kKeepWhatIsSet);

@@ -1,4 +1,4 @@
-/// The HTTP backend that a command line names.
+/// Creates the HTTP backend that a command line names.
 ///
 /// Defines TransportNames and MakeChosenTransport. Both consider only the backends in this build.
 ///

@@ -1,4 +1,4 @@
-/// The options that select a tool's cluster, and the connection to the cluster.
+/// Parses the options that select a tool's cluster, and connects to the cluster.
 ///
 /// Defines ClusterArguments, AddClusterArguments, LoadKubeConfig and ConnectTo.
 ///

@@ -21,7 +21,7 @@ namespace examples {
 /// Returns false if the field is missing or null. Errors: InvalidArgument if the field is not a boolean.
 absl::StatusOr<bool> ReadFlag(const rapidjson::Value& object, JsonPath path);
 
-/// Reads the policy section at `path`. A missing section has the same result as an empty section: the defaults. Errors:
+/// Reads the policy section at `path`. A missing section yields the defaults, as does an empty one. Errors:
 /// InvalidArgument with `path` and the error of ParseUpgradePolicy.
 absl::StatusOr<driverupgrade::UpgradePolicy> ReadUpgradePolicy(const rapidjson::Value& object, JsonPath path,
                                                                const driverupgrade::PolicyDefaults& defaults);

@@ -182,7 +182,7 @@ void PutPodSpec(Writer& writer, const DriverDaemonSet& wish, const std::string& 
   writer.Key("tolerations");
   writer.StartArray();
   // A driver that restarts can make its node not ready for a moment. The DaemonSet controller adds tolerations only for
-  // the NoExecute effect of these taints. Because of the other effects, a new driver pod could not be scheduled.
+  // the NoExecute effect of these taints, so their other effects would keep a new driver pod from being scheduled.
   for (const char* key : {"nvidia.com/gpu", "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}) {
     writer.StartObject();
     WriteMember(writer, "key", key);

@@ -1,4 +1,4 @@
-/// A driver's DaemonSet, and a policy resource's settings for the driver's image and pods.
+/// Builds a driver's DaemonSet from a policy resource's settings for the driver's image and pods.
 ///
 /// Defines DriverImage, DriverPods, DriverProbe, DriverDaemonSet, their readers, SpecDigest, DaemonSetJson and
 /// ChangeJson.
@@ -53,7 +53,7 @@ struct DriverImage {
 /// The times of a probe, as Kubernetes names them: `periodSeconds` and so on.
 using ProbeTimes = std::map<std::string, int>;
 
-/// Fields of a policy resource about the driver's pods, except the image.
+/// Fields of a policy resource that configure the driver's pods, except for the image.
 struct DriverPods {
   /// `imagePullSecrets` of the section.
   std::vector<std::string> pull_secrets = {};
@@ -77,8 +77,8 @@ struct DriverPodsPaths {
   std::string section = {};
   std::string tolerations = {};
   std::string priority_class = {};
-  /// Fields that change the driver or its pods in ways that are not supported here. A field that is false, empty or 0 counts
-  /// as not set.
+  /// Fields that change the driver or its pods in ways that are not supported here. A field that is false, empty or 0
+  /// counts as not set.
   std::vector<std::string> refused = {};
 };
 /// Reads the fields at `paths`. A field of the wrong type only sets the refusal, because an upgrade policy does not
@@ -89,10 +89,10 @@ DriverPods ReadDriverPods(const rapidjson::Value& object, const DriverPodsPaths&
 /// DaemonSet. Errors: InvalidArgument with the path of a field that is missing or has the wrong type.
 absl::StatusOr<std::optional<DriverImage>> ReadDriverImage(const rapidjson::Value& object, JsonPath path);
 
-/// Same as above, but reports an error as the refusal of `pods`, and then returns an image without a reference.
+/// Same as above, but in case of an error, stores it as the refusal of `pods` and returns an image without a reference.
 std::optional<DriverImage> ReadDriverImage(const rapidjson::Value& object, JsonPath path, DriverPods& pods);
 
-/// A command that succeeds once the driver is loaded, and that Kubernetes runs in the container. A pod without a probe
+/// A command that Kubernetes runs in the container, and that succeeds once the driver is loaded. A pod without a probe
 /// is Ready as soon as its container runs.
 struct DriverProbe {
   /// startupProbe, readinessProbe or livenessProbe.

@@ -18,7 +18,7 @@ const ObjectKind kDaemonSets{.group_version = "apps/v1", .resource = "daemonsets
 constexpr absl::Duration kRecheckInterval = absl::Seconds(30);
 // Interval between two calls while the nodes have not been read yet.
 constexpr absl::Duration kNodesInterval = absl::Seconds(1);
-// Time that another operator gets to change its DaemonSet.
+// Time for another operator to change its DaemonSet.
 constexpr absl::Duration kOthersPatience = absl::Seconds(10);
 
 // Returns the last part of an image's name, without the registry, because mirrors have other registries.
@@ -92,8 +92,7 @@ absl::Duration DriverMaker::LookForAll(const CallContext& context, const Failure
   return all_there ? absl::InfiniteDuration() : kRecheckInterval;
 }
 
-// Stores the reason why the DaemonSet differs from the request. Logs the reason unless `before` contains the same
-// reason.
+// Stores the reason why the DaemonSet differs from the request, and logs it unless `before` contains the same reason.
 void DriverMaker::Note(const std::string& made_of, const absl::Status& kept, const Failures& before) {
   if (kept.ok() || absl::IsAborted(kept)) return;
   const absl::Status failure = absl::UnavailableError(std::string(kept.message()));

@@ -1,5 +1,5 @@
-/// Creates the driver DaemonSets that policy resources request (the wishes), or reports requested DaemonSets that
-/// another client should have created.
+/// Creates the driver DaemonSets that policy resources request (the wishes), or reports the ones that another client
+/// should have created.
 ///
 /// Defines PlaceDriver, DriverDaemonSets and DriverMaker.
 ///
@@ -26,14 +26,14 @@
 
 namespace examples {
 
-/// Returns the DaemonSets that a wish requests for the nodes that the wish selects: images and names depend on the
-/// operating systems of the nodes. Empty if the nodes have not been read yet.
+/// Returns the DaemonSets that a wish requests for the nodes that it selects, whose operating systems determine the
+/// images and names. Empty if the nodes have not been read yet.
 using PlaceDriver = std::function<std::vector<DriverDaemonSet>(const DriverDaemonSet&)>;
 
 enum class DriverDaemonSets {
   /// This operator creates and changes the DaemonSets.
   kMake,
-  /// Another operator or an administrator creates the DaemonSets. This operator only reads them.
+  /// Another operator or an administrator creates the DaemonSets, and this operator only reads them.
   kLeave
 };
 
@@ -45,10 +45,10 @@ class DriverMaker {
 
   void Wish(std::vector<DriverDaemonSet> wishes);
   /// Creates missing DaemonSets, and patches our DaemonSets whose source has changed. A DaemonSet that is no longer
-  /// requested stays, because workloads use the driver that its pods have loaded. Returns the time of the next call: a
-  /// deleted DaemonSet is noticed within half a minute. Calls `place` for each wish; null if the wishes are complete.
-  /// With kLeave, Keep only compares the images in the wishes with the images of the driver's DaemonSets. It compares
-  /// them ten seconds after the wishes have changed, and every half minute while a DaemonSet is missing.
+  /// requested stays, because workloads use the driver that its pods have loaded. Returns the time of the next call,
+  /// early enough to notice a deleted DaemonSet within half a minute. Calls `place` for each wish; null if the wishes
+  /// are complete. With kLeave, Keep only compares the images in the wishes with the images of the driver's DaemonSets,
+  /// ten seconds after the wishes have changed, and every half minute while a DaemonSet is missing.
   absl::Time Keep(const driverupgrade::CallContext& context, const PlaceDriver& place = nullptr);
   /// Returns Unavailable, with the reason, if the DaemonSet of the policy resource `made_of` differs from its wish, as
   /// of the last Keep. Returns OK if the DaemonSet matches, or if the resource requests no DaemonSet.
@@ -56,7 +56,7 @@ class DriverMaker {
 
  private:
   using Failures = std::map<std::string, absl::Status>;  // by made_of
-  // MakeAll and LookForAll return the pause until the next call.
+  // Return the pause until the next call.
   absl::Duration MakeAll(const driverupgrade::CallContext& context, const PlaceDriver& place, const Failures& before);
   absl::Duration LookForAll(const driverupgrade::CallContext& context, const Failures& before);
   absl::Status Make(const driverupgrade::CallContext& context, const DriverDaemonSet& wish);

@@ -1,5 +1,5 @@
-/// The operating systems of nodes, according to labels of Node Feature Discovery, and image tags that contain operating
-/// systems.
+/// Determines the operating systems of nodes from labels of Node Feature Discovery, and recognizes image tags that
+/// contain operating systems.
 ///
 /// Defines NodeSystem, SystemOf, SystemsOf, NamesSystem and SystemUnknown.
 ///
@@ -52,8 +52,8 @@ std::optional<std::set<NodeSystem>> SystemsOf(const driverupgrade::WatchCache* c
 /// architecture: `550.54.15-ubuntu22.04`, `24.01-0.3.3.1.3-ubuntu22.04-amd64`.
 bool NamesSystem(const std::string& image);
 
-/// Returns an error which explains that the tag of `image` cannot be completed, because no node with `labels` has an
-/// operating system.
+/// Returns an error that explains that the tag of `image` cannot be completed, because no node with `labels` has a
+/// known operating system.
 absl::Status SystemUnknown(const std::string& image, const driverupgrade::StringMap& labels);
 
 }  // namespace examples

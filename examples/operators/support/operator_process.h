@@ -1,4 +1,4 @@
-/// The parts that every operator's process needs: a log, termination by a signal, and a connection to the cluster.
+/// Provides what every operator's process needs: a log, termination by a signal, and a connection to the cluster.
 ///
 /// Defines FormatJson, StderrLog, StopOnSignal, Connection and Connect.
 ///
@@ -37,8 +37,8 @@ driverupgrade::LogSink StderrLog(std::string logger, bool json = false);
 std::string Words(const absl::Status& status);
 
 /// Receives SIGINT and SIGTERM on a thread, without a signal handler, so that stopping is an ordinary call. Create a
-/// StopOnSignal before any thread is started: threads started earlier do not block these signals, so the signals would
-/// still end the process.
+/// StopOnSignal before any thread is started, because threads started earlier do not block these signals, which would
+/// then end the process.
 class StopOnSignal {
  public:
   StopOnSignal();
@@ -53,7 +53,8 @@ class StopOnSignal {
   std::thread thread_;
 };
 
-/// One transport with two uses: the engines use it through the facade, and the operator uses it for its own objects.
+/// One transport with two uses: the engines send requests through the facade, and the operator sends requests about its
+/// own objects.
 struct Connection {
   std::shared_ptr<driverupgrade::ClusterFacade> cluster = nullptr;
   /// Same as `cluster` but without retries, so that a refusal by the server is known immediately. Null: use `cluster`.

@@ -25,8 +25,8 @@ namespace examples {
 template <typename T>
 class PolicyMemory {
  public:
-  /// Returns the result of `read` for each object or, if the object is invalid, for the object's last valid version. If
-  /// no version was ever valid, autoUpgrade is off.
+  /// Returns the result of `read` for each object or, if the object is invalid, for its last valid version. If no
+  /// version was ever valid, autoUpgrade is off.
   std::vector<T> Read(const std::vector<driverupgrade::ApiObject>& objects, const driverupgrade::ObjectKind& kind,
                       absl::StatusOr<T> (*read)(const driverupgrade::ApiObject&)) {
     std::vector<T> all;

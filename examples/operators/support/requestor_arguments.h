@@ -1,4 +1,4 @@
-// The options of requestor mode on a command line.
+// Parses the options of requestor mode on a command line.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_REQUESTOR_ARGUMENTS_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_REQUESTOR_ARGUMENTS_H_
 

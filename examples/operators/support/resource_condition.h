@@ -1,6 +1,7 @@
-/// Reports whether a custom resource's policy is used: in conditions of the resource's status, and in an Event.
+/// Reports whether a custom resource's policy is used, in conditions of the resource's status and in an Event.
 ///
-/// Defines UpgradeStanding, StandingOf, StateOf, ResourceVerdict, ConditionPatch, IsSaid, WarningEvent and ResourceReporter.
+/// Defines UpgradeStanding, StandingOf, StateOf, ResourceVerdict, ConditionPatch, IsSaid, WarningEvent and
+/// ResourceReporter.
 ///
 ///     ResourceReporter reporter(objects, "nvidia-gpu-operator", clock, log);
 ///     absl::Time again = reporter.Report(context, {{.kind = kPolicies, .object = policy, .error = why}});
@@ -54,7 +55,7 @@ std::optional<UpgradeStanding> StandingOf(const std::map<std::string, driverupgr
 inline constexpr char kReady[] = "ready";
 inline constexpr char kNotReady[] = "notReady";
 /// Returns the target value of status.state, as in NVIDIA's operators: `notReady` until all upgrades have ended, then
-/// `ready`. Empty if too little is known or all upgrades are frozen: the current value is then kept.
+/// `ready`. Empty, to keep the current value, if too little is known or all upgrades are frozen.
 std::string StateOf(const std::vector<std::optional<UpgradeStanding>>& standings);
 
 struct ResourceVerdict {
@@ -63,8 +64,7 @@ struct ResourceVerdict {
   /// Reason why the object's policy is not used; OK if it is used. FailedPrecondition: the policy is valid but not in
   /// effect. Unavailable: the policy is in effect, but the driver's DaemonSet that it requests is missing.
   absl::Status error = absl::OkStatus();
-  /// Warnings about fields without effect in a policy that is in effect (policy_codec.h). The condition lists the
-  /// warnings.
+  /// Warnings about fields without effect in a policy that is in effect (policy_codec.h), which the condition lists.
   std::vector<std::string> warnings = {};
   /// Target value of status.state; empty if another client writes that field.
   std::string state = {};
@@ -102,7 +102,7 @@ class ResourceReporter {
   /// Writes verdicts that the objects do not show yet. Writes at most every ten seconds if another client also writes
   /// the state, or if only the counts of the standing have changed. Changed counts are written only after they have
   /// differed for two seconds. Reasons that alternate are written less and less often, down to once in two minutes.
-  /// Returns the time of the next call if a write was refused or counts are delayed, otherwise InfiniteFuture. After a
+  /// Returns the time of the next call if a write was refused or counts are delayed, and InfiniteFuture if not. After a
   /// conflict, Report writes once the watch has delivered the next version of the object.
   absl::Time Report(const driverupgrade::CallContext& context, const std::vector<ResourceVerdict>& verdicts);
 
@@ -121,7 +121,7 @@ class ResourceReporter {
     std::string state = {};
     std::optional<UpgradeStanding> standing = std::nullopt;
     absl::Time at = absl::InfinitePast();
-    // Reason before the current reason, and how often the two have alternated.
+    // Reason before the current one, and how often the two have alternated.
     std::string earlier_reason = {};
     int alternations = 0;
     // Time since which the standing has differed from the written standing.

@@ -14,7 +14,7 @@ using driverupgrade::Severity;
 
 constexpr absl::Duration kTryAgain = absl::Seconds(30);
 constexpr absl::Duration kStandingEvery = absl::Seconds(10);
-// A rollout that starts and ends is one alternation. More alternations in quick succession show that another client
+// A rollout that starts and ends causes one alternation. More of them in quick succession show that another client
 // removes the labels of nodes that are done.
 constexpr int kAlternationsFree = 1;
 constexpr absl::Duration kAlternatesEveryMax = absl::Minutes(2);
@@ -52,7 +52,7 @@ absl::Time ResourceReporter::Report(const CallContext& context, const std::vecto
               .at = now};
     if (before != written_.end()) Follow(before->second, said);
     const absl::Status reported = ReportOne(context, verdict);
-    // The watch delivers the conflicting version, or the deletion.
+    // The watch will deliver the conflicting version, or the deletion.
     if (absl::IsAborted(reported) || absl::IsNotFound(reported)) continue;
     if (reported.ok()) {
       written_[verdict.object.uid] = said;

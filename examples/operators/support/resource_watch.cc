@@ -8,7 +8,7 @@ using driverupgrade::ApiObject;
 using driverupgrade::CallContext;
 using driverupgrade::Severity;
 
-// Additional time that the server gets to end a watch after the watch timeout.
+// Time that the server has to end a watch after the watch timeout.
 constexpr absl::Duration kGrace = absl::Seconds(30);
 
 class ResourceWatch::Sink final : public driverupgrade::WatchSink<ApiObject> {

@@ -1,4 +1,4 @@
-/// Follows all objects of a kind that the facade does not support: an operator's custom resources.
+/// Follows all objects of a kind that the facade does not support, such as an operator's custom resources.
 ///
 /// Defines ResourceWatch and ResourceWatchOptions.
 ///

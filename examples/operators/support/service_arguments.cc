@@ -16,7 +16,7 @@
 namespace examples {
 namespace {
 
-// Returns an identity that is unique for each process, even if a process in another container on the same host has the
+// Returns an identity that is unique to each process, even if a process in another container on the same host has the
 // same process ID (api-A56).
 std::string DefaultIdentity() {
   std::array<char, 256> host = {};

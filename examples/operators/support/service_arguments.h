@@ -1,4 +1,5 @@
-/// The common options of operators: the cluster, the duration of the run, the replicas, and the addresses of pages.
+/// Parses the common options of operators: the cluster, the duration of the run, the replicas, and the addresses of
+/// pages.
 ///
 /// Defines ServiceArguments, AddServiceArguments, AddDriverDaemonSets, AddOnDelete, ParseServiceArguments, SetOwnPod
 /// and the exit codes.
@@ -64,8 +65,8 @@ struct ServiceArguments {
   std::string driver = {};
   /// Name of this replica among the candidates.
   std::string identity = {};
-  /// The pod of this process. The name is empty if the process does not run in a pod, or if its pod is unknown. The pod
-  /// is not evicted, and its node is upgraded last (dep-F19). An empty namespace means `ns`.
+  /// The pod of this process, which is not evicted, and whose node is upgraded last (dep-F19). The name is empty if the
+  /// process does not run in a pod, or if its pod is unknown. An empty namespace means `ns`.
   std::string pod_name = {};
   std::string pod_namespace = {};
   std::string pod_uid = {};
@@ -92,8 +93,8 @@ absl::StatusOr<driverupgrade::DriverIdentity> IdentityOf(const ServiceArguments&
 /// Adds `--driver-daemonsets`: Make, or Leave, the default.
 CLI::Option* AddDriverDaemonSets(CLI::App& app, DriverDaemonSets& mode);
 
-/// Adds `--resource-state`, for operators whose policies are custom resources: Write or Leave; `write_state` stays
-/// nullopt without the option.
+/// Adds `--resource-state`, for operators whose policies are custom resources: Write or Leave. If the option is not
+/// set, `write_state` stays nullopt.
 CLI::Option* AddResourceState(CLI::App& app, std::optional<bool>& write_state);
 
 /// Adds `--on-delete`, for operators whose policies are custom resources: Release, the default, or Freeze.

@@ -52,8 +52,8 @@ EngineOptions EngineOptionsFrom(const ServiceArguments& arguments, EngineOptions
   engine.executor.events = arguments.transition_events || arguments.finding_events;
   engine.executor.transition_events = arguments.transition_events;
   engine.executor.finding_events = arguments.finding_events;
-  // An API server handles about as many writes per second from 8 concurrent senders as from 32, and each sender needs
-  // its own connection.
+  // Each sender needs its own connection, and an API server handles about as many writes per second from 8 concurrent
+  // senders as from 32.
   engine.executor.calls_in_flight = 8;
   if (arguments.ledger) engine.ledger = {.ns = arguments.ledger_namespace, .name = arguments.ledger_name};
   return engine;
@@ -169,7 +169,8 @@ class Service {
     options.log = log_;
     const auto service = UpgradeService::Create(connection_.cluster, director_, std::move(options));
     if (!service.ok()) return Misconfigured(log_, service.status());
-    // The pages are already served while Look waits: a service that waits for the API server is alive, but not ready.
+    // The pages are already served while Look waits, because a service that waits for the API server is alive, but not
+    // ready.
     const absl::Status seen = Look();
     if (!seen.ok()) return stop_.stop_requested() ? RanOut({}) : Refused(seen);
     const int exit_code = Loop(**service);
@@ -213,8 +214,8 @@ class Service {
     return kExitRefused;
   }
 
-  // Returns the exit code after a stop or a timeout. A service that is stopped has ended normally; an incomplete
-  // rollout has not.
+  // Returns the exit code after a stop or a timeout. A stopped service has ended normally; an incomplete rollout has
+  // not.
   int RanOut(const Tally& totals) {
     const bool service = !arguments_.until_done && stop_.stop_requested();
     Log(service ? Severity::kInfo : Severity::kError,

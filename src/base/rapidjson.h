@@ -1,6 +1,6 @@
-// Includes RapidJSON in a namespace of our own. RapidJSON is header-only: without the namespace, a consumer that
-// compiles another version or other settings would violate the one-definition rule. Include RapidJSON only through this
-// header.
+// Includes RapidJSON in a namespace of our own, and must be the only header that includes it. RapidJSON is header-only,
+// so without the namespace, a consumer that compiles another version or other settings would violate the one-definition
+// rule.
 #ifndef DRIVERUPGRADE_SRC_BASE_RAPIDJSON_H_
 #define DRIVERUPGRADE_SRC_BASE_RAPIDJSON_H_
 
@@ -24,8 +24,8 @@
 #include <rapidjson/error/en.h>
 #include <rapidjson/memorystream.h>
 #include <rapidjson/stringbuffer.h>
-// SSE2 is off for the writer. With SSE2, the writer of RapidJSON 1.1 does not escape the bytes 0x1A to 0x1F, so the
-// output is not valid JSON. The reader accepts these bytes in strings, so JsonDocument searches for them itself.
+// SSE2 is off for the writer, because with SSE2, the writer of RapidJSON 1.1 does not escape the bytes 0x1A to 0x1F, so
+// the output is not valid JSON. The reader accepts these bytes in strings, so JsonDocument searches for them itself.
 #undef RAPIDJSON_SSE2
 #include <rapidjson/writer.h>
 

@@ -183,8 +183,8 @@ bool Core::Awaits(const std::string& node, const std::set<std::string>& wanted) 
 
 // ----- what may start
 
-// Removes nodes with requests in flight from the plan. Such nodes get new requests, and their gates are reported, only
-// after all responses have arrived. Also removes nodes whose pods are being read, because these nodes may need fewer
+// Removes nodes with requests in flight from the plan, because they get new requests, and their gates are reported,
+// only after all responses have arrived. Also removes nodes whose pods are being read, because they may need fewer
 // patches once the pods are known.
 void Core::LeaveOut(Pool& pool, const std::set<std::string>& wanted, Plan& plan) {
   std::erase_if(plan.nodes, [&](const NodePlan& node) {
@@ -220,8 +220,8 @@ void Core::Withhold(CorePass& pass, absl::Time now) {
 
 // ----- reports
 
-// The planner lists the findings about the driver first, followed by the findings of the verdicts. Inserts the findings
-// about nodes between the two groups, and puts the findings about reads at the front.
+// Inserts the findings about nodes between the planner's findings about the driver and the findings of the verdicts,
+// and puts the findings about reads at the front.
 void Core::AddFindings(const Pool& pool, Plan& plan) const {
   std::vector<Finding> of_nodes;
   for (const auto& [node, findings] : findings_) {

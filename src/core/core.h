@@ -127,16 +127,16 @@ class Core {
   bool Settle(CorePass& pass, absl::Time now);
   // Final step of a pass: removes from the plan the starts that the ledger withholds.
   void Withhold(CorePass& pass, absl::Time now);
-  // Returns the Events about the findings and gangs of `pass` if its plan is finished. If the next reminder is earlier
-  // than the plan's wake-up time, the reminder time becomes the wake-up time.
+  // Returns the Events about the findings and gangs of `pass` if its plan is finished. If the next reminder is due
+  // before the plan's wake-up time, its time becomes the wake-up time.
   std::vector<RecordEventParams> EventsOf(CorePass& pass, absl::Time now);
   // See StateMachine::Release. The plan's wake_at has no meaning. Errors: same as for Apply. In addition, Unavailable
   // if nothing else remains to be released, but a node or its NodeMaintenances cannot be read.
   absl::StatusOr<Plan> Release(const Names& nodes, absl::Time now);
   // Must be called if passes resume after an interruption, during which another process may have made passes.
   void Resume();
-  // Must be called when a pass with autoUpgrade off starts. Such a pass counts as an interruption even if the pass
-  // cannot read anything.
+  // Must be called when a pass with autoUpgrade off starts, which counts as an interruption even if it cannot read
+  // anything.
   void Freeze();
 
   // Returns the requests of `plan`, and counts them as in flight from now on. No node of `plan` may have requests in
@@ -224,8 +224,8 @@ class Core {
   void NoteInterruptions(const NodePlan& plan);
   // Forgets units and nodes that are no longer in progress.
   void ForgetInterruptions(Pool& pool) const;
-  // Checks that no other pool uses the ledger of `pool`, because a ledger contains the record of only one rollout.
-  // Errors: FailedPrecondition if another pool uses the ledger.
+  // Returns FailedPrecondition if another pool uses the ledger of `pool`, because a ledger contains the record of only
+  // one rollout.
   absl::Status CheckLedgerPool(const Pool& pool) const;
   bool UsesLedger(const Pool& pool) const {
     return pool.ledger != nullptr && (!pool.nodes.empty() || pools_.size() == 1);

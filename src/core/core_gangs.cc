@@ -14,8 +14,8 @@
 namespace driverupgrade::internal {
 
 // Returns true if other nodes must wait because the node's pods are unknown and may belong to a gang. Returns false
-// after repeated failures to read the pods, and for a node that has started and has requests in flight. Returns true
-// for a node that is only being labeled, because its pods are read afterwards.
+// after repeated failures to read the pods, and for a node that has started and has requests in flight, but true for a
+// node that is only being labeled, because its pods are read afterwards.
 bool Core::MayHaveGangs(const Pool& pool, const std::string& node) const {
   constexpr int kFailuresMax = 5;
   if (pool.guests.contains(node) || objects_.KnowsPodsOn(node)) return false;

@@ -28,8 +28,7 @@
 
 namespace driverupgrade::internal {
 
-// Returns true if resource version `a` is newer than `b`. If `a` or `b` is not a decimal number, `a` counts as newer
-// whenever it differs from `b`.
+// Returns true if resource version `a` is newer than `b` or, if either is not a decimal number, differs from `b`.
 bool IsNewerVersion(std::string_view a, std::string_view b);
 // Returns true if resource version `a` is certainly older than `b`. Returns false if `a` or `b` is not a decimal
 // number.

@@ -13,8 +13,8 @@ namespace driverupgrade {
 namespace {
 
 constexpr std::size_t kPodsInText = 5;
-// Usual size of a gate's text. Memory of this size is reserved in advance, because each pass writes a gate for every
-// node that is being drained.
+// Usual size of a gate's text, which is reserved in advance because each pass writes a gate for every node that is
+// being drained.
 constexpr std::size_t kDetailSize = 96;
 // Time by which a terminating pod on a Ready node may exceed its grace period before it counts as stuck.
 constexpr absl::Duration kStuckAfter = absl::Minutes(1);

@@ -105,7 +105,7 @@ class IncrementalPlanner {
   ~IncrementalPlanner();
 
   // Makes plans set the annotation that shows the gate of a node (DriverIdentity::WaitingForAnnotation). Step plans
-  // only the removal of the annotation, because Step does not know how long a node has had its gate.
+  // only its removal, because it does not know how long a node has had its gate.
   void ShowWaits();
   // Sets the policy. If the NodeRules differ, every node is judged again. If only the AdmissionLimits differ, no node
   // is judged again, unless a pause starts or ends while waits are shown.
@@ -128,8 +128,8 @@ class IncrementalPlanner {
 
   // Adds a node, or replaces its view. `view` must not be null. The node name is the key.
   void Update(std::shared_ptr<const NodeView> view);
-  // Notes that the pods of the node are no longer watched, so that the next judgement does not use the pods in the
-  // view. The last verdict stays valid, because it did not request the pods. Does nothing if the node is unknown.
+  // Must be called if the pods of the node are no longer watched, so that the next judgement does not use the pods in
+  // the view. The last verdict stays valid, because it did not request the pods. Does nothing if the node is unknown.
   void ForgetPods(const std::string& node);
   // Removes a deleted node. Does nothing if the node is unknown.
   void Remove(const std::string& node);
@@ -145,16 +145,16 @@ class IncrementalPlanner {
   [[nodiscard]] PlanUpdate Advance(absl::Time now, const AdvanceLimits& limits = {});
 
   // Cancels the actions that the last Advance planned for the nodes in `gates` (by name). The nodes keep their state
-  // until the next Advance judges them again. If both updates report the same node, the update of Withhold replaces the
-  // update of Advance.
+  // until the next Advance judges them again. If the updates of both calls report the same node, the update of Withhold
+  // takes precedence.
   [[nodiscard]] PlanUpdate Withhold(const std::map<std::string, Gate>& gates);
 
   // Returns the plan as of the last finished Advance or Withhold; never null. The cost does not grow with the number of
   // nodes, because consecutive plans share their data.
   [[nodiscard]] std::shared_ptr<const PublishedPlan> Publish();
 
-  // Notes that the reported gate of the node was not delivered to any recipient. The next Advance that judges the node
-  // reports the gate again.
+  // Makes the next Advance that judges the node report its gate again. Must be called if the reported gate was not
+  // delivered to any recipient.
   void NotTold(const std::string& node);
 
   // Returns Plan::pod_interest as of the last Advance.

@@ -79,8 +79,8 @@ std::vector<const ControllerRevision*> Newest(const DaemonSet& daemon_set,
   return newest;
 }
 
-// Returns true if the deletion of the pod was accepted. After a rollback, the pod may seem up to date until the watch
-// reports the deletion.
+// Returns true if the deletion of the pod was accepted. After a rollback, such a pod may seem up to date until the
+// watch reports its deletion.
 bool WasDeleted(const NodeView& view, const Pod& pod) {
   const auto attempt = view.attempts.pods.find(pod.ref.uid);
   return attempt != view.attempts.pods.end() && attempt->second.outcome == Outcome::kApplied;

@@ -31,8 +31,8 @@ class NodeExchange {
   // `encoder` must outlive this object.
   NodeExchange(const RestEncoder& encoder, NodeRequests requests) : encoder_(encoder), requests_(std::move(requests)) {}
 
-  // Returns the same request until Answer is called, and nullptr if no request remains. The first call for a request
-  // sets its sending time.
+  // Returns the same request until Answer is called; nullptr if no request remains. The first call for a request sets
+  // its sending time.
   const HttpRequest* Next(absl::Time now);
   bool IsAsked() const { return asked_.has_value(); }
   // Accepts the response to the request that Next has returned.

@@ -10,7 +10,7 @@
 
 namespace driverupgrade::internal {
 
-// Reads, creates or patches the ConfigMap, or lists all nodes. The responses must be consistent reads, so they must not
+// Reads, creates or patches the ConfigMap, or lists all nodes. Reads must be consistent, so their responses must not
 // come from a cache.
 using LedgerRequest = std::variant<GetConfigMapParams, ConfigMap, PatchConfigMapParams, ListNodesParams>;
 

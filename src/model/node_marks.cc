@@ -304,7 +304,7 @@ bool HasState(const Node& node, const DriverIdentity& identity) {
 
 bool IsMarked(const Node& node, const DriverIdentity& identity) {
   if (HasState(node, identity) || CordonNames(node).contains(identity.Name())) return true;
-  // A cordon that an administrator set does not have our name.
+  // An administrator's cordon does not have our name in the cordon set.
   return (node.unschedulable || FindText(node.annotations, identity.IsolatedDevicesAnnotation()) != nullptr) &&
          IsBusy(node, identity);
 }

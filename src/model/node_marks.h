@@ -189,8 +189,7 @@ bool IsMarked(const Node& node, const DriverIdentity& identity);
 std::string StateText(const Node& node, const DriverIdentity& identity);
 // Returns the node's labels except for the state label.
 StringMap LabelsWithoutState(const Node& node, const DriverIdentity& identity);
-// Returns true if an upgrade is in progress. An invalid label, or a node that could not be read, counts as an upgrade
-// in progress.
+// Returns true if an upgrade is in progress, or may be, because the label is invalid or the node could not be read.
 bool IsBusy(const Node& node, const DriverIdentity& identity);
 // Returns, for messages, the annotation with which an administrator requests an upgrade of a node.
 std::string KeyOfRequest(const DriverIdentity& identity);

@@ -15,7 +15,6 @@ namespace driverupgrade::whatif {
 // Exclusive upper limit of a duration.
 inline constexpr absl::Duration kDurationEnd = absl::Hours(24);
 
-// Durations of the steps of an upgrade.
 struct Durations {
   // Includes the validation of the driver.
   absl::Duration driver_start = absl::Minutes(2);
@@ -42,7 +41,7 @@ std::optional<Measured> MeasureStart(const Situation& situation, bool of_driver)
 // states.
 std::optional<Measured> MeasureStates(const Situation& situation, const std::vector<UpgradeState>& states, int percent);
 
-// Returns the median time that old driver pods took to stop. For each node, this is the time from the Event for
+// Returns the median time that old driver pods took to stop, measured on each node from the Event for
 // pod-restart-required until the creation of the current driver pod. Returns nullopt if fewer than three nodes can be
 // measured.
 std::optional<Measured> MeasureDriverStop(const Situation& situation);

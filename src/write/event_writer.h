@@ -26,7 +26,7 @@ class EventWriter {
   // `call_timeout` limits the call for each Event, in addition to the deadline of its context.
   EventWriter(std::shared_ptr<ClusterWriter> cluster, std::shared_ptr<Clock> clock, absl::Duration call_timeout,
               int threads);
-  // Waits for the calls in flight. Drops all other Events.
+  // Waits for the calls in flight, and drops all other Events.
   ~EventWriter();
 
   // Writes all Events of one node, without limits and in the order of the calls, which readers of the node's history

@@ -10,8 +10,8 @@ namespace driverupgrade::internal {
 // start or drop it after the pool has been destroyed.
 class WorkerPool::Lent : public std::enable_shared_from_this<Lent> {
  public:
-  // Returns a function that runs the task unless the pool has been destroyed. The task counts as unfinished until the
-  // function has been destroyed.
+  // Returns a function that runs the task unless the pool has been destroyed. Until the function itself is destroyed,
+  // the task counts as unfinished.
   std::function<void()> Lend(std::function<void()> task) {
     Count(open_, 1);
     std::shared_ptr<Lent> open(this, [self = shared_from_this()](Lent* lent) { lent->Count(lent->open_, -1); });

@@ -78,10 +78,10 @@ struct GrantDecision {
   std::vector<std::string> held_back = {};
   friend bool operator==(const GrantDecision&, const GrantDecision&) = default;
 };
-// `nodes`: existing nodes, from a list that started after `grants` were known. The list must include every existing
-// node that has a grant or is in `wanted`. `wanted`: UIDs to admit, in order. The budgets must have a slot for each of
-// these UIDs, in addition to the slots of all grants for which Counts returns true. The result has at most `grants_max`
-// grants unless `grants` already exceeds this limit.
+// Decides which nodes may start, and which grants to store. `nodes`: existing nodes, from a list that started after
+// `grants` were known. The list must include every existing node that has a grant or is in `wanted`. `wanted`: UIDs to
+// admit, in order. The budgets must have a slot for each of these UIDs, in addition to the slots of all grants for
+// which Counts returns true. The result has at most `grants_max` grants unless `grants` already exceeds this limit.
 GrantDecision DecideGrants(const Grants& grants, const std::vector<NodeReading>& nodes,
                            const std::vector<std::string>& wanted, std::size_t grants_max);
 
@@ -93,8 +93,8 @@ struct ParsedGrants {
   std::string error = {};
 };
 // Never drops a line that could be a grant: the first word of a malformed line is treated as a UID, and the version
-// counts as lost. Such a grant counts until a list of the nodes shows that no node has this UID. An invalid line can
-// therefore neither free a used slot nor occupy a slot permanently. If a node has two grants, the newer grant counts.
+// counts as lost. Such a grant counts until a list of the nodes shows that no node has this UID, so an invalid line can
+// neither free a used slot nor occupy a slot permanently. If a node has two grants, the newer grant counts.
 ParsedGrants ParseGrants(std::string_view text);
 
 }  // namespace driverupgrade

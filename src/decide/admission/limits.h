@@ -26,17 +26,16 @@ class Limit {
  public:
   virtual ~Limit() = default;
   virtual bool Refuses(const Candidate& candidate) const = 0;
-  // Notes that `candidate` starts.
+  // Records the start of `candidate`.
   virtual void Take(const Candidate& /*candidate*/) {}
   // Explains to users why the refused candidates wait.
   virtual Gate Describe() const = 0;
   virtual std::unique_ptr<Limit> Copy() const = 0;
 };
 
-// The budgets that the limits use. Candidates with a grant are already counted in `all`. They are therefore checked
-// against `granted`, which does not count the grants of candidates. A candidate with a grant can be refused because a
-// limit was lowered or other nodes became unavailable. It still counts in `all`, because a patch in flight may start
-// it.
+// The budgets that the limits use. Candidates with a grant are already counted in `all`, so they are checked against
+// `granted`, which does not count the grants of candidates. If a candidate with a grant is refused, because a limit was
+// lowered or other nodes became unavailable, it still counts in `all`, because a patch in flight may start it.
 struct Budgets {
   UpgradeBudget all = {};
   UpgradeBudget granted = {};

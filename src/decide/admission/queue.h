@@ -4,7 +4,7 @@
 //     std::vector<std::string> starting = queue.Admit(Limits::Of(budgets, paused));
 //
 // The order is fixed. Candidates with a grant come first, so that no grant stays unused, and the operator's own node
-// comes last (dep-F14, dep-F19). Otherwise, the node name decides.
+// comes last (dep-F14, dep-F19). All else being equal, the node name decides.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ADMISSION_QUEUE_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ADMISSION_QUEUE_H_
 
@@ -80,13 +80,13 @@ class AdmissionQueue {
   };
   struct Kind {
     std::set<Key> waiting = {};
-    // Refusals of the last round and of the round before it, ordered by `from`. The `limit` of an earlier refusal must
-    // not be used, because the limit no longer exists.
+    // Refusals of the last round and of the round before it, ordered by `from`. The `limit` of an earlier refusal no
+    // longer exists, so it must not be used.
     std::vector<Refused> now = {};
     std::vector<Refused> before = {};
   };
 
-  // Returns the kind of the node to admit next. Notes which kinds are refused after `last`, and by which limit.
+  // Returns the kind of the node to admit next. Records which kinds are refused after `last`, and by which limit.
   std::map<Candidate, Kind>::iterator Next(const Key& last);
   // Returns true if the next refusal after `i` does not apply to `key` yet.
   static bool Reaches(const std::vector<Refused>& refused, std::size_t i, const Key& key);

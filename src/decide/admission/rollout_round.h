@@ -113,11 +113,10 @@ struct RolloutRound {
   RolloutStatus status = {};
   UpgradeBudget budget = {};
   std::vector<Finding> findings = {};
-  // Indexes of the nodes whose pods must be known in the next round. These are the waiting nodes if the order uses
-  // pods, and the upgraded nodes if a stage is done only when selected pods are ready.
+  // Indexes of the nodes whose pods must be known in the next round: the waiting nodes if the order uses pods, and the
+  // upgraded nodes if a stage is done only when selected pods are ready.
   std::vector<std::size_t> pod_interest = {};
-  // For each unit, one node that is not cordoned yet. No pod of a unit is evicted before all nodes of the unit are
-  // cordoned.
+  // For each unit, one node that is not cordoned yet and therefore delays all evictions from nodes of the unit.
   std::map<std::string, std::string> uncordoned_units = {};
   // Nodes that have started according to the ledger, but whose units are unknown because their pods are unknown.
   std::vector<std::size_t> of_unknown_units = {};

@@ -38,8 +38,8 @@ bool HasDevices(const NodeView& view, std::string_view device_driver) {
                      [&](const ResourceSlice& slice) { return slice.driver == device_driver; });
 }
 
-// Returns the time of the last change of the effect. Also considers the time of our own request, because the API
-// server's clock may be slow.
+// Returns the time of the last change of the effect, or of our own request if that is later, because the API server's
+// clock may be slow.
 absl::Time ChangedAt(const DeviceTaintRule& rule, const NodeView& view) {
   const absl::Time added = rule.time_added.value_or(absl::InfinitePast());
   const auto attempt = view.attempts.devices.find(rule.name);
@@ -47,8 +47,8 @@ absl::Time ChangedAt(const DeviceTaintRule& rule, const NodeView& view) {
   return answered ? std::max(added, attempt->second.answered_at) : added;
 }
 
-// Returns true if a request of ours may have changed the rule after it was read. For example, another rollout may have
-// started to remove the rule.
+// Returns true if a request of ours may have changed the rule after it was read, for example because another rollout
+// has started to remove the rule.
 bool MayBeOutdated(const DeviceTaintRule& rule, const NodeView& view, absl::Time now) {
   const auto found = view.attempts.devices.find(rule.name);
   if (found == view.attempts.devices.end() || found->second.based_on != rule.resource_version) return false;

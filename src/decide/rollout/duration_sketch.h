@@ -21,7 +21,7 @@ class DurationSketch {
 
   void Add(absl::Duration took);
   // Returns a duration that `percent` of the upgrades did not exceed; nullopt if there are too few samples. The result
-  // can be up to 20 % too long. It is too short only if upgrades take more than a week.
+  // can be up to 20 % too long, but is too short only if upgrades take more than a week.
   std::optional<absl::Duration> Quantile(int percent) const;
 
   // The counts by step number, for storage.

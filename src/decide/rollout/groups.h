@@ -65,7 +65,7 @@ class GroupLimit {
   // nodes may then start.
   std::optional<std::string> Refusal(std::size_t group) const;
   std::optional<std::string> Refusal(const std::string& group) const { return Refusal(all_.NumberOf(group)); }
-  // Notes that `nodes` nodes of the group start.
+  // Records the start of `nodes` nodes of the group.
   void Take(std::size_t group, int nodes);
   void Take(const std::string& group, int nodes) { Take(all_.NumberOf(group), nodes); }
   // Returns true if nodes of the group are in progress. With GroupMode::kTogether, the group then holds a slot.

@@ -12,8 +12,8 @@
 
 namespace driverupgrade::internal {
 
-// Returns the sort key of the node. Keys are compared byte by byte. Each key ends with the node name, so no two nodes
-// have the same key.
+// Returns the sort key of the node, to be compared byte by byte. Each key ends with the node name, so no two nodes have
+// the same key.
 std::string SortKey(const RolloutNode& node, const std::vector<RolloutOrder>& order);
 
 // Returns true if the order depends on the pods of waiting nodes.

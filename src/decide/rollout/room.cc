@@ -131,7 +131,7 @@ class Admission {
     });
   }
 
-  // The wait of a gang starts when no other gate keeps its nodes from starting. The wait continues even if another gate
+  // The wait of a gang starts when no other gate keeps its nodes from starting, and continues even if another gate
   // closes later.
   const Gate* GangRuns(const WaitingUnit& unit) {
     if (!GangsStartTogether(policy_)) return nullptr;

@@ -40,7 +40,7 @@ class RolloutRoom {
   // false if the nodes belong to a group with GroupMode::kTogether that has already started, because such a group holds
   // one slot for all of its nodes.
   virtual std::optional<Gate> Refusal(const std::vector<std::size_t>& nodes, bool takes_slot) const = 0;
-  // Notes that the nodes start.
+  // Records the start of the nodes.
   virtual void Take(const std::vector<std::size_t>& nodes, bool takes_slot) = 0;
 };
 

@@ -135,8 +135,8 @@ class Advance {
     return wanted;
   }
 
-  // Returns true if a halted revision may still be a target revision. Compares the revisions of single DaemonSets,
-  // because the combined revision of several DaemonSets also changes when a DaemonSet is added or deleted.
+  // Returns true if a halted revision may still be a target revision. Compares the revisions of the individual
+  // DaemonSets, because their combined revision also changes when a DaemonSet is added or deleted.
   bool IsHaltedRevisionWanted() {
     if (!record().halt) return false;
     const std::set<std::string> wanted = WantedRevisions();

@@ -25,9 +25,8 @@ namespace driverupgrade::internal {
 // A policy, with data that is derived once from the policy.
 struct RolloutRules {
   RolloutPolicy policy = {};
-  // Two policies have the same `fingerprint` if they differ only in windows, order and expected times. A change between
-  // such policies does not lift a halt. Two policies have the same `stages_fingerprint` if their stages select the same
-  // nodes.
+  // Two policies have the same `fingerprint` if they differ only in windows, order and expected times, so that a change
+  // between them does not lift a halt. They have the same `stages_fingerprint` if their stages select the same nodes.
   std::string fingerprint = {};
   std::string stages_fingerprint = {};
   // Fingerprint of earlier releases, which covers the whole section.

@@ -51,8 +51,8 @@ struct RolloutNode {
   // Text for users: what is not ready yet on a node with its new driver, such as a pod. Empty if everything is ready.
   // The stage is not done until then.
   std::string unwell = {};
-  // True if the node is done, but the node or its driver pod is not Ready, or the driver pod is missing. `unwell`
-  // contains the details.
+  // True if the node is done, but it or its driver pod is not Ready, or the driver pod is missing. `unwell` contains
+  // the details.
   bool out_of_use = false;
   // Time since which the node has been out of use; nullopt if unknown, or if the driver pod is still starting.
   std::optional<absl::Time> out_of_use_since = std::nullopt;

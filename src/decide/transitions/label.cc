@@ -40,7 +40,7 @@ bool Walk::OnlyWritesLabel() const {
          plan.maintenance.empty() && !plan.confirm && !admitted;
 }
 
-// Writes a missing label in a patch that is needed anyway, or otherwise in a separate patch. A separate patch is
+// Writes a missing label in a patch that is needed anyway, if there is one, or else in a separate patch, which is
 // delayed if another client has removed the label.
 void Walk::PaceLabel() {
   NodePlan& plan = verdict.plan;

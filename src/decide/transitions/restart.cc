@@ -157,7 +157,7 @@ Progress WaitForDriver(Walk& walk, GateReason reason, std::string detail, absl::
 
 bool IsToBeEvacuated(const Walk& walk) { return !walk.RestartsOnly() && EvacuationTimeout(walk.in); }
 
-// Plans the deletions that are due. A deletion in flight is not repeated. Sets `detail` to the response to a failed
+// Plans the deletions that are due, without repeating a deletion in flight. Sets `detail` to the response to a failed
 // deletion. Returns the time at which the next deletion is due.
 absl::Time DeletePods(Walk& walk, const std::vector<const Pod*>& pods, std::string& detail) {
   absl::Time due = absl::InfiniteFuture();
@@ -337,8 +337,8 @@ Progress LeaveFailed(Walk& walk) {
     walk.Remove(&NodeMarks::failures);
     return RequireUpgrade(walk, fmt::format("revision {} is new", wanted));
   }
-  // A node that the Go library set to upgrade-failed has neither a failed revision nor a count of failures. The engine
-  // assumes that the node has just failed at this revision.
+  // A node that the Go library set to upgrade-failed has neither a failed revision nor a count of failures, so the
+  // engine assumes that the node has just failed at this revision.
   if (!wanted.empty()) walk.Write(&NodeMarks::failed_revision, wanted);
   if (walk.PastFailures().count == 0) {
     if (const std::optional<std::string_view> text = walk.after().failures.text()) {
@@ -361,8 +361,8 @@ Progress LeaveFailed(Walk& walk) {
     if (const auto releasing = ReleaseRules(walk)) return *releasing;
   }
   if (!walk.in.options.validation_selector) return FinishUpgrade(walk, "the driver recovered");
-  // Without this check, a node whose validation failed would fail again and again. The node enters validation-required
-  // only when its validation pods are ready.
+  // The node enters validation-required only when its validation pods are ready. Without this check, a node whose
+  // validation failed would fail again and again.
   const std::vector<Pod>* pods = walk.ReadPods();
   if (pods == nullptr) return walk.WaitForPods(absl::InfiniteFuture());
   Validation validation = Validate(walk, *pods);

@@ -55,8 +55,8 @@ Candidate CandidateOf(const Walk& walk, const internal::Cordon& cordon) {
   const bool available = cordon.kind == internal::CordonKind::kNone;
   const bool out_of_use = internal::IsOutOfUse(walk.view, walk.in.policy);
   const bool admitted_before = available && !out_of_use && own.unavailable > 0;
-  // An administrator has requested the upgrade of a node that is NotReady. Such an upgrade is a repair, and must not
-  // wait for headroom that the node itself takes.
+  // If an administrator requests the upgrade of a node that is NotReady, the upgrade is a repair, and must not wait for
+  // headroom that the node itself takes.
   const bool is_repair = !walk.view.node.ready && walk.after().upgrade_requested.value();
   return {
       .needs_slot = !outside && own.slots == 0,

@@ -258,9 +258,9 @@ Progress Walk::WaitForPods(absl::Time deadline) {
 
 // Updates the set of drivers that rely on the node's cordon after this patch (dep-F7). The set contains the other
 // drivers whose upgrades are in progress and, from cordon-required on, our driver. While the node waits for a slot, our
-// name stays if it is already in the set. Our name also replaces stale names, because no other driver would ever lift
-// that cordon. The maintenance operator lifts its own cordon. In requestor mode, our name is therefore added only if
-// the engine set the cordon because the maintenance operator's cordon had been lifted too early (H13).
+// name stays if it is already in the set, and replaces stale names, because no other driver would ever lift that
+// cordon. In requestor mode, the maintenance operator lifts its own cordon, so our name is added only if the engine set
+// the cordon because the maintenance operator's cordon had been lifted too early (H13).
 void Walk::UpdateCordonSet() {
   std::set<std::string> names = internal::LiveCordonNames(view.node, in.identity.Name());
   bool ours = after().unschedulable && !internal::WasInitiallyUnschedulable(after());

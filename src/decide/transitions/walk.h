@@ -293,11 +293,11 @@ Validation Validate(const Walk& walk, const std::vector<Pod>& pods);
 // Deletes validation pods that have validated only the old driver. Returns the time at which the next deletion is due.
 absl::Time RestartEarly(Walk& walk, Validation& validation);
 
-// Returns a node that enters upgrade-failed with its old driver to service. Lifts a cordon on which only our upgrade
+// Returns to service a node that enters upgrade-failed with its old driver: lifts a cordon on which only our upgrade
 // relies, and marks the node so that it holds no slot (internal::IsGivenBack).
 void ReturnToService(Walk& walk);
 // Removes from `after` everything that our upgrade wrote to `node`, and lifts a cordon on which no other driver relies
-// (dep-F9). The decision is based on the node as it was read. Returns a text that describes to users what was done.
+// (dep-F9). The decision is based on the node as it was read. Returns a description of the changes for users.
 std::string GiveBack(const Node& node, const DriverIdentity& identity, NodeMarks& after);
 // Releases a node with our cordon if no DaemonSet of the driver needs a pod on the node. Returns true if the node was
 // released.

@@ -20,8 +20,7 @@ namespace driverupgrade::whatif {
 
 // The reason why a node is not done at the end.
 struct Blocked {
-  // Gate of the node. For a failed node, the gate that the node had before the failure, or kFailed if the node had no
-  // gate.
+  // Gate of the node. For a failed node, its gate before the failure, or kFailed if it had no gate.
   GateReason gate = {};
   bool failed = false;
   // Subject of the gate, such as `disruption budget shop/web`. Empty if the gate has no subject that nodes can share.
@@ -32,7 +31,7 @@ struct Blocked {
   absl::Duration since = {};
 };
 
-// One rollout. Times are relative to the start of the rollout.
+// A simulated rollout. Times are relative to its start.
 struct Rollout {
   absl::Duration makespan = {};
   int nodes = 0;

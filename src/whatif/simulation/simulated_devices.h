@@ -28,7 +28,7 @@ class SimulatedDevices {
   void Publish(const std::string& node, testing::FakeCluster& cluster) const;
   void Withdraw(const std::string& node, testing::FakeCluster& cluster) const;
   // Returns the pod's claims for devices on the pod's node. A claim for several of the drivers becomes a claim for the
-  // first of these drivers.
+  // first of them.
   std::vector<testing::ResourceClaimSpec> ClaimsOf(const Pod& pod) const;
   // Removes all claims that ClaimsOf does not return, if the engine would wait for them.
   void DropUnknownClaims(Pod& pod) const;

@@ -34,7 +34,6 @@ struct Explanation {
 /// Returns true if the node waits for the pod, or if its upgrade failed because of the pod.
 bool IsBlockedBy(const NodeStatus& node, const driverupgrade::Pod& pod);
 
-/// Returns advice for this node.
 driverupgrade::internal::Advice HelpFor(const Request& request, const NodeStatus& node);
 
 std::string FormatExplanation(const Explanation& explanation, const Screen& screen);

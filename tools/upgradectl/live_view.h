@@ -71,8 +71,8 @@ class LiveView {
   std::int64_t changes_ = 0;
   absl::Status failure_ = absl::OkStatus();
   std::vector<std::unique_ptr<Followed>> followed_;
-  /// Results of the last lists that Read made, with the time of these lists and the number of changes before them. Only
-  /// Read uses this member.
+  /// Results of the last lists that Read made, with their time and the number of changes before them. Used only by
+  /// Read.
   struct Listed {
     absl::Time at = absl::InfinitePast();
     std::int64_t changes = 0;

@@ -252,7 +252,6 @@ absl::StatusOr<bool> LoadsSameGpuDriver(const driverupgrade::CallContext&, const
   return gpu_operator::LoadsSameDriver(running, wanted);
 }
 
-// Returns the default values for policies of this driver.
 PolicyDefaults DefaultsOf(const Options& options) {
   std::string_view name = options.defaults;
   const UsualDriver* usual = UsualDriverOf(options);

@@ -43,7 +43,6 @@ struct Request {
   /// Options that select this cluster, driver and policy, for use in suggested commands. Flags have no values.
   /// Redundant options are omitted, and so is a dump, because the commands do not act on dumps.
   std::vector<std::pair<std::string, std::optional<std::string>>> options = {};
-  /// Default values of policies.
   driverupgrade::PolicyDefaults defaults = {};
   /// Lease whose report completes the command line; empty if no report is used.
   std::string options_source = {};

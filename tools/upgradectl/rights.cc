@@ -15,7 +15,6 @@ using driverupgrade::HttpResponse;
 using driverupgrade::HttpVerb;
 using driverupgrade::OnTimeout;
 
-// One rule of a role.
 struct Rule {
   std::string_view group;
   // Resources, possibly with a subresource, such as "pods/eviction".

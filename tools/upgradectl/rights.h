@@ -26,9 +26,9 @@ struct NeededRight {
   std::string ToString() const;
 };
 
-/// Returns the permissions in the roles of deploy/rbac for the operator of this driver, with this policy and mode.
-/// Always includes the permissions of deploy/rbac/base. For `gpu` and `ofed` of nvidia.com, also includes the
-/// additional permissions of the operator for that driver.
+/// Returns the permissions in the roles of deploy/rbac for the operator of this driver, with this policy and mode. The
+/// result always includes the permissions of deploy/rbac/base and, for `gpu` and `ofed` of nvidia.com, the additional
+/// permissions of the operator for that driver.
 std::vector<NeededRight> RightsNeeded(const Request& request);
 
 /// The account whose permissions are checked: the user of the command ("self"), or a ServiceAccount ("NAMESPACE/NAME").

@@ -79,8 +79,8 @@ TableRow RowOf(const NodeStatus& node, absl::Time at, bool wide) {
   return row;
 }
 
-// Returns the number of nodes that are done, except for nodes whose driver pod is out of date. The label of such a node
-// stays `upgrade-done` until the operator's next pass, or for as long as the server refuses the operator's patches.
+// Returns the number of nodes that are done, except for nodes whose driver pod is out of date. Such a node keeps the
+// label `upgrade-done` until the operator's next pass, or for as long as the server refuses the operator's patches.
 int DoneNodes(const RolloutStatus& status) {
   const auto outdated = std::count_if(status.nodes.begin(), status.nodes.end(), [](const NodeStatus& node) {
     const bool is_upgraded = node.gate ? node.gate->reason == driverupgrade::GateReason::kDriverPodNotReady ||

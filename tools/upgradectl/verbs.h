@@ -29,13 +29,12 @@ namespace upgradectl {
 /// some changes, which `streams.out` then lists.
 [[nodiscard]] absl::StatusOr<int> RunChange(const Options& options, const Streams& streams);
 
-/// Returns the durations in the options, and measures all others. Adds a line to `streams.err` for each measured
+/// Returns the durations that the options set, and measures all others. Adds a line to `streams.err` for each measured
 /// duration. Errors have one line that starts with the option.
 [[nodiscard]] absl::StatusOr<driverupgrade::whatif::Durations> ReadDurations(const Options& options,
                                                                              const Request& request,
                                                                              const Streams& streams);
 
-/// Returns the status of the rollout in `request`.
 [[nodiscard]] absl::StatusOr<RolloutStatus> StatusFrom(const Request& request);
 
 /// Connects to the server that the options name. Errors: same as Connect.

@@ -19,8 +19,7 @@ struct Options {
   Command command = Command::kPreflightCheck;
   /// One of examples::TransportNames.
   std::string transport = {};
-  /// Variables that were set by flags: `--drain-use-force` sets DRAIN_USE_FORCE. These variables override the
-  /// environment.
+  /// Variables that were set by flags, and that override the environment: `--drain-use-force` sets DRAIN_USE_FORCE.
   std::map<std::string, std::string> variables = {};
   /// Root directory of the host's files; only tests change it.
   std::string host_root = "/";

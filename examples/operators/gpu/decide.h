@@ -52,7 +52,8 @@ const ClusterPolicy* ActivePolicy(const std::vector<ClusterPolicy>& policies);
 ///   that it owns. All other nodes are released; without an NVIDIADriver, all nodes are released.
 /// - sandboxWorkloads.enabled: no engine, and no node is released.
 /// - driver.enabled: false: no engine; all nodes are released.
-/// - Otherwise one engine for all nodes, with the active policy. If autoUpgrade is off, the engine still runs, without
+/// - In all other cases: one engine for all nodes, with the active policy. If autoUpgrade is off, the engine still
+///   runs, without
 /// changing anything: nodes are frozen, and the engine's metrics stay correct (dep-F9).
 Decision Decide(const std::vector<ClusterPolicy>& policies, const std::vector<NvidiaDriver>& drivers,
                 const DriverLabels& labels);

@@ -18,7 +18,7 @@ namespace gpu_operator {
 
 /// Node label with the NVIDIADriver that owns the node.
 inline constexpr char kOwnerLabel[] = "nvidia.com/gpu-operator.driver.owner";
-/// Node label of GPU feature discovery; `true` if the node has a GPU. Other nodes are not changed.
+/// Node label of GPU feature discovery; `true` if the node has a GPU. Nodes without a GPU are not changed.
 inline constexpr char kGpuPresentLabel[] = "nvidia.com/gpu.present";
 /// Node annotation; `true` means that an upgrade controller evacuates the node, so the driver manager does not evict
 /// pods or change cordons.

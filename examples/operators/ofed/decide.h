@@ -34,8 +34,8 @@ struct Decision {
 
 /// - If the NicClusterPolicy has a driver, or no NicNodePolicy has a driver: a single engine for the DaemonSets of the
 ///   NicClusterPolicy.
-/// - Otherwise an engine for each NicNodePolicy with a driver, for the DaemonSets `ds-owner=nnp-<name>`, on the nodes
-///   that the NicNodePolicy selects. Because a node has only one driver, a NicNodePolicy is refused if the
+/// - In all other cases: an engine for each NicNodePolicy with a driver, for the DaemonSets `ds-owner=nnp-<name>`, on
+///   the nodes that the NicNodePolicy selects. Because a node has only one driver, a NicNodePolicy is refused if the
 ///   NicClusterPolicy has a driver, and the later of two NicNodePolicies is refused if no label separates them. A
 ///   NicNodePolicy is also refused if its name is too long for its DaemonSet's label. No policy counts as deleted while
 ///   any policy is invalid. `driver_labels` select the DaemonSets of the NicClusterPolicy.

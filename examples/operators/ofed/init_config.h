@@ -23,7 +23,7 @@ inline constexpr char kInitConfigMap[] = "ofed-init-container-config";
 inline constexpr char kInitConfigKey[] = "config.json";
 
 /// Returns the configuration `present` with the section safeDriverLoad that the policy requires; other sections stay.
-/// Text that is not a JSON object is replaced. If nothing changes, returns `present` itself.
+/// Replaces text that is not a JSON object, and returns `present` itself if nothing changes.
 std::string InitConfig(std::string_view present, const driverupgrade::DriverIdentity& identity,
                        const driverupgrade::UpgradePolicy& policy);
 

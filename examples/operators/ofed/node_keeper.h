@@ -31,8 +31,8 @@ struct NodeWishes {
   friend bool operator==(const NodeWishes&, const NodeWishes&) = default;
 };
 
-/// Keeps the wait label of every node correct (driver_wait.h). Processes only nodes that have changed, or all nodes if
-/// the requested marks have changed. Not thread-safe.
+/// Maintains the wait label of every node (driver_wait.h). Processes only nodes that have changed, or all nodes if the
+/// requested marks have changed. Not thread-safe.
 class NodeKeeper {
  public:
   NodeKeeper(std::shared_ptr<driverupgrade::ClusterWriter> cluster, driverupgrade::DriverIdentity identity,

@@ -58,7 +58,7 @@ struct SafeLoadOptions {
 };
 
 /// Reads the ConfigMap. If safe loading is on, sets the node's annotation to `true`, regardless of its current value,
-/// and waits until the annotation is missing or empty. Waits for an unavailable API server without a limit.
+/// and waits until the annotation is missing or empty. If the API server is unavailable, waits for it without a limit.
 ///
 /// Returns OK if the driver may be loaded. Errors:
 ///  - InvalidArgument: the ConfigMap is missing or invalid, or the server rejects the annotation's name;

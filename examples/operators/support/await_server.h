@@ -16,8 +16,8 @@
 
 namespace examples {
 
-/// Calls `attempt` until it succeeds, or fails with a permanent error (such as 401, 403 or 404). Returns the result of
-/// the last attempt. Retries after 429, 5xx, a lost or refused connection, and a timeout. The pauses start at one
+/// Calls `attempt` until it succeeds or fails with a permanent error (such as 401, 403 or 404), and returns the result
+/// of the last attempt. Retries after 429, 5xx, a lost or refused connection, and a timeout. The pauses start at one
 /// second and double up to thirty seconds; a longer Retry-After from the server takes precedence. Logs each new reason
 /// and the end of the wait immediately. Gives up if the next attempt would come after the deadline, or if a stop is
 /// requested.

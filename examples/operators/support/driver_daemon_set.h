@@ -41,8 +41,7 @@ using Variables = std::vector<Variable>;
 /// `repository`, `image`, `version` and `env` of a section, as in NVIDIA's resources.
 struct DriverImage {
   /// `nvcr.io/nvidia/driver:550.54.15`, as the section names it. A version `sha256:...` becomes `@sha256:...`. For a
-  /// driver's image, the nodes' operating system is appended once it is known (node_system.h); for other images,
-  /// nothing is appended.
+  /// driver's image only, the nodes' operating system is appended once it is known (node_system.h).
   std::string reference = {};
   /// `imagePullPolicy`; empty: the Kubernetes default.
   std::string pull_policy = {};
@@ -71,8 +70,8 @@ struct DriverPods {
   friend bool operator==(const DriverPods&, const DriverPods&) = default;
 };
 
-/// Locations of the fields in DriverPods: paths from the root of the object, with dots, for example `spec.driver`.
-/// Empty if the resource does not have the field.
+/// Locations of the fields in DriverPods, as dotted paths from the root of the object, such as `spec.driver`; empty if
+/// the resource does not have the field.
 struct DriverPodsPaths {
   std::string section = {};
   std::string tolerations = {};
@@ -114,7 +113,7 @@ struct DriverDaemonSet {
   driverupgrade::StringMap own_labels = {};
   driverupgrade::StringMap node_selector = {};
   std::string service_account = {};
-  /// The driver's container.
+  /// Name of the driver's container.
   std::string container = {};
   DriverImage image = {};
   std::vector<std::string> args = {};

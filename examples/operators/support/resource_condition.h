@@ -68,8 +68,8 @@ struct ResourceVerdict {
   std::vector<std::string> warnings = {};
   /// Target value of status.state; empty if another client writes that field.
   std::string state = {};
-  /// Standing of the policy's upgrade; nullopt if it is not known yet, or if no engine uses the policy. The condition
-  /// then stays as it is.
+  /// Standing of the policy's upgrade; nullopt, to keep the condition as it is, if the standing is not known yet, or if
+  /// no engine uses the policy.
   std::optional<UpgradeStanding> standing = std::nullopt;
   friend bool operator==(const ResourceVerdict& a, const ResourceVerdict& b) {
     return a.object == b.object && a.error == b.error && a.warnings == b.warnings && a.state == b.state &&
@@ -78,8 +78,8 @@ struct ResourceVerdict {
 };
 
 /// Returns the merge patch of the status subresource that reports `error`, for the version that was read; nullopt if
-/// the object already reports `error`. Keeps the conditions of other clients. A resource that has always been valid
-/// gets the condition, too. `state`, `standing` and `warnings`: same as in ResourceVerdict.
+/// the object already reports `error`. Keeps the conditions of other clients. Even a resource that has always been
+/// valid gets the condition. `state`, `standing` and `warnings`: same as in ResourceVerdict.
 std::optional<std::string> ConditionPatch(const driverupgrade::ApiObject& object, const absl::Status& error,
                                           absl::Time now, const std::string& state = {},
                                           const std::optional<UpgradeStanding>& standing = std::nullopt,

@@ -8,10 +8,10 @@
 ///     ...
 ///     if (const auto now = policies.Latest()) Use(*now);
 ///
-/// Starts with a list, then receives changes. A watch that ends resumes from its version. If the version is too old
-/// (410), the watch starts again from a list. A watch that fails is retried with growing pauses (api-A12 to api-A18). A
-/// kind that the cluster does not serve counts as an empty set, and is checked again periodically. Suitable only for a
-/// small number of objects, because each change copies all of them.
+/// Starts with a list, then receives changes. A watch that ends resumes from its version or, if the version is too old
+/// (410), starts again from a list. A watch that fails is retried with growing pauses (api-A12 to api-A18). A kind that
+/// the cluster does not serve counts as an empty set, and is checked again periodically. Suitable only for a small
+/// number of objects, because each change copies all of them.
 ///
 /// Latest, status and Stop may be called from any thread. Between Start and Stop, a ResourceWatch uses one thread.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_RESOURCE_WATCH_H_

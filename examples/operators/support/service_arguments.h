@@ -100,7 +100,7 @@ CLI::Option* AddResourceState(CLI::App& app, std::optional<bool>& write_state);
 /// Adds `--on-delete`, for operators whose policies are custom resources: Release, the default, or Freeze.
 CLI::Option* AddOnDelete(CLI::App& app, bool& release_deleted);
 /// Parses the command line, and sets options that depend on other options. Returns the exit code if the program must
-/// exit now, after it has printed its help, its version, or an error.
+/// exit after having printed its help, its version, or an error.
 std::optional<int> ParseServiceArguments(CLI::App& app, int argc, char** argv, ServiceArguments& arguments);
 
 /// Sets `own_pod` and `own_node` of the engine's options; sets neither if the pod's name is unknown.

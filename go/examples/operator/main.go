@@ -1,5 +1,5 @@
 // Command operator upgrades the NVIDIA driver on the nodes of a cluster. It uses controller-runtime and this module,
-// takes flags of gpu_operator, and consists of one file.
+// accepts flags of gpu_operator, and fits in one file.
 package main
 
 import (
@@ -70,7 +70,7 @@ func main() {
 }
 
 func run(ctx context.Context, stop context.CancelCauseFunc) error {
-	config, err := ctrl.GetConfig() // from the flag --kubeconfig, or for the cluster in which this pod runs
+	config, err := ctrl.GetConfig() // from the flag --kubeconfig, or from the pod's own cluster
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,6 @@
 // Command vendor upgrades the FPGA driver of Acme, a vendor with its own domain, on the nodes of a cluster. Its policy
 // has canaries, an approval, and a window at night in Berlin (policy.yaml). It uses controller-runtime and this module,
-// and consists of one file.
+// and fits in one file.
 package main
 
 import (
@@ -11,7 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"time"
-	_ "time/tzdata" // time zones for windows, in images without zone files
+	_ "time/tzdata" // time zones of windows, for images without zone files
 
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
@@ -52,7 +52,7 @@ func main() {
 
 func run(ctx context.Context) error {
 	ctrl.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(os.Stdout, nil)))
-	config, err := ctrl.GetConfig() // from the flag --kubeconfig, or for the cluster in which this pod runs
+	config, err := ctrl.GetConfig() // from the flag --kubeconfig, or from the pod's own cluster
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,8 @@ type reconciler struct {
 	told     string
 }
 
-// Reconcile applies the policy that the file contains now. The Manager continues the upgrade between calls.
+// Reconcile applies the current content of the policy file. Between calls, the Manager continues the upgrade on its
+// own.
 func (r *reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	policy, err := os.ReadFile(*policyFile)
 	if err != nil {

@@ -71,7 +71,7 @@ type ReadNode struct {
 }
 
 // Question asks whether a driver pod, as namespace/name, only needs a restart. Running and Wanted name the
-// ControllerRevisions of the two revisions. The template that the DaemonSet has now may differ from both.
+// ControllerRevisions of the two revisions. The DaemonSet's current template may differ from both.
 type Question struct {
 	ID      string
 	Kind    string
@@ -81,7 +81,8 @@ type Question struct {
 	Wanted  string
 }
 
-// Part names nodes, for Apply and Release. A part with an Owner has its own rollout, with its own record in the ledger.
+// Part names the nodes on which Apply or Release acts. A part with an Owner has its own rollout, with its own record in
+// the ledger.
 type Part struct {
 	Owner string   `json:"owner"`
 	Names []string `json:"names"`
@@ -102,11 +103,11 @@ type Answer struct {
 	ID     string `json:"id"`
 	Answer bool   `json:"answer"`
 	Error  string `json:"error,omitempty"`
-	// One of the two revisions is unknown, so the node needs a full upgrade.
+	// True if one of the two revisions is unknown, so that the node needs a full upgrade.
 	RevisionUnknown bool `json:"revisionUnknown,omitempty"`
 }
 
-// LedgerWork replaces the name of a node in Work, Next and Answer, and means the ledger.
+// LedgerWork stands for the ledger in Work, Next and Answer, where other values are names of nodes.
 const LedgerWork = ""
 
 // Pass is the result of one pass.
@@ -147,13 +148,13 @@ type Rollout struct {
 	Closed   *Gate // reason why no node starts at this time
 }
 
-// RolloutGangs counts gangs with pods on waiting nodes, and the units in which these nodes start. Interruptions counts
-// the interruptions that the policy is expected to cause. ByName is the number of interruptions if nodes started in the
-// order of their names.
+// RolloutGangs counts gangs with pods on waiting nodes, and the units in which these nodes start. Interruptions is the
+// number of interruptions that the policy is expected to cause, and ByName is the number that starting the nodes in the
+// order of their names would cause.
 type RolloutGangs struct {
 	Gangs, Units, Interruptions, ByName int
-	// Interrupted counts the gangs that this process has interrupted for this revision, and Caused counts the
-	// interruptions of these gangs.
+	// Interrupted counts the gangs that this process has interrupted for this revision, and Caused counts their
+	// interruptions.
 	Interrupted, Caused int
 	// ByInterruptions counts these gangs by the number of times that each was interrupted.
 	ByInterruptions map[int]int
@@ -173,7 +174,7 @@ func (p Pass) Wake() (time.Time, bool) {
 	return time.UnixMilli(*p.WakeAt), true
 }
 
-// NodePlan is the plan for a node of Work: the node's state, and the states that the node enters. The state of a node
+// NodePlan is the plan for a node in Work: its current state, and the states that it enters. The state of a node
 // without a valid state label is "unknown".
 type NodePlan struct {
 	Node  string

@@ -1,5 +1,5 @@
-// Package engine wraps the engine of the C interface for Go. Documents are structs, and any number of goroutines may
-// call the engine. docs/c-api.md describes each call and each member.
+// Package engine wraps the engine of the C interface for Go: it represents documents as structs, and makes the engine
+// safe for concurrent use. docs/c-api.md describes each call and each member.
 package engine
 
 import (
@@ -52,19 +52,20 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%s (code %d)", e.Message, e.Code) }
 
-// Engine manages one driver in one cluster. It neither reads nor sends anything.
+// Engine manages one driver in one cluster. It does not communicate with the cluster itself.
 type Engine interface {
-	// Put and WatchLine take raw or reduced objects.
+	// Put and WatchLine accept raw or reduced objects.
 	Put(kind Kind, list []byte) error
 	WatchLine(kind Kind, line []byte) error
 	// PutPods reports whether the list was new enough. An empty list means that the pods could not be read.
 	PutPods(node string, list []byte, uses UsesDriver) (bool, error)
 	Read(now time.Time) (Reading, error)
 	Tell(answers []Answer) error
-	// PutTimeZone stores the offsets of a time zone that a policy's rollout names. The offsets replace earlier offsets of
-	// the zone.
+	// PutTimeZone stores the offsets of a time zone that a policy's rollout names, and replaces earlier offsets of the
+	// zone.
 	PutTimeZone(zone timezones.Zone) error
-	// Apply and Release act on the nodes in `nodes`, a text as Part.Text returns it, or on all nodes if the list is empty.
+	// Apply and Release act on the nodes that `nodes` lists in the format of Part.Text, or on all nodes if the list is
+	// empty.
 	Apply(nodes, policy []byte, now time.Time) (Pass, error)
 	Release(nodes []byte, now time.Time) (Pass, error)
 	// Next returns a request without a verb if no request is left.

@@ -10,7 +10,7 @@ import (
 	"driverupgrade.example/go/internal/wasm"
 )
 
-// plain is the backend in plain Go. The engine is in the instance's memory, and is destroyed with the instance.
+// plain is the backend in plain Go. The engine lives in the instance's memory, and is destroyed with it.
 type plain struct {
 	instance *wasm.Instance
 	engine   int32 // address of the engine
@@ -125,8 +125,8 @@ func (p *plain) rollout(facts []byte, nowMs int64) ([]byte, error) {
 	})
 }
 
-// Break makes the next call to the engine trap, because it sets an address outside the module's memory. Break is only
-// for tests.
+// Break makes the next call to the engine trap, by moving the engine's address outside the module's memory. Break is
+// only for tests.
 func Break(e Engine) {
 	of := e.(*locked)
 	of.mu.Lock()

@@ -127,7 +127,7 @@ func (c *Cluster) AddMaintenance(namespace, name, node, requestor string) {
 		"spec": Object{"nodeName": node, "requestorID": requestor}})
 }
 
-// Requestors returns the requestors of a NodeMaintenance: its owner, and the requestors that have joined it.
+// Requestors returns the owner of a NodeMaintenance and the requestors that have joined it.
 func (c *Cluster) Requestors(namespace, name string) (requestors []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -303,7 +303,7 @@ func (c *Cluster) driverPodsOn(node string) (found []Object) {
 	return found
 }
 
-// StartUnready keeps new driver pods not ready until SetReady.
+// StartUnready makes new driver pods start without being ready; SetReady makes them ready.
 func (c *Cluster) StartUnready() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

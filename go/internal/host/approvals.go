@@ -24,9 +24,9 @@ func approvalsOn(set *appsv1.DaemonSet, key string) []string {
 
 // Approve sets the approval of a stage on a DaemonSet of the driver. A nil owner means any part whose rollout waits for
 // the approval; otherwise, Approve considers only the part of this owner. Approve fails if no rollout waits for this
-// approval, or if the rollouts of several owners wait for it. Approve also fails if a DaemonSet has changed since it
-// was read, or if the server refuses the patch. An approval that was set before the rollout was halted does not lift
-// the halt: Approve removes that approval, and returns an error.
+// approval, if the rollouts of several owners wait for it, if a DaemonSet has changed since it was read, or if the
+// server refuses the patch. An approval from before the halt of a rollout does not lift the halt: Approve then removes
+// the approval and returns an error.
 func (h *Host) Approve(ctx context.Context, owner *string, stage string) error {
 	if err := h.begins(); err != nil {
 		return err
@@ -60,7 +60,7 @@ func (h *Host) Approve(ctx context.Context, owner *string, stage string) error {
 	return nil
 }
 
-// awaited returns the approval of the stage for which a rollout waits, and whether this rollout is halted. A nil owner
+// awaited returns the approval of this stage for which a rollout waits, and whether the rollout is halted. A nil owner
 // matches every rollout.
 func (h *Host) awaited(owner *string, stage string) (approval string, halted bool, err error) {
 	found, err := h.engine.Everything()
@@ -92,8 +92,8 @@ func (h *Host) awaited(owner *string, stage string) (approval string, halted boo
 	return "", false, fmt.Errorf("the rollouts of several owners wait for this approval (%s): approve each rollout with ApprovePart", strings.Join(owners, ", "))
 }
 
-// annotate sets an annotation, or removes it if the value is empty. It sends nothing if the annotation already has this
-// value.
+// annotate sets an annotation, or removes it if the value is empty. It sends no request if the annotation already has
+// this value.
 func (h *Host) annotate(ctx context.Context, set *appsv1.DaemonSet, key, value string) error {
 	if set.Annotations[key] == value {
 		return nil

@@ -11,8 +11,8 @@ import (
 )
 
 // watchDevices watches the objects of Dynamic Resource Allocation for the engine if the operator names DRA drivers. No
-// call waits for the lists of these objects. Until the lists arrive, nodes wait, or are cordoned as a whole when they
-// start.
+// call waits for the initial lists of these objects: until the lists arrive, nodes either wait or are cordoned as a
+// whole when they start.
 func (h *Host) watchDevices() {
 	if len(h.options.DeviceDrivers) == 0 {
 		return
@@ -55,7 +55,7 @@ func part(of map[string]any, path ...string) any {
 	return found
 }
 
-// items returns the objects of a list, each with only these members.
+// items returns the objects of a list, each reduced to these members.
 func items(list any, members ...string) []map[string]any {
 	all, _ := list.([]any)
 	reduced := make([]map[string]any, 0, len(all))

@@ -11,9 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// object is an object in the form that the engine reads, without unused members ("Reduced objects" in docs/c-api.md).
-// metadata comes first, so that withVersion can insert the resourceVersion. Unless something relevant has changed, the
-// text without the version stays the same.
+// object is a Kubernetes object in the form that the engine reads, without unused members ("Reduced objects" in
+// docs/c-api.md). metadata comes first, so that withVersion can insert the resourceVersion. As long as nothing relevant
+// changes, the text without the version stays the same.
 type object struct {
 	Metadata metadata `json:"metadata"`
 	Kind     string   `json:"kind"`
@@ -196,7 +196,8 @@ func reducePod(pod *corev1.Pod) object {
 	}}
 }
 
-// reduceConditions keeps Ready with its transition time. If the pod is not bound, it also keeps PodScheduled with the scheduler's message.
+// reduceConditions keeps Ready with its transition time and, if the pod is not bound, PodScheduled with the scheduler's
+// message.
 func reduceConditions(conditions []corev1.PodCondition) []condition {
 	var reduced []condition
 	for _, c := range conditions {
@@ -274,7 +275,7 @@ func watchLine(kind string, text []byte) []byte {
 func marshal(reduced object) []byte {
 	text, err := json.Marshal(reduced)
 	if err != nil {
-		panic("an object of the API cannot be written as JSON: " + err.Error()) // cannot happen with the types of its members
+		panic("an object of the API cannot be written as JSON: " + err.Error()) // impossible with these types
 	}
 	return text
 }

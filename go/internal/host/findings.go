@@ -9,21 +9,21 @@ import (
 // Time for which a momentary finding must last before it is logged.
 const momentMax = 5 * time.Second
 
-// isMomentary reports whether the finding is normal for a short time. Right after a DaemonSet changes, the DaemonSet
-// controller has not observed the change yet. The host answers the engine's questions only after the pass that raises
-// the questions.
+// isMomentary reports whether the finding is normal as long as it does not persist: right after a DaemonSet changes,
+// the DaemonSet controller has not observed the change yet, and the host answers the engine's questions only after the
+// pass that raises them.
 func isMomentary(finding engine.Finding) bool {
 	return finding.Code == "RevisionUnknown" || finding.Code == "HookFailed"
 }
 
-// noted describes a finding that every pass has reported since a certain time.
+// noted records since when every pass has reported a finding, and whether the finding has been logged.
 type noted struct {
 	since  time.Time
 	logged bool
 }
 
-// logPass logs each finding once while every pass reports it. It returns the time at which another pass is needed
-// because a momentary finding may then be due for logging. Zero means that no such pass is needed.
+// logPass logs each finding once for as long as every pass reports it. It returns the time at which another pass must
+// check whether a momentary finding has persisted, or zero if no finding requires such a pass.
 func (h *Host) logPass(o *order, found engine.Pass, now time.Time) (due time.Time) {
 	for _, gate := range found.Gates {
 		h.log.V(1).Info("node waits", "node", gate.Node, "state", gate.State, "reason", gate.Reason, "detail", gate.Detail)

@@ -19,13 +19,13 @@ func (i Identity) stateLabel() string { return i.String() + "-driver-upgrade-sta
 const cordonedByKey = "driverupgrade/cordoned-by"
 
 // marksOfProgress are the annotations that show an upgrade in progress even if the node has no state label. The
-// driver's name in the value of cordonedByKey also shows that an upgrade is in progress.
+// driver's name in the value of cordonedByKey shows this, too.
 var marksOfProgress = []string{"stage", "failed-revision", "restart-pod", "restart-only"}
 
-// hasStarted reports whether the node's annotations show an upgrade in progress. The state label is not considered.
+// hasStarted reports whether the node's annotations show an upgrade in progress. It ignores the state label.
 func (i Identity) hasStarted(node *corev1.Node) bool {
 	prefix := i.String() + "-driver-upgrade"
-	// The node waits for a slot, although it already has our cordon.
+	// The node is still waiting for a slot, although this driver's upgrade has already cordoned it.
 	if strings.HasPrefix(node.Annotations[prefix+".stage"], "upgrade-required@") {
 		return false
 	}

@@ -50,7 +50,7 @@ func (h *Host) Members(ctx context.Context) (members []Member, podless []Podless
 	return members, podless, nil
 }
 
-// catchUp waits until everything has been listed once, and until the watches have shown the module's own writes.
+// catchUp waits until every kind has been listed once and the watches have shown the module's own writes.
 func (h *Host) catchUp(ctx context.Context) error {
 	if err := h.waitForLists(ctx); err != nil {
 		return err
@@ -97,13 +97,13 @@ func (h *Host) read() (engine.Reading, error) {
 }
 
 // restartOnly calls the predicate with the templates of the two revisions in the question. It does not use the
-// DaemonSet's template, which arrives through a different watch than the ControllerRevisions: the DaemonSet may still
-// have the template that is running.
+// DaemonSet's template, which may still be the running one, because DaemonSets and ControllerRevisions arrive through
+// different watches.
 func (h *Host) restartOnly(question engine.Question) engine.Answer {
 	answer := engine.Answer{ID: question.ID}
 	running, err := h.templateOf(question.Running)
 	wanted, wantedErr := h.templateOf(question.Wanted)
-	if err := errors.Join(err, wantedErr); err != nil { // the node does not wait for a revision that may never arrive
+	if err := errors.Join(err, wantedErr); err != nil { // do not wait for a revision that may never arrive
 		h.log.Error(err, "upgrading a node in full, because its driver cannot be compared with the new driver", "node", question.Node,
 			"pod", question.Pod)
 		answer.Error, answer.RevisionUnknown = err.Error(), true

@@ -14,7 +14,7 @@ import (
 const (
 	intervalsMax = 3 // number of intervals without a call after which an order ends
 	pauseMin     = 100 * time.Millisecond
-	// Changes are collected for some time after a round, so that the next round handles them together.
+	// After a round, changes are collected for a short time, so that the next round handles them together.
 	gatherFactor = 4 // times the duration of the round
 	gatherMax    = 50 * time.Millisecond
 )
@@ -25,11 +25,11 @@ var ErrClosed = errors.New("the upgrade manager is closed")
 // order applies a policy to some nodes, and applies it again whenever something changes. Its fields are guarded by
 // Host.mu.
 //
-// An order remains after all of its nodes are done. The operator's own watch and the module's watch are two streams, so
-// the operator may make a call for a new driver before the module has seen the new driver. The remaining order then
-// starts the upgrade; otherwise the nodes would wait for the next call.
+// An order remains after all of its nodes are done. The operator and the module have separate watches, so the operator
+// may make its call for a new driver before the module has seen the driver. The remaining order then starts the
+// upgrade; without it, the nodes would wait for another call.
 type order struct {
-	ctx    context.Context // context of the call: nothing is sent after its end
+	ctx    context.Context // context of the call: no request is sent after it ends
 	forget func() bool
 	owner  string // owner of the part; empty: the part has no owner
 	nodes  map[string]bool
@@ -39,7 +39,7 @@ type order struct {
 	until  time.Time
 	wakeAt time.Time // zero if nothing is scheduled
 	ended  bool
-	void   bool // replaced by an order with another policy: requests that were not sent yet are dropped
+	void   bool // replaced by an order with another policy: unsent requests are dropped
 	// Reason why no further node starts; empty if nodes may start. The reason is never reset, because the next call
 	// creates a new order.
 	held string
@@ -58,13 +58,13 @@ type order struct {
 type Part struct {
 	Owner string // owner, with a separate rollout; empty: the part has no owner
 	Nodes []string
-	// Nodes that had no driver pod when the state was read. If an order with the same owner and the same policy contains
-	// these nodes, the new order takes them over.
+	// Nodes that had no driver pod when the state was read. The new order takes them over from orders with the same
+	// owner and the same policy.
 	Podless []string
 }
 
 // Apply makes one pass over these nodes, and leaves an order that continues the work, unless once is set. It returns
-// when the requests of the pass have responses. Errors: the engine does not accept the objects or the policy, or
+// once the requests of the pass have received responses. Errors: the engine rejects the objects or the policy, or
 // requests of the pass fail; at most three of these failures are reported.
 func (h *Host) Apply(ctx context.Context, part Part, policy []byte, once bool) error {
 	return h.order(ctx, part, policy, once)
@@ -86,7 +86,7 @@ func (h *Host) order(ctx context.Context, part Part, policy []byte, once bool) e
 		made.nodes[node] = true
 	}
 	h.mu.Lock()
-	if h.Closed() { // otherwise finish, which has not had the lock yet, ends the new order
+	if h.Closed() { // if the host ends later, finish still has to acquire the lock, and ends the new order
 		h.mu.Unlock()
 		return ErrClosed
 	}
@@ -110,9 +110,9 @@ func (h *Host) order(ctx context.Context, part Part, policy []byte, once bool) e
 
 // replace adds an order, and ends the orders that contain one of its nodes. Such orders end completely: if an order
 // merely lost a node, the engine would split the order's part and count each piece separately. Requests that were
-// created under another policy, and that still wait for their turn, are not sent. The caller's state never contains
-// podless nodes, so a call does not exclude such nodes by leaving them out. The new order takes them over from orders
-// with the same owner and policy. If the state contains only podless nodes, the orders of these nodes are replaced.
+// created under another policy and still wait for their turn are not sent. The caller's state never contains podless
+// nodes, so their absence does not exclude them from the call: the new order takes them over from orders with the same
+// owner and policy. If the state contains only podless nodes, the orders of these nodes are replaced.
 func (h *Host) replace(made *order, podless []string) {
 	named := made.nodes
 	if len(named) == 0 {
@@ -121,7 +121,7 @@ func (h *Host) replace(made *order, podless []string) {
 			named[node] = true
 		}
 	}
-	// Orders that have ended may still have tasks. An order whose pass is in progress may be about to create tasks.
+	// Orders that have ended may still have tasks, and an order whose pass is in progress may be about to create some.
 	for task := range h.underWay {
 		if named[task.node] && !task.order.isLike(made) {
 			task.withdraw()

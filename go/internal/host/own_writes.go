@@ -17,9 +17,9 @@ import (
 // milliseconds.
 const ownWritesMax = 5 * time.Second
 
-// ownWrites contains the module's writes to the objects of one kind that the watch of this kind has not shown yet. An
-// operator is woken by its own watch, which may be ahead of the module's watch. The operator must not get a state that
-// is older than the change that woke it.
+// ownWrites tracks the module's writes to objects of one kind until the watch of this kind has shown them. An operator
+// is woken by its own watch, which may be ahead of the module's watch, and must not get a state that is older than the
+// change that woke it.
 type ownWrites struct {
 	mu      sync.Mutex
 	version string // resourceVersion of the newest object that the watch has shown
@@ -46,7 +46,8 @@ func (w *ownWrite) sent() {
 	w.of.pending[w] = true
 }
 
-// answered is called with the response to the request, or with the reason why no response arrived. It does nothing if the request was not sent.
+// answered is called with the response to the request, or with the reason why no response arrived. It does nothing if
+// the request was never sent.
 func (w *ownWrite) answered(told answer) {
 	if w == nil {
 		return
@@ -97,7 +98,8 @@ func (o *ownWrites) forget(write *ownWrite) {
 	delete(o.pending, write)
 }
 
-// versionIn returns the resourceVersion of the object in a response; empty if the request failed or its response has no version.
+// versionIn returns the resourceVersion of the object in a response, or an empty string if the request failed or its
+// response has no version.
 func versionIn(told answer) string {
 	if told.status < 200 || told.status > 299 {
 		return ""
@@ -109,7 +111,7 @@ func versionIn(told answer) string {
 	return object.Metadata.ResourceVersion
 }
 
-// ownWriteOf returns the ownWrite of the request; nil if no mirror contains the object.
+// ownWriteOf returns the ownWrite of the request, or nil if no mirror contains the object.
 func (h *Host) ownWriteOf(request engine.Request) *ownWrite {
 	path, _, _ := strings.Cut(request.Target, "?")
 	made := &ownWrite{shown: make(chan struct{})}
@@ -130,7 +132,7 @@ func (h *Host) ownWriteOf(request engine.Request) *ownWrite {
 	return made
 }
 
-// waitForOwnWrites returns once the watches have shown the writes that the module had made before the call, or after
+// waitForOwnWrites returns once the watches have shown the writes that the module made before the call, or after
 // ownWritesMax. Errors: the context or the host has ended.
 func (h *Host) waitForOwnWrites(ctx context.Context) error {
 	writes := append(h.nodes.own.waiting(), h.pods.own.waiting()...)

@@ -123,8 +123,8 @@ func (f *podFollower) fail(err error) {
 	f.host.ring()
 }
 
-// outdated passes the known pods to the engine again, and reports whether a new list is needed. The engine may have
-// received the pods before the node was cordoned.
+// outdated passes the known pods to the engine again, because the engine may have received them before the node was
+// cordoned. It reports whether a new list is needed.
 func (f *podFollower) outdated() bool {
 	f.mu.Lock()
 	listed := f.listed
@@ -138,8 +138,8 @@ func (f *podFollower) outdated() bool {
 	return f.stale
 }
 
-// follow starts and stops watches of pods, so that they match the nodes whose pods the engine needs. owner and until
-// belong to the order of the pass.
+// follow starts and stops pod watches to match the nodes whose pods the engine needs. owner and until belong to the
+// order of the pass.
 func (h *Host) follow(pass engine.Pass, owner string, until time.Time) {
 	interest := map[string]bool{}
 	for _, node := range pass.PodInterest {

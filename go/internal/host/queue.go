@@ -8,9 +8,9 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// queue assigns turns to requests at the limiter's rate, with a limit on concurrent requests. Urgent requests go first,
-// but the others get every fifth turn. A turn is assigned only when it is due, so that an urgent request can still
-// overtake other requests that wait for the limiter.
+// queue assigns turns to requests at the limiter's rate, and limits the number of concurrent requests. Urgent requests
+// go first, but the others get every fifth turn. A turn is assigned only when it is due, so that an urgent request can
+// still overtake other requests that wait for the limiter.
 type queue struct {
 	limiter flowcontrol.RateLimiter // nil: no limit
 	slots   chan struct{}           // one element for each concurrent request
@@ -18,8 +18,8 @@ type queue struct {
 	mu      sync.Mutex
 	urgent  []*turn
 	others  []*turn
-	row     int                // consecutive turns of urgent requests while others have waited
-	serving bool               // a goroutine assigns turns, because a request waits
+	row     int                // consecutive turns of urgent requests while others were waiting
+	serving bool               // a goroutine is assigning turns, because a request is waiting
 	forget  context.CancelFunc // ends that goroutine's wait for the limiter
 }
 
@@ -127,8 +127,8 @@ func (q *queue) first() (next *turn) {
 	return next
 }
 
-// limit waits for a token of the limiter while any request waits. It returns idle if no request waits any longer; the
-// next request then starts serve again. It returns an error if the limiter provides no token.
+// limit waits for a token from the limiter while any request is waiting. It returns idle once no request is waiting;
+// the next request then starts serve again. It returns an error if the limiter provides no token.
 func (q *queue) limit() (idle bool, err error) {
 	if q.limiter == nil {
 		return false, nil

@@ -19,12 +19,12 @@ type task struct {
 	order    *order
 	node     string
 	starts   bool            // the task starts an upgrade
-	urgent   bool            // its requests start or continue an upgrade, during which workloads have one node less
-	queued   context.Context // after its end, requests that have not had their turn are not sent
+	urgent   bool            // its requests start or continue an upgrade, during which workloads have one node fewer
+	queued   context.Context // once it ends, requests still waiting for their turn are not sent
 	withdraw context.CancelFunc
 }
 
-// begin starts to send the nodes' requests. The order's call waits for the requests of its first pass.
+// begin starts sending the nodes' requests. The order's call waits for the requests of its first pass.
 func (h *Host) begin(o *order, found engine.Pass) {
 	first := o.begun == nil
 	if first {
@@ -55,8 +55,8 @@ func (h *Host) begin(o *order, found engine.Pass) {
 }
 
 // serve sends a node's requests in sequence. After the order's context has ended, it reports all remaining requests as
-// not sent, so that the engine can finish its plan for the node. After the task was withdrawn, it does the same for
-// requests that still wait for their turn.
+// not sent, so that the engine can finish its plan for the node. After the task has been withdrawn, it does the same
+// for requests that still wait for their turn.
 func (h *Host) serve(t *task) {
 	node := t.node
 	defer func() {
@@ -108,7 +108,7 @@ func (h *Host) serve(t *task) {
 	}
 }
 
-// beginLedger starts to send the requests of the ledger, if the pass has any. It must be called for every pass, because
+// beginLedger starts sending the requests of the ledger if the pass has any. It must be called for every pass, because
 // the engine announces these requests only once.
 func (h *Host) beginLedger(ctx context.Context, found engine.Pass) {
 	if slices.Contains(found.Work, engine.LedgerWork) {
@@ -116,8 +116,8 @@ func (h *Host) beginLedger(ctx context.Context, found engine.Pass) {
 	}
 }
 
-// serveLedger sends the requests of the ledger in sequence until ctx ends. The next round uses the changes that these
-// requests made.
+// serveLedger sends the requests of the ledger in sequence until ctx ends. The next round relies on the changes that
+// these requests make.
 func (h *Host) serveLedger(ctx context.Context) {
 	defer h.ring()
 	ctx, cancel := context.WithCancel(ctx)
@@ -219,7 +219,7 @@ func (h *Host) record() {
 	}
 }
 
-// isAnswered reports whether all requests of the first pass have their responses.
+// isAnswered reports whether all requests of the first pass have received responses.
 func (o *order) isAnswered() bool {
 	for _, underWay := range o.begun {
 		if underWay {

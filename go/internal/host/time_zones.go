@@ -8,8 +8,8 @@ import (
 
 const (
 	zoneYears = 3 // years of offsets that are passed to the engine
-	// New offsets are passed to the engine when the old offsets end within this time. A window may open more than a year
-	// from now.
+	// New offsets are passed to the engine if the old offsets end within this time, because a window may open more than
+	// a year from now.
 	zoneReserve = 2 * 365 * 24 * time.Hour
 )
 

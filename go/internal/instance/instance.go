@@ -26,14 +26,14 @@ type Module interface {
 	Xdu_free(address int32)
 }
 
-// Instance has its own memory. Everything that is created in this memory is destroyed with the instance. An instance
-// allows one call at a time.
+// Instance is a module with its own memory. Everything created in this memory is destroyed with the instance. Calls on
+// an instance must not overlap.
 type Instance[M Module] struct {
 	module M
 	trap   error // the trap that ended the instance
 }
 
-// New creates an instance, which takes a few megabytes of memory and almost no time.
+// New creates an instance. This takes a few megabytes of memory and almost no time.
 func New[M Module](create func() M) (instance *Instance[M], err error) {
 	defer catch(&err)
 	module := create()
@@ -51,8 +51,8 @@ func Alone[M Module](create func() M, documents [][]byte, run func(m M, texts []
 }
 
 // Call runs a function of the interface. `run` receives the address of a du_str for each document, and the address of
-// the du_buf for the result. A trap is returned as an error. Every later call then returns the same error, because the
-// memory can no longer be trusted.
+// the du_buf for the result. If the function traps, Call returns an error, and every later call returns the same error,
+// because the memory can no longer be trusted.
 func (i *Instance[M]) Call(documents [][]byte, run func(m M, texts []int32, out int32) int32) (answer []byte, err error) {
 	if i.trap != nil {
 		return nil, i.trap
@@ -84,7 +84,7 @@ func (i *Instance[M]) Call(documents [][]byte, run func(m M, texts []int32, out 
 	return text, nil
 }
 
-// Word allocates a word of the instance's memory, to which a function can write. The word is freed with the instance.
+// Word allocates a word in the instance's memory for a function to write to. The word is freed with the instance.
 func (i *Instance[M]) Word() (address int32, err error) {
 	defer catch(&err)
 	address = i.alloc(4)
@@ -124,8 +124,8 @@ func (i *Instance[M]) put(document []byte) int32 {
 	return address
 }
 
-// catch converts a trap to an error. Traps are caused by an access outside the memory, or by code that must not be
-// reached.
+// catch converts a trap to an error. A trap occurs if a function accesses an address outside the memory, or reaches
+// code that must be unreachable.
 func catch(err *error) {
 	if trap := recover(); trap != nil {
 		*err = &Error{CodeDefect, fmt.Sprintf("trap: %v", trap)}

@@ -44,7 +44,8 @@ func ZonesOf(policy []byte) (names []string) {
 	return names
 }
 
-// TablesOf returns the time zones in the policy, with their offsets in a span of time. Errors: same as for ZoneOf.
+// TablesOf returns the time zones that the policy names, with their offsets during a span of time. Errors: same as for
+// ZoneOf.
 func TablesOf(policy []byte, from, until time.Time) (zones []Zone, err error) {
 	for _, name := range ZonesOf(policy) {
 		zone, err := ZoneOf(name, from, until)
@@ -56,7 +57,7 @@ func TablesOf(policy []byte, from, until time.Time) (zones []Zone, err error) {
 	return zones, nil
 }
 
-// ZoneOf returns the offsets of a time zone in a span of time. It fails if this machine does not know the zone.
+// ZoneOf returns the offsets of a time zone during a span of time. It fails if this machine does not know the zone.
 func ZoneOf(name string, from, until time.Time) (Zone, error) {
 	location, err := time.LoadLocation(name)
 	if err != nil || name == "Local" {

@@ -1,3 +1,3 @@
-// Package upgrade provides the names of the package upgrade in k8s-operator-libs, implemented with the engine of this
-// module. To switch to this package, an operator changes one import path: see docs/go.md.
+// Package upgrade provides the API of the upgrade package in k8s-operator-libs on top of this module's engine. To
+// switch to it, an operator changes one import path: see docs/go.md.
 package upgrade

@@ -12,8 +12,8 @@ import (
 // Gate is the reason why a node waits; docs/policy.md lists the reasons.
 type Gate struct {
 	Node, State, Reason, Detail string
-	NotBefore                   time.Time // zero: the gate does not depend on the time
-	FailsAt                     time.Time // time at which the node fails if it still waits; zero: the node does not fail because of this wait
+	NotBefore                   time.Time // zero if the gate does not depend on the time
+	FailsAt                     time.Time // time at which the node fails if it is still waiting; zero: never
 	Subject                     GateSubject
 	Count                       *GateCount // nil: the gate has no limit and no stage
 }
@@ -22,7 +22,7 @@ type Gate struct {
 // Group. Its zero value means that the gate has no subject.
 type GateSubject = engine.GateSubject
 
-// GateCount counts how much of a limit is used; for a stage, how many of its nodes have finished.
+// GateCount reports how much of a limit is used or, for a stage, how many of its nodes have finished.
 type GateCount = engine.GateCount
 
 func gateOf(gate engine.Gate) Gate {
@@ -36,8 +36,8 @@ func gateOf(gate engine.Gate) Gate {
 	return made
 }
 
-// Explain returns the gate of a node; false if the node does not wait, or is unknown. If the node waits in several
-// selections of driver pods, Explain returns the gate of the first selection by driver, namespace and labels.
+// Explain returns the gate of a node, or false if the node is not waiting or is unknown. If the node waits in several
+// selections of driver pods, Explain returns the gate of the first selection, ordered by driver, namespace and labels.
 func (m *Manager) Explain(node string) (Gate, bool) {
 	for _, one := range m.allHosts() {
 		gate, err := one.Explain(node)
@@ -55,15 +55,14 @@ type Stats struct {
 	Total, Pending, InProgress, Failed, Done, NotReady, Slots, Unavailable int
 	// Number of waiting nodes by reason.
 	Waiting map[string]int
-	// Number of requests sent for upgrades, by verb, without watches.
+	// Number of requests sent for upgrades, by verb, excluding watches.
 	Requests map[string]int64
 }
 
-// Stats returns the numbers of the last passes, for all drivers of this Manager together.
+// Stats returns the numbers of the last passes, summed over all drivers of this Manager.
 func (m *Manager) Stats() Stats { return m.statsOf(m.parts()) }
 
-// StatsOf returns the numbers of the last passes for the parts of an owner (PartOf). Requests contains the requests of
-// all owners.
+// StatsOf returns the numbers of the last passes for the parts of an owner (PartOf). Requests still covers all owners.
 func (m *Manager) StatsOf(owner string) Stats { return m.statsOf(m.partsOf(owner)) }
 
 func (m *Manager) statsOf(parts []engine.OwnedPart) Stats {

@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// DriverName is the name of the driver in the keys below. It is a variable of the package because the old interface has
-// such a variable; functions that this module adds take the name as an argument.
+// DriverName is the name of the driver in the keys below. It is a package variable because the old interface has one;
+// functions that this module adds take the name as an argument.
 var DriverName string
 
 // SetDriverName sets DriverName. It must be called before all other functions, and from only one goroutine.
@@ -84,7 +84,8 @@ func GetUpgradeStateLabelKey() string { return driverKey(UpgradeStateLabelKeyFmt
 // GetUpgradeSkipNodeLabelKey returns the key of the node label that excludes the node from upgrades if it is "true".
 func GetUpgradeSkipNodeLabelKey() string { return driverKey(UpgradeSkipNodeLabelKeyFmt) }
 
-// GetUpgradeSkipDrainDriverPodSelector selects the pods that a drain may evict: all pods without the skip label.
+// GetUpgradeSkipDrainDriverPodSelector returns a selector for the pods that a drain may evict: all pods without the
+// skip label.
 func GetUpgradeSkipDrainDriverPodSelector(driverName string) string {
 	return Keys{defaultDomain, driverName}.SkipDrainPodSelector()
 }
@@ -126,7 +127,7 @@ func GetValidationStartTimeAnnotationKey() string {
 // GetEventReason returns the reason of every Event about an upgrade.
 func GetEventReason() string { return strings.ToUpper(DriverName) + "DriverUpgrade" }
 
-// IsNodeInRequestorMode reports whether a maintenance operator evacuates the node.
+// IsNodeInRequestorMode reports whether a maintenance operator is responsible for evacuating the node.
 func IsNodeInRequestorMode(node *corev1.Node) bool {
 	_, found := node.Annotations[GetUpgradeRequestorModeAnnotationKey()]
 	return found

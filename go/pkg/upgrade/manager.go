@@ -26,12 +26,13 @@ import (
 // PodDeletionFilter reports whether a pod uses the driver, and must therefore leave the node before the driver does.
 type PodDeletionFilter func(corev1.Pod) bool
 
-// RestartOnlyPredicate reports whether two revisions load the same driver. If so, a restart is enough, and workloads stay on the node.
-// running is the pod template that the driver pod was created from, and desired is the newest template. The predicate
-// owns both templates. If the predicate fails, the node waits. A Manager makes one call at a time.
+// RestartOnlyPredicate reports whether two revisions load the same driver, so that restarting the driver pod is enough
+// and workloads stay on the node. running is the pod template that the driver pod was created from, and desired is the
+// newest template. The predicate owns both templates. If the predicate returns an error, the node waits. A Manager
+// never calls the predicate concurrently.
 type RestartOnlyPredicate func(running, desired *corev1.PodSpec) (bool, error)
 
-// CommonUpgradeStateManager counts the nodes in a state of the cluster.
+// CommonUpgradeStateManager counts the nodes of a ClusterUpgradeState, and reports which optional steps are enabled.
 type CommonUpgradeStateManager interface {
 	GetTotalManagedNodes(currentState *ClusterUpgradeState) int
 	GetUpgradesInProgress(currentState *ClusterUpgradeState) int
@@ -54,13 +55,13 @@ type ClusterUpgradeStateManager interface {
 		upgradePolicy *v1alpha1.DriverUpgradePolicySpec) (err error)
 }
 
-const interval = 2 * time.Minute // time after which existing operators call again
+const interval = 2 * time.Minute // interval at which existing operators call ApplyState
 
-// Option sets an option of a Manager that the old interface does not have.
+// Option configures a Manager in a way that the old interface does not offer.
 type Option func(*Manager)
 
-// WithInterval sets the time after which the operator calls ApplyState again (default: two minutes; also used for zero and negative values).
-// After three intervals without another call, the remaining work of a call is abandoned, and the watches end.
+// WithInterval sets the interval at which the operator calls ApplyState (default: two minutes, also for zero and
+// negative values). After three intervals without a call, the Manager abandons the remaining work and ends its watches.
 func WithInterval(interval time.Duration) Option {
 	return func(m *Manager) {
 		if interval > 0 {
@@ -81,25 +82,25 @@ func (m *Manager) Keys() Keys {
 	return Keys{Domain: m.keys.Domain, Driver: cmp.Or(m.keys.Driver, DriverName)}
 }
 
-// EarlyValidation defines how to treat validation pods that became ready before the new driver pod. Such pods have
+// EarlyValidation defines how to treat validation pods that became ready before the new driver pod, and therefore
 // tested the old driver.
 type EarlyValidation string
 
 const (
-	EarlyValidationRestart EarlyValidation = "Restart" // default: they are deleted, so that their controller replaces them
-	EarlyValidationAsk     EarlyValidation = "Ask"     // the node waits, and a log line requests that an administrator restart them
-	EarlyValidationCount   EarlyValidation = "Count"   // they count, as in the Go library
+	EarlyValidationRestart EarlyValidation = "Restart" // default: delete them, so that their controller replaces them
+	EarlyValidationAsk     EarlyValidation = "Ask"     // keep the node waiting, and log a request to restart them
+	EarlyValidationCount   EarlyValidation = "Count"   // accept them, as the Go library does
 )
 
-// WithEarlyValidation sets the treatment of validation pods that became ready too early. BuildState fails with any
-// other value.
+// WithEarlyValidation sets how to treat validation pods that became ready too early. BuildState fails if the treatment
+// is not one of the constants above.
 func WithEarlyValidation(treatment EarlyValidation) Option {
 	return func(m *Manager) { m.options.EarlyValidation = string(treatment) }
 }
 
 // WithDeviceDrivers names the DRA drivers whose devices a policy may isolate instead of nodes (isolation.scope).
-// Without this option, objects of Dynamic Resource Allocation are not read, and no node is suitable for such a policy.
-// The operator needs the permissions of deploy/rbac/devices.
+// Without this option, the Manager does not read objects of Dynamic Resource Allocation, and no node qualifies for such
+// a policy. The operator needs the permissions of deploy/rbac/devices.
 func WithDeviceDrivers(names ...string) Option {
 	return func(m *Manager) { m.options.DeviceDrivers = names }
 }
@@ -117,8 +118,7 @@ func WithOwnPod(namespace, pod, node string) Option {
 	}
 }
 
-// Manager is the ClusterUpgradeStateManager of this module, with additions to the old interface. Any number of
-// goroutines may call a Manager.
+// Manager implements ClusterUpgradeStateManager and extends the old interface. It is safe for concurrent use.
 type Manager struct {
 	Counters
 	log        logr.Logger
@@ -129,7 +129,7 @@ type Manager struct {
 	mu          sync.Mutex
 	podDeletion PodDeletionFilter
 	extra       map[string]json.RawMessage // members that are added to every policy
-	held        string                     // reason of Pause; empty if nodes start
+	held        string                     // reason set by Pause; empty if nodes may start
 	hosts       map[string]*host.Host      // by driver, namespace and labels
 	closings    int                        // number of times that all hosts were closed
 }
@@ -177,7 +177,7 @@ func requestorOf(opts RequestorOptions) *engine.Requestor {
 	return requestor
 }
 
-// change alters the settings of future hosts. Existing hosts are closed, because they have the old settings.
+// change alters the settings of future hosts, and closes the existing hosts because they use the old settings.
 func (m *Manager) change(alter func()) ClusterUpgradeStateManager {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -187,7 +187,7 @@ func (m *Manager) change(alter func()) ClusterUpgradeStateManager {
 }
 
 // WithPodDeletionEnabled makes the Manager evict the pods that use the driver before it drains a node. The filter
-// receives its own copies of pods, and is called from one goroutine for each node.
+// receives its own copies of pods, and is called from one goroutine per node.
 func (m *Manager) WithPodDeletionEnabled(filter PodDeletionFilter) ClusterUpgradeStateManager {
 	if filter == nil {
 		m.log.Info("pod deletion stays off, because there is no filter")
@@ -205,13 +205,14 @@ func (m *Manager) WithValidationEnabled(podSelector string) ClusterUpgradeStateM
 	return m.change(func() { m.options.ValidationSelector = podSelector })
 }
 
-// WithRestartOnlyPredicate allows upgrades that restart the driver without an evacuation. Nil disables them.
+// WithRestartOnlyPredicate allows upgrades that restart the driver without evacuating the node. A nil predicate
+// disables such upgrades.
 func (m *Manager) WithRestartOnlyPredicate(predicate RestartOnlyPredicate) ClusterUpgradeStateManager {
 	return m.change(func() { m.options.RestartOnly = oneAtATime(predicate) })
 }
 
-// oneAtATime prevents concurrent calls of the predicate, which may keep state between calls. BuildState and the passes
-// of all drivers call the predicate.
+// oneAtATime serializes the calls that BuildState and the passes of all drivers make to the predicate, because the
+// predicate may keep state between calls.
 func oneAtATime(predicate RestartOnlyPredicate) RestartOnlyPredicate {
 	if predicate == nil {
 		return nil
@@ -224,14 +225,14 @@ func oneAtATime(predicate RestartOnlyPredicate) RestartOnlyPredicate {
 	}
 }
 
-// IsPodDeletionEnabled reports whether WithPodDeletionEnabled was called.
+// IsPodDeletionEnabled reports whether WithPodDeletionEnabled was called with a filter.
 func (m *Manager) IsPodDeletionEnabled() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.podDeletion != nil
 }
 
-// IsValidationEnabled reports whether WithValidationEnabled was called.
+// IsValidationEnabled reports whether WithValidationEnabled was called with a selector.
 func (m *Manager) IsValidationEnabled() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -239,8 +240,8 @@ func (m *Manager) IsValidationEnabled() bool {
 }
 
 // SetExtraPolicy sets fields that DriverUpgradePolicySpec does not have, or overrides its fields. The document is a
-// JSON object with members of docs/policy.md. These members apply to every later ApplyState. A nil document removes all
-// members.
+// JSON object whose members docs/policy.md describes. They apply to every later ApplyState. A nil document removes all
+// of them.
 func (m *Manager) SetExtraPolicy(document []byte) error {
 	var extra map[string]json.RawMessage
 	if len(document) > 0 {
@@ -255,7 +256,7 @@ func (m *Manager) SetExtraPolicy(document []byte) error {
 }
 
 // hostOf returns the host for the Manager's driver or, if the Manager has no driver name, for the current DriverName.
-// closings is the value of m.closings at the same time.
+// closings is the value of m.closings, read under the same lock.
 func (m *Manager) hostOf(namespace string, driverLabels map[string]string) (of *host.Host, closings int, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -283,9 +284,9 @@ func (m *Manager) forget(ended *host.Host) {
 	maps.DeleteFunc(m.hosts, func(_ string, one *host.Host) bool { return one == ended })
 }
 
-// BuildState returns the driver's nodes according to the watches. The first call waits for the lists of the watches;
-// later calls send no requests. Each call waits, for at most five seconds, until the watches have shown the Manager's
-// own writes. The state does not contain nodes whose driver pod is currently missing.
+// BuildState returns the driver's nodes as the watches show them. The first call waits for the initial lists; later
+// calls send no requests. Each call waits up to five seconds for the watches to show the Manager's own writes. The
+// state omits nodes that currently have no driver pod.
 func (m *Manager) BuildState(ctx context.Context, namespace string,
 	driverLabels map[string]string) (*ClusterUpgradeState, error) {
 	from, members, podless, err := m.read(ctx, namespace, driverLabels)
@@ -311,8 +312,8 @@ func (m *Manager) BuildState(ctx context.Context, namespace string,
 	return &state, nil
 }
 
-// read reads the driver's nodes from a host. If the host ends on its own at this moment, because calls were missing,
-// read continues with another host.
+// read reads the driver's nodes from a host. If the host happens to end because it has received no calls for too long,
+// read retries once with a new host.
 func (m *Manager) read(ctx context.Context, namespace string, driverLabels map[string]string) (from *host.Host, members []host.Member,
 	podless []host.Podless, err error) {
 	if err := ctx.Err(); err != nil {
@@ -396,10 +397,10 @@ func checkOurs(foreign []string) error {
 	return fmt.Errorf("node %s does not come from this module's BuildState", slices.Min(foreign))
 }
 
-// ApplyState makes one pass over the nodes of currentState, and returns when the requests of the pass have a response.
-// Afterwards the Manager continues to apply this policy to these nodes on its own, unless AutoUpgrade is off. It stops
-// when ctx ends, when the next ApplyState contains one of these nodes, or after three intervals without a call. If the
-// driver is replaced again in the meantime, the Manager also rolls out the newer driver.
+// ApplyState makes one pass over the nodes of currentState, and returns once the requests of the pass have received
+// responses. Afterwards the Manager keeps applying this policy to these nodes on its own, unless AutoUpgrade is off. It
+// stops when ctx ends, when the next ApplyState contains one of these nodes, or after three intervals without a call.
+// If the driver is replaced again in the meantime, the Manager also rolls out the newer driver.
 func (m *Manager) ApplyState(ctx context.Context, currentState *ClusterUpgradeState,
 	upgradePolicy *v1alpha1.DriverUpgradePolicySpec) (err error) {
 	m.mu.Lock()
@@ -412,8 +413,9 @@ func (m *Manager) ApplyState(ctx context.Context, currentState *ClusterUpgradeSt
 	return m.apply(ctx, currentState, members)
 }
 
-// Release returns the nodes of currentState to their state before the upgrade, for an operator that is being removed.
-// It returns when the requests of one pass have a response. The operator must call it again until no node has a state.
+// Release restores the nodes of currentState to their state before the upgrade, for an operator that is being removed.
+// Each call makes one pass, and returns once the requests of the pass have received responses. The operator must call
+// Release repeatedly until no node has a state.
 func (m *Manager) Release(ctx context.Context, currentState *ClusterUpgradeState) error {
 	parts, foreign, err := partsOf(currentState)
 	if err := cmp.Or(err, checkOurs(foreign)); err != nil {
@@ -426,8 +428,8 @@ func (m *Manager) Release(ctx context.Context, currentState *ClusterUpgradeState
 	return errors.Join(failures...)
 }
 
-// Close ends the watches, the remaining work of ApplyState, and all goroutines. Close does not wait until the
-// goroutines have ended. The next BuildState starts new goroutines.
+// Close ends the watches, the remaining work of ApplyState, and all goroutines, but does not wait for the goroutines to
+// end. The next BuildState starts new ones.
 func (m *Manager) Close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

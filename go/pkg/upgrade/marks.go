@@ -36,9 +36,9 @@ func (m *Manager) Unskip(ctx context.Context, node string) error {
 	})
 }
 
-// Retry starts the upgrade of a failed node again when its turn comes. It does nothing if the node already waits for
-// its turn. Errors: the node has not failed, no state returned by BuildState contains the node, or the server refuses the
-// write.
+// Retry starts the upgrade of a failed node again when its turn comes. It does nothing if the node is already waiting
+// for its turn. Errors: the node has not failed, no state returned by BuildState contains the node, or the server
+// refuses the write.
 func (m *Manager) Retry(ctx context.Context, node string) error {
 	return m.mark(ctx, "retry", node, func(keys Keys, node *corev1.Node) (mark host.Mark, err error) {
 		switch state := node.Labels[keys.StateLabel()]; state {
@@ -53,8 +53,8 @@ func (m *Manager) Retry(ctx context.Context, node string) error {
 }
 
 // RequestUpgrade requests an upgrade of a node although its driver is current. It does nothing if an upgrade is already
-// requested. Errors: the node has failed, waits for its turn, or is in progress; no state returned by BuildState contains
-// the node, or the server refuses the write.
+// requested. Errors: the node has failed, waits for its turn, or is in progress; no state returned by BuildState
+// contains the node; or the server refuses the write.
 func (m *Manager) RequestUpgrade(ctx context.Context, node string) error {
 	return m.mark(ctx, "request an upgrade of", node, func(keys Keys, node *corev1.Node) (mark host.Mark, err error) {
 		switch state := node.Labels[keys.StateLabel()]; {

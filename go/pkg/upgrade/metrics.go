@@ -4,7 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// The metrics of a Collector. The native operators have the same metrics (docs/monitoring.md).
+// The metrics of a Collector. Native operators export the same metrics (docs/monitoring.md).
 var (
 	nodesMetric = prometheus.NewDesc("driverupgrade_nodes",
 		"Number of nodes with a driver pod or a state label, by state; `unknown` without a state.", []string{"driver", "state"}, nil)
@@ -30,8 +30,8 @@ var allStates = []string{UpgradeStateUnknown, UpgradeStateUpgradeRequired, Upgra
 
 type collector struct{ manager *Manager }
 
-// Collector provides metrics to Prometheus for each driver whose BuildState was called: nodes by state, waiting nodes by reason,
-// budgets, and the effect of isolated devices.
+// Collector provides metrics to Prometheus for each driver for which BuildState was called: nodes by state, waiting
+// nodes by reason, budgets, and the effect of isolated devices.
 //
 // Register the Collector with controller-runtime: metrics.Registry.MustRegister(manager.Collector()). It sends no
 // requests.

@@ -23,12 +23,12 @@ var rolloutPage string
 
 const (
 	documentAge    = time.Second                     // minimum time between two documents
-	streamInterval = 500 * time.Millisecond          // time between two checks for changes of a stream
-	streamSign     = 15 * time.Second                // time after which a stream without changes sends a sign of life
-	timeMember     = `{"at":"2026-11-28T12:00:00Z",` // as long as the member that differs even if nothing has changed
+	streamInterval = 500 * time.Millisecond          // time between two checks of a stream for changes
+	streamSign     = 15 * time.Second                // time after which a stream without changes sends a comment
+	timeMember     = `{"at":"2026-11-28T12:00:00Z",` // has the length of the member that always differs
 )
 
-// PageOptions contains the data about the process that the page shows.
+// PageOptions describes this replica to the page.
 type PageOptions struct {
 	// Leader reports whether this replica makes the passes. A nil Leader means that this replica does.
 	Leader func() bool
@@ -36,10 +36,10 @@ type PageOptions struct {
 	Replica string
 }
 
-// Handler serves the page of the rollout at `/`, and at `/rollout` the document that the page shows
-// (docs/monitoring.md). The handler sends no requests to the cluster, and changes nothing. The caller must check which
-// clients may read the page: register the handler with AddMetricsServerExtraHandler at a metrics server with
-// controller-runtime's filters.WithAuthenticationAndAuthorization, or listen on a loopback address only.
+// Handler serves the rollout page at `/`, and the document that the page shows at `/rollout` (docs/monitoring.md). The
+// handler sends no requests to the cluster and changes nothing. The caller must restrict which clients can read the
+// page: register the handler with AddMetricsServerExtraHandler on a metrics server that uses controller-runtime's
+// filters.WithAuthenticationAndAuthorization, or listen only on a loopback address.
 //
 //	operator.AddMetricsServerExtraHandler("/driver/", http.StripPrefix("/driver", states.Handler(upgrade.PageOptions{})))
 func (m *Manager) Handler(options PageOptions) http.Handler {
@@ -154,7 +154,7 @@ func (b *rolloutBoard) get() (document []byte, tag string, err error) {
 	return b.document, b.tag, nil
 }
 
-// rolloutDocument has the members of the document in the document's order, with the time first.
+// rolloutDocument lists the members in the order in which the document contains them, with the time first.
 type rolloutDocument struct {
 	At         string            `json:"at"`
 	APIVersion string            `json:"apiVersion"`
@@ -169,7 +169,7 @@ type rolloutDocument struct {
 	Nodes      []json.RawMessage `json:"nodes"`
 }
 
-// rolloutDocument returns the document of all selections of driver pods together.
+// rolloutDocument combines the documents of all selections of driver pods into one.
 func (m *Manager) rolloutDocument(facts engine.RolloutFacts) ([]byte, error) {
 	var all *rolloutDocument
 	for _, one := range m.allHosts() {

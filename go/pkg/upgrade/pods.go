@@ -7,7 +7,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 )
 
-// DeviceUse recognizes pods that use the devices of a driver, for WithPodDeletionEnabled.
+// DeviceUse recognizes pods that use a driver's devices. WithPodDeletionEnabled accepts its Filter.
 type DeviceUse struct {
 	// IsDevice reports whether a resource that containers request is such a device, for example nvidia.com/gpu.
 	IsDevice func(corev1.ResourceName) bool
@@ -17,8 +17,9 @@ type DeviceUse struct {
 	Claim func(namespace, name string) (*resourcev1.ResourceClaim, error)
 }
 
-// Filter reports whether a pod that has not ended uses a device. Init containers and sidecars count. So do all ResourceClaims of
-// the pod, including claims generated from a template and the claim behind an extended resource. A claim that cannot be read counts.
+// Filter reports whether a pod that has not ended uses a device. It checks all containers, including init containers
+// and sidecars, and all ResourceClaims of the pod, including claims generated from a template and the claim behind an
+// extended resource. A claim that cannot be read counts as use.
 func (u DeviceUse) Filter(pod corev1.Pod) bool {
 	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return false

@@ -8,9 +8,9 @@ import (
 	"github.com/NVIDIA/k8s-operator-libs/api/upgrade/v1alpha1"
 )
 
-// policyMembers writes every field of the policy for the engine. The Go types omit zeros from their JSON, but the
-// engine distinguishes a zero, which means no limit or no timeout, from a missing field. Members of extra replace
-// members of the policy, but do not switch upgrades on.
+// policyMembers converts the policy to the members of the engine's policy document. The Go types omit zeros from their
+// JSON, but the engine distinguishes a zero, which means no limit or no timeout, from a missing field. Members of extra
+// replace members of the policy, but cannot switch upgrades on.
 func policyMembers(policy *v1alpha1.DriverUpgradePolicySpec, extra map[string]json.RawMessage) (map[string]json.RawMessage, error) {
 	if policy == nil || !policy.AutoUpgrade {
 		return map[string]json.RawMessage{"autoUpgrade": json.RawMessage("false")}, nil

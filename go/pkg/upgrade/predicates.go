@@ -29,7 +29,7 @@ type ConditionChangedPredicate struct {
 	log logr.Logger
 }
 
-// NewConditionChangedPredicate creates a predicate. It ignores the requestor; use NewRequestorIDPredicate to select by
+// NewConditionChangedPredicate creates a predicate that ignores the requestor; use NewRequestorIDPredicate to select by
 // requestor.
 func NewConditionChangedPredicate(log logr.Logger, _ string) ConditionChangedPredicate {
 	return ConditionChangedPredicate{log: log}
@@ -50,8 +50,8 @@ func byType(conditions []metav1.Condition) []metav1.Condition {
 		func(a, b metav1.Condition) int { return cmp.Compare(a.Type, b.Type) })
 }
 
-// nodeMaintenance returns the object as a NodeMaintenance. If the object has another kind, the predicate is on the
-// wrong watch: nodeMaintenance logs an error, and returns nil.
+// nodeMaintenance returns the object as a NodeMaintenance. If the object has another kind, because the predicate is on
+// the wrong watch, nodeMaintenance logs an error and returns nil.
 func nodeMaintenance(log logr.Logger, object client.Object) *maintenancev1alpha1.NodeMaintenance {
 	maintenance, _ := object.(*maintenancev1alpha1.NodeMaintenance)
 	if maintenance == nil {

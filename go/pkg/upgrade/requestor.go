@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// MaintenanceOPEvictionGPU selects the pods that request GPUs, by the name of the resource.
+	// MaintenanceOPEvictionGPU selects the pods that request GPUs, by resource name.
 	MaintenanceOPEvictionGPU = "nvidia.com/gpu-*"
-	// MaintenanceOPEvictionRDMA selects the pods that request RDMA devices, by the name of the resource.
+	// MaintenanceOPEvictionRDMA selects the pods that request RDMA devices, by resource name.
 	MaintenanceOPEvictionRDMA = "nvidia.com/rdma*"
 	// DefaultNodeMaintenanceNamePrefix is the default prefix of the names of NodeMaintenance objects.
 	DefaultNodeMaintenanceNamePrefix = "nvidia-operator"

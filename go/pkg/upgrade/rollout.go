@@ -14,21 +14,21 @@ import (
 	"driverupgrade.example/go/internal/host"
 )
 
-// WithLedger names the ConfigMap in which the grants of nodes and the record of a rollout are stored. A policy with a
-// rollout needs this ledger. With a ledger, budgets are respected even if two replicas believe that they are the
-// leader. Native operators and this module may share a ConfigMap. A missing ConfigMap is created. The operator needs
-// permission to get, create and patch the ConfigMap, and to list nodes.
+// WithLedger names the ConfigMap that serves as the ledger: it stores the grants of nodes and the record of a rollout.
+// With a ledger, budgets are respected even if two replicas believe that they are the leader. A policy with a rollout
+// requires a ledger. The ConfigMap may be shared with native operators, and is created if it is missing. The operator
+// needs permission to get, create and patch the ConfigMap, and to list nodes.
 //
-// With a ledger, BuildState must select all of the driver's nodes, because the record covers all of these nodes. With
-// several policies, the record covers the nodes of a part: see PartOf.
+// With a ledger, BuildState must select all of the driver's nodes, because the record covers all of them. With several
+// policies, each record covers the nodes of one part: see PartOf.
 func WithLedger(namespace, name string) Option {
 	return func(m *Manager) { m.options.Ledger = &engine.Ledger{Namespace: namespace, Name: name} }
 }
 
-// ApplyPolicy is ApplyState for the whole policy of docs/policy.md, as YAML or JSON: with stages, canaries, windows,
-// groups and health. Upgrades start only with `autoUpgrade: true`. Errors: same as for ApplyState; the document is not
-// a policy; the policy has a rollout, and the Manager has no ledger; this machine does not know a time zone in the
-// policy.
+// ApplyPolicy is ApplyState for a complete policy as described in docs/policy.md, in YAML or JSON, including stages,
+// canaries, windows, groups and health. Upgrades start only with `autoUpgrade: true`. Errors: same as for ApplyState;
+// the document is not a policy; the policy has a rollout, but the Manager has no ledger; this machine does not know a
+// time zone in the policy.
 func (m *Manager) ApplyPolicy(ctx context.Context, currentState *ClusterUpgradeState, policy []byte) error {
 	text, err := yaml.YAMLToJSONStrict(policy)
 	if err != nil {
@@ -64,9 +64,9 @@ func (m *Manager) hold(reason string) {
 
 // Approve allows the stage that follows `stage` to start, or lifts the halt of `stage`. It sets an annotation on the
 // driver's DaemonSet, so the operator needs permission to patch DaemonSets. Errors: no rollout waits for this approval;
-// the server refuses the write. An approval that was given before the halt does not lift the halt: Approve then removes
-// that approval, and returns an error, so that the caller approves again. If the rollouts of several owners wait for an
-// approval of a stage with this name, Approve approves none of them: use ApprovePart.
+// the server refuses the write. An approval from before the halt does not lift it: Approve then removes that approval
+// and returns an error, and the caller must approve again. If the rollouts of several owners wait for an approval of a
+// stage with this name, Approve approves none of them: use ApprovePart.
 func (m *Manager) Approve(ctx context.Context, stage string) error {
 	return m.approve(ctx, nil, stage)
 }
@@ -86,9 +86,9 @@ func (m *Manager) approve(ctx context.Context, owner *string, stage string) erro
 	return fmt.Errorf("approve stage %s: %w", stage, err)
 }
 
-// Warnings returns sentences about fields of the last policy that have no effect, or not the effect that their author
-// may expect. Each sentence starts with the path of the field, as spelled in docs/policy.md. The list is empty for most
-// policies, and before the first pass.
+// Warnings returns warnings about fields of the last policy that have no effect, or a different effect than their
+// author may expect. Each warning is a sentence that starts with the path of the field, as spelled in docs/policy.md.
+// The list is empty for most policies, and before the first pass.
 func (m *Manager) Warnings() []string {
 	return warningsOf(m.parts())
 }
@@ -109,7 +109,7 @@ func warningsOf(parts []engine.OwnedPart) []string {
 type Rollout struct {
 	Owner    string    // owner of the part (PartOf); empty: the part has no owner
 	Revision string    // revision of the driver, as in approvals
-	Began    time.Time // zero: not known
+	Began    time.Time // zero if unknown
 	Stage    string    // the open stage
 	Stages   []RolloutStage
 	Gangs    *RolloutGangs
@@ -121,12 +121,12 @@ type Rollout struct {
 // RolloutStage counts the nodes of a stage. The last stage, `rest`, contains the nodes that no stage names.
 type RolloutStage = engine.RolloutStage
 
-// RolloutGangs counts the interruptions of gangs that are still expected, and the interruptions that this process has
-// caused. It is nil if the policy ignores gangs.
+// RolloutGangs counts the gang interruptions that are still expected, and the gang interruptions that this process has
+// caused. Rollout.Gangs is nil if the policy ignores gangs.
 type RolloutGangs = engine.RolloutGangs
 
-// Rollout returns the progress of the rollout in the last pass; false if the policy had no rollout. If several owners
-// have rollouts, it returns a halted rollout, or else the first rollout by owner: see Rollouts.
+// Rollout returns the progress of the rollout as of the last pass, or false if the policy had no rollout. If several
+// owners have rollouts, it returns a halted rollout, or else the first rollout by owner: see Rollouts.
 func (m *Manager) Rollout() (Rollout, bool) {
 	if rollout := firstOf(m.Rollouts()); rollout != nil {
 		return *rollout, true

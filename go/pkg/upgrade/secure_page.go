@@ -37,7 +37,8 @@ const (
 	answersMax        = 256
 	reviewsPerSecond  = 10
 	announceAgain     = 5 * time.Second // pause after a failed announcement
-	// The annotation of a Lease with the options of the operator that holds the Lease.
+	// Key of the annotation that an operator adds to the Lease that it holds. The value describes the operator's
+	// options.
 	optionsAnnotationKeyFmt = keyDomain + "%s-driver-upgrade.options"
 )
 
@@ -47,10 +48,11 @@ type SecurePageOptions struct {
 	Address string
 	// Replica is the name of this replica.
 	Replica string
-	// Elected is closed when this replica becomes the leader: Elected of controller-runtime's manager. It must not be
-	// nil.
+	// Elected is closed when this replica becomes the leader, like the channel that Elected of controller-runtime's
+	// manager returns. It must not be nil.
 	Elected <-chan struct{}
-	// Lease is the Lease of the leader election. The holder must start with the name of the pod, as in controller-runtime.
+	// Lease is the Lease of the leader election. Its holder identity must start with the name of the pod, as in
+	// controller-runtime.
 	Lease types.NamespacedName
 	// Namespace is the namespace of the driver's DaemonSets, and DriverLabels select them.
 	Namespace    string
@@ -58,9 +60,9 @@ type SecurePageOptions struct {
 }
 
 // SecurePage serves the page of the rollout over the network with TLS, as the native operators do with
-// --rollout-secure-address. Clients need a bearer token that may `get` the non-resource URL /rollout. The replica that
-// leads announces the port in an annotation of its Lease. `upgradectl` uses this annotation to find the page, and
-// reaches the page through the API server.
+// --rollout-secure-address. Clients need a bearer token that may `get` the non-resource URL /rollout. The leader
+// announces the port in an annotation of its Lease. `upgradectl` finds the page with this annotation, and reaches it
+// through the API server.
 //
 // The operator needs `create` on tokenreviews and subjectaccessreviews (deploy/rbac/viewer), and `get` and `update` on the Lease.
 //
@@ -75,7 +77,7 @@ type SecurePage struct {
 	server   *http.Server
 }
 
-// NewSecurePage starts to listen at the address. Start serves the page.
+// NewSecurePage creates a page and starts listening on its address. Start serves the page.
 func (m *Manager) NewSecurePage(config *rest.Config, options SecurePageOptions) (*SecurePage, error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -165,8 +167,8 @@ func (p *SecurePage) announceOnceElected(ctx context.Context) {
 	}
 }
 
-// announce writes the annotation with the options of the operator to the Lease, as native operators do. Renewals of the
-// Lease keep the annotation.
+// announce writes the operator's options to an annotation of the Lease, as native operators do. The annotation survives
+// renewals of the Lease.
 func (p *SecurePage) announce(ctx context.Context) error {
 	value, err := json.Marshal(map[string]any{"namespace": p.options.Namespace, "driverLabels": labels.Set(p.options.DriverLabels).String(),
 		"rolloutPort": p.listener.Addr().(*net.TCPAddr).Port})
@@ -174,7 +176,7 @@ func (p *SecurePage) announce(ctx context.Context) error {
 		return err
 	}
 	leases := p.client.CoordinationV1().Leases(p.options.Lease.Namespace)
-	// A renewal may occur between the two requests.
+	// The Lease may be renewed between the two requests.
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		lease, err := leases.Get(ctx, p.options.Lease.Name, metav1.GetOptions{})
 		if err != nil {
@@ -218,7 +220,7 @@ func (r *readers) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		http.Error(w, found.reason, found.status)
 		return
 	}
-	// A reader may lose the permission during a stream.
+	// The client may lose its permission during a stream.
 	ctx, stop := context.WithCancel(request.Context())
 	defer stop()
 	if request.URL.Query().Get("watch") == "true" {
@@ -275,7 +277,7 @@ func (r *readers) check(ctx context.Context, token string) answer {
 	return found
 }
 
-// review checks with the API server whether the token may read the page. After an error, the permission is unknown.
+// review checks with the API server whether the token's owner may read the page. If review fails, this remains unknown.
 func (r *readers) review(ctx context.Context, token string) (answer, error) {
 	who, err := r.client.AuthenticationV1().TokenReviews().Create(ctx,
 		&authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})

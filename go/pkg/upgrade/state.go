@@ -10,8 +10,8 @@ import (
 	"driverupgrade.example/go/internal/host"
 )
 
-// NodeUpgradeState is a node with the objects of its upgrade. DriverDaemonSet is nil if the pod no longer has an owner; NodeMaintenance is
-// nil except in requestor mode.
+// NodeUpgradeState is a node together with the objects that its upgrade involves. DriverDaemonSet is nil if the pod no
+// longer has an owner; NodeMaintenance is nil except in requestor mode.
 type NodeUpgradeState struct {
 	Node            *corev1.Node
 	DriverPod       *corev1.Pod
@@ -24,27 +24,27 @@ type NodeUpgradeState struct {
 // IsOrphanedPod reports whether the driver pod has no DaemonSet.
 func (n *NodeUpgradeState) IsOrphanedPod() bool { return n.DriverDaemonSet == nil }
 
-// ClusterUpgradeState contains the nodes of a driver by the value of their state label.
+// ClusterUpgradeState groups the nodes of a driver by the value of their state label.
 type ClusterUpgradeState struct {
 	NodeStates map[string][]*NodeUpgradeState
 
-	podless []host.Podless // only if BuildState created it
-	read    *reading       // only if BuildState found nothing but podless nodes
+	podless []host.Podless // set only by BuildState and PartOf
+	read    *reading       // set only if no node in NodeStates has a reading
 }
 
-// reading contains the data that all nodes of one BuildState or one PartOf share. It stays with the nodes even if the
-// operator moves them to other states.
+// reading is the data that all nodes of one BuildState or PartOf call share. Nodes keep it even if the operator moves
+// them to another ClusterUpgradeState.
 type reading struct {
 	host    *host.Host
-	owner   string   // owner of the part; empty: PartOf did not create it
+	owner   string   // owner of the part; empty if PartOf did not create it
 	podless []string // the driver's nodes that this BuildState left out, because they have no driver pod
 }
 
 // PartOf returns the part of a state that belongs to an owner, such as an NVIDIADriver. The operator passes the part to
-// ApplyState or ApplyPolicy with the owner's policy. The state must come from BuildState. The part has its own rollout,
-// and its grants and its record are in the ledger under the owner's name, as with the native operators. The owner must
-// be a DNS subdomain, like the names of custom resources. The function `has` must report whether a node with this name
-// and these labels belongs to the owner. A node must belong to only one owner.
+// ApplyState or ApplyPolicy with the owner's policy. The state must come from BuildState. The part has its own rollout.
+// Its grants and its record are stored in the ledger under the owner's name, as native operators do it. The owner must
+// be a DNS subdomain, like the name of a custom resource. The function `has` must report whether a node with this name
+// and these labels belongs to the owner. No node may belong to more than one owner.
 func PartOf(state *ClusterUpgradeState, owner string, has func(node string, labels map[string]string) bool) *ClusterUpgradeState {
 	part, readings := NewClusterUpgradeState(), map[*reading]*reading{}
 	for _, node := range state.podless {

@@ -8,7 +8,7 @@ const (
 	UpgradeStateUpgradeRequired = "upgrade-required"
 	// UpgradeStateCordonRequired: the node's turn has come.
 	UpgradeStateCordonRequired = "cordon-required"
-	// UpgradeStateWaitForJobsRequired: the node is cordoned; jobs may finish.
+	// UpgradeStateWaitForJobsRequired: the node is cordoned, and waits for jobs to finish.
 	UpgradeStateWaitForJobsRequired = "wait-for-jobs-required"
 	// UpgradeStatePodDeletionRequired: the pods that use the driver must leave the node.
 	UpgradeStatePodDeletionRequired = "pod-deletion-required"

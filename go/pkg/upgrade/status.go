@@ -13,16 +13,16 @@ import (
 
 // Types of the conditions that Conditions returns.
 const (
-	// ConditionProgressing is True while nodes wait for the new driver, or are in progress.
+	// ConditionProgressing is True while nodes are in progress or wait for the new driver.
 	ConditionProgressing = "DriverUpgradeProgressing"
-	// ConditionDegraded is True while nodes have failed, or the rollout is halted.
+	// ConditionDegraded is True while the rollout is halted or has failed nodes.
 	ConditionDegraded = "DriverUpgradeDegraded"
-	// ConditionPolicyWarning is True while the policy has fields without effect: see Manager.Warnings.
+	// ConditionPolicyWarning is True while the policy has fields that have no effect: see Manager.Warnings.
 	ConditionPolicyWarning = "DriverUpgradePolicyWarning"
 )
 
-// Conditions returns the conditions after the last passes. meta.SetStatusCondition can add them to the status of a
-// custom resource. The conditions have neither LastTransitionTime nor ObservedGeneration.
+// Conditions returns the conditions as of the last passes. They set neither LastTransitionTime nor ObservedGeneration;
+// meta.SetStatusCondition can add them to the status of a custom resource.
 func (m *Manager) Conditions() []metav1.Condition { return m.conditionsOf(m.parts()) }
 
 // ConditionsOf returns the conditions of the parts of an owner (PartOf), for the status of the owner.
@@ -58,8 +58,8 @@ func conditionsOf(stats Stats, rollout *Rollout, warnings []string) []metav1.Con
 	return []metav1.Condition{progressing, degraded, warning}
 }
 
-// waitingReason returns the reason why the rollout is closed or, otherwise, the reason why most nodes wait. If several
-// reasons are equally frequent, it returns the first by name.
+// waitingReason returns the reason why the rollout is closed or, if it is open, the most common reason why nodes wait.
+// It resolves ties by name.
 func waitingReason(stats Stats, rollout *Rollout) string {
 	if rollout != nil && rollout.Closed != nil {
 		return rollout.Closed.Reason

@@ -9,8 +9,7 @@ import (
 )
 
 // Dump creates the argument `cluster` of Simulate and Preflight from objects that a client has read. Objects of
-// Kubernetes' own kinds need no TypeMeta, because clients omit it. Dump fails if an object of another kind has no
-// TypeMeta.
+// built-in kinds need no TypeMeta, because clients omit it; Dump fails if an object of any other kind has no TypeMeta.
 func Dump(objects ...runtime.Object) ([]byte, error) {
 	items := make([]json.RawMessage, 0, len(objects))
 	for _, object := range objects {

@@ -16,8 +16,7 @@ type revisionPair struct {
 	Wanted  string `json:"wanted"`
 }
 
-// restartOnlyPairs calls the request's predicate for each older revision of a DaemonSet, together with the newest
-// revision.
+// restartOnlyPairs uses the request's predicate to compare each older revision of a DaemonSet with the newest one.
 func restartOnlyPairs(request Request, cluster []byte) (pairs []revisionPair, err error) {
 	if request.RestartOnly == nil {
 		return nil, nil
@@ -46,8 +45,8 @@ func restartOnlyPairs(request Request, cluster []byte) (pairs []revisionPair, er
 	return pairs, nil
 }
 
-// revisionsIn returns the revisions of DaemonSets that have data. It ignores what it cannot read, because the engine
-// reports errors in a dump.
+// revisionsIn returns the revisions of DaemonSets if the revisions contain data. It ignores items that it cannot parse,
+// because the engine reports errors in a dump.
 func revisionsIn(cluster []byte, namespace string) (found []appsv1.ControllerRevision) {
 	var list struct{ Items []json.RawMessage }
 	if json.Unmarshal(cluster, &list) != nil {

@@ -1,12 +1,12 @@
 // Package whatif answers questions about a cluster without changing it: how long a rollout would take and what it would
-// interrupt under different policies, and which obstacles it would encounter. It sends nothing.
+// interrupt under different policies, and which obstacles it would encounter. It sends no requests.
 //
 //	cluster, err := whatif.Dump(objects...) // or the output of kubectl get -o json
 //	rollouts, err := whatif.Simulate(request, whatif.Trials{Policies: policies}, cluster)
 //	obstacles, err := whatif.Preflight(request, cluster)
 //
-// Each call has its own engine, with as much memory as the dump needs, so calls can run at the same time. An operator
-// that does not import this package does not contain the simulation.
+// Each call has its own engine, with as much memory as the dump needs, so calls can run concurrently. Only operators
+// that import this package contain the simulation.
 package whatif
 
 import (
@@ -31,9 +31,9 @@ type Request struct {
 	// PolicyDefaults selects the values of fields that the policy does not set: gpu-operator or network-operator. Empty:
 	// the default values of docs/policy.md.
 	PolicyDefaults string
-	// At is the time of the question (default: now).
+	// At is the time that the calculation treats as now (default: the current time).
 	At time.Time
-	// ActiveSince is the time since which the operator is running (default: always).
+	// ActiveSince is the time at which the operator started (default: it has always been running).
 	ActiveSince time.Time
 	// ValidationSelector selects the pods that validate a new driver. Empty: there is no validation.
 	ValidationSelector string
@@ -64,18 +64,18 @@ type Policy struct {
 	Text []byte
 }
 
-// Trials sets which rollouts are simulated.
+// Trials defines the rollouts to simulate.
 type Trials struct {
 	// Policies to compare. Empty: the policy of the request.
 	Policies []Policy
-	// Seeds is the number of rollouts of each policy (default: 5). The same seeds produce the same rollouts.
+	// Seeds is the number of rollouts simulated for each policy (default: 5). The same seeds produce the same rollouts.
 	Seeds int
 	// Durations of the steps of an upgrade.
 	Durations Durations
 }
 
-// Durations are in whole seconds, and shorter than a day. A nil duration is measured in the dump if the dump contains
-// enough data; otherwise a default value is used.
+// Durations are in whole seconds, and shorter than a day. A nil duration is estimated from the dump if the dump
+// contains enough data, or else set to a default.
 type Durations struct {
 	DriverStart, DriverStop, PodStart, PodStop, Validation *time.Duration
 	// JitterPercent is the maximum deviation of these times (default: 20).
@@ -85,7 +85,7 @@ type Durations struct {
 // Rollout summarizes the simulated rollouts of one policy.
 type Rollout struct {
 	Policy string `json:"policy"`
-	// Finishes is true if each simulated rollout finishes. The times are nil otherwise.
+	// Finishes is true if every simulated rollout finishes. If not, the times are nil.
 	Finishes              bool   `json:"finishes"`
 	MakespanSecondsMedian *int64 `json:"makespanSecondsMedian"`
 	MakespanSeconds90     *int64 `json:"makespanSeconds90"`
@@ -95,12 +95,12 @@ type Rollout struct {
 	// Maximum number of nodes and pods that were unavailable at the same time.
 	UnavailablePeak     int `json:"unavailablePeak"`
 	PodsUnavailablePeak int `json:"podsUnavailablePeak"`
-	// Numbers of nodes that are cordoned, of pods that are evicted, and of pods that stay on a node while its driver is
-	// replaced. Nil unless one of the policies isolates devices.
+	// Numbers of nodes cordoned, of pods evicted, and of pods that stay on a node while its driver is replaced. All are
+	// nil unless one of the policies isolates devices.
 	NodesCordoned *int `json:"nodesCordoned"`
 	PodsEvicted   *int `json:"podsEvicted"`
 	PodsKept      *int `json:"podsKept"`
-	// Number of gangs, which are jobs whose pods can only run together, and of their interruptions.
+	// Numbers of gangs (jobs whose pods can only run together) and of their interruptions.
 	Gangs                 int   `json:"gangs"`
 	GangInterruptions     int   `json:"gangInterruptions"`
 	GangInterruptionsPeak int   `json:"gangInterruptionsPeak"`
@@ -149,9 +149,10 @@ type Error struct {
 func (e *Error) Error() string { return fmt.Sprintf("%s (code %d)", e.Message, e.Code) }
 
 // Simulate simulates rollouts with each policy, as `upgradectl simulate` does. `cluster` is a List of nodes, pods,
-// DaemonSets and ControllerRevisions, of PodDisruptionBudgets, and of Events if times must be measured. If a policy
-// isolates devices, the List must also contain the ResourceClaims and ResourceSlices. Errors: an *Error whose text
-// starts with `request` or `cluster`; the error of RestartOnly; this machine does not know a time zone in a policy.
+// DaemonSets, ControllerRevisions and PodDisruptionBudgets, and of Events if durations are to be estimated from them.
+// If a policy isolates devices, the List must also contain the ResourceClaims and ResourceSlices. Errors: an *Error
+// whose text starts with `request` or `cluster`; the error of RestartOnly; this machine does not know a time zone in a
+// policy.
 func Simulate(request Request, trials Trials, cluster []byte) ([]Rollout, error) {
 	text, err := SimulateJSON(request, trials, cluster)
 	if err != nil {

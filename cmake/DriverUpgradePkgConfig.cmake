@@ -36,7 +36,7 @@ function(driverupgrade_pkg_config_words words is_module library)
 endfunction()
 
 # driverupgrade_install_pkg_config(<component>): installs the pkg-config file of a component. The file of a static
-# library names all libraries with which the library was linked. Therefore consumers do not need `pkg-config --static`,
+# library names all libraries with which the library was linked. Consumers therefore do not need `pkg-config --static`,
 # which would request static versions of all libraries.
 function(driverupgrade_install_pkg_config component)
   set(target driverupgrade_${component})

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 scripts/install-deps.sh >&2
 cmake --preset release >&2
 cmake --build --preset release --target rollout_bench >&2
-# After the C++ build, because each build uses the whole machine.
+# Runs after the C++ build, because each build uses the whole machine.
 DRIVERUPGRADE_CONTROLPLANE_BINARY=$(tests/controlplane/build.sh)
 export DRIVERUPGRADE_CONTROLPLANE_BINARY
 

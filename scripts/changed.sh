@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks changed lines: formats C and C++ with clang-format, and checks English with scripts/prose.py. Takes seconds.
+# Checks changed lines: the format of C and C++ with clang-format, and the English with scripts/prose.py. Takes seconds.
 #   scripts/changed.sh [COMMIT]   lines that differ from this commit (default: the merge base with main, or 20 commits ago if
 #                                 the branch has no other base)
 set -euo pipefail

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Compiles each source on its own with clang, without batches and precompiled headers, which hide missing includes. Only the
-# syntax and the warnings are checked. scripts/packages.sh compiles each public header on its own.
+# Checks the syntax and the warnings of each source on its own with clang, because batches and precompiled headers hide
+# missing includes. scripts/packages.sh compiles each public header on its own.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

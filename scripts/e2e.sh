@@ -32,7 +32,7 @@ esac
 scripts/install-deps.sh
 cmake --preset release
 cmake --build --preset release
-# After the C++ build, because each build uses the whole machine.
+# Runs after the C++ build, because each build uses the whole machine.
 DRIVERUPGRADE_CONTROLPLANE_BINARY=$(tests/controlplane/build.sh "$version")
 export DRIVERUPGRADE_CONTROLPLANE_BINARY
 if [[ $tier != short ]]; then
@@ -42,6 +42,6 @@ if [[ $tier != short ]]; then
   scripts/node.sh "$version" || [ $? -eq 77 ]
 fi
 
-# The option --verbose is set because the tests print measurements. Two groups run at a time, because each group waits
-# most of the time.
+# The tests print measurements, which only --verbose shows. Two groups run at a time, because each spends most of its
+# time waiting.
 ctest --preset release "${selection[@]}" --no-tests=error --output-on-failure --verbose --parallel 2

@@ -3,8 +3,8 @@
 #
 #   fuzz.sh [--seconds 30] [--seed 1] [TARGET...]
 #
-# A fresh clone tries the same inputs in the same order until the time is up; --seed 0 selects other inputs. Failing
-# inputs are stored in build/fuzz/found. After fixing a defect, add its input to tests/fuzz/corpus.
+# In a fresh clone, every run tries the same inputs in the same order until the time is up; --seed 0 selects other
+# inputs. Failing inputs are stored in build/fuzz/found. After fixing a defect, add its input to tests/fuzz/corpus.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

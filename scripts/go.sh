@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tests the Go module with only Go, builds it for arm64, and compares it with the library whose names the module
-# provides (go/compat). With `--plans FILE`, also uses the plans of all scenarios, which scenario_plans has written.
+# Tests the Go module with only Go, builds it for arm64, and compares it with the library whose API it provides
+# (go/compat). With `--plans FILE`, also compares the plans of all scenarios, which scenario_plans has written to FILE.
 # With a C compiler, `--race` also runs the tests under the race detector, and `--cgo FOLDER` tests with the C library
 # in FOLDER.
 set -euo pipefail
@@ -17,8 +17,8 @@ unformatted=$("$("$go" env GOROOT)/bin/gofmt" -l .)
 [[ -z $unformatted ]] || { echo "go: not formatted: $unformatted" >&2; exit 1; }
 export CGO_ENABLED=0 GOTOOLCHAIN=local GOFLAGS=-mod=readonly
 
-# Limit for the processor seconds that an operator's first build spends on the engine, with an empty cache. The target is
-# 60 seconds. On a busy machine, the build can take twice as long. The limit is therefore much higher than the target, and
+# Limit for the processor seconds that an operator's first build, with an empty cache, spends on the engine. The target
+# is 60 seconds, but the build can take twice as long on a busy machine. The limit is therefore much higher, and
 # exceeding it only causes a warning.
 compile_max=240
 cache=$(mktemp -d)
@@ -35,7 +35,7 @@ echo "go: compiling the engine takes $compiled s of processor time" >&2
 for folder in . compat ../scripts/wasm; do
   (cd "$folder" && "$go" vet -unreachable=false ./... && "$go" test -timeout 30m ./...)
 done
-# Parts of one state stay within their own budgets, whatever happens to driver pods: tested with 1,000 seeds.
+# Tests with 1,000 seeds that the parts of one state stay within their own budgets, whatever happens to driver pods.
 "$go" test -timeout 30m ./pkg/upgrade -run TestPartsOfOneState -seeds 1000
 GOARCH=arm64 "$go" build ./...
 export CGO_ENABLED=1

@@ -22,7 +22,7 @@ unavailable() { echo "image: $*" >&2; exit 77; }
 say() { echo "image: $*"; }
 store() { buildah --storage-driver vfs --root "$work/store" --runroot "$work/run" "$@"; }
 
-# The base contains the dependencies of the programs, and no compiler.
+# The base contains the dependencies of the programs, but no compiler.
 make_base() {
   local container include
   include=$(scripts/debian-packages.sh "$work"/context/programs/* | paste -sd,),kmod,mount,tzdata
@@ -36,7 +36,7 @@ make_base() {
   store commit --quiet --rm "$container" localhost/base >/dev/null
 }
 
-# Creates a base image like that of a registry, without further packages.
+# Creates a base image without additional packages, like the base image of a registry.
 make_plain_base() {
   local container
   mmdebstrap --quiet --variant=minbase bookworm "$work/plain.tar"

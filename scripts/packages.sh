@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds the library as a static and as a shared library, installs it, and builds and runs a consumer in each way that
 # docs/packaging.md describes. Prints a table, and fails if any of these ways failed. Logs are in build/packages/logs.
-# Builds in the same way as the preset `release`: after scripts/test.sh, ccache contains each object of the library for
-# all these builds. Programs that do not compile the library are not optimized, because nothing is measured here.
+# Builds in the same way as the preset `release`, so that ccache already contains every object of the library after
+# scripts/test.sh. Programs that do not compile the library are not optimized, because nothing is measured here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs in the first stage of the images. Copies the programs, their libraries and the time zones into one directory for
-# each image. Programs that are not in `programs` yet are compiled.
+# each image. Compiles the programs that are not in `programs` yet.
 #   collect.sh DIRECTORY
 set -euo pipefail
 cd "$(dirname "$0")/../.."

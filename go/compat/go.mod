@@ -1,5 +1,5 @@
-// Compares driverupgrade.example/go with the library whose names it has. A module of its own, so that no operator gets
-// the other library's implementation.
+// Compares driverupgrade.example/go with the library whose API it provides. The comparison is a separate module, so
+// that no operator depends on the other library's implementation.
 module driverupgrade.example/go/compat
 
 go 1.26.0

@@ -11,7 +11,8 @@ import (
 	"driverupgrade.example/go/internal/engine"
 )
 
-// mute is an engine that hides its questions for a while, so that they are not answered. It keeps the findings of its last pass.
+// mute is an engine that temporarily hides its questions, so that they remain unanswered. It keeps the findings of its
+// last pass.
 type mute struct {
 	engine.Engine
 	hides    atomic.Bool

@@ -14,8 +14,8 @@ import (
 	"driverupgrade.example/go/internal/fakecluster"
 )
 
-// goroutines returns the stacks of the goroutines of hosts: their own, and those of client-go. It leaves out idle
-// connections, because client-go shares its connections between all clients of a process.
+// goroutines returns the stacks of the hosts' goroutines, including the goroutines of client-go. It omits idle
+// connections, because all clients of a process share client-go's connections.
 func goroutines() map[string]string {
 	text := make([]byte, 16<<20)
 	text = text[:runtime.Stack(text, true)]
@@ -64,7 +64,7 @@ func TestNoGoroutineIsLeftAfterAManagerHasEnded(t *testing.T) {
 	}
 }
 
-// W43: the interface that operators use has no Close, because operators have their own implementations of it in tests.
+// W43: the interface that operators use has no Close, because operators implement the interface in their own tests.
 func TestTheManagerOfTheOldInterfaceHasClose(t *testing.T) {
 	w := newWorld(t, 1)
 	manager, err := NewClusterUpgradeStateManager(logr.Discard(), w.cluster.Config(), nil, StateOptions{})
@@ -80,7 +80,7 @@ func TestTheManagerOfTheOldInterfaceHasClose(t *testing.T) {
 	w.eventually("the end of its watches", func() bool { return w.cluster.OpenWatches() == 0 })
 }
 
-// W43: a Reconcile that is called after the end of an operator's context.
+// W43: Reconcile is called after the operator's context has ended.
 func TestACallWhoseContextHasEndedStartsNoGoroutine(t *testing.T) {
 	w := newWorld(t, 1)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -23,7 +23,7 @@ func untimed() *v1alpha1.DriverUpgradePolicySpec {
 	return policy
 }
 
-// inDrain creates a node in progress, whose pods are watched, and returns the number of watches.
+// inDrain returns a world with a node that is being drained and whose pods are watched, and the number of watches.
 func inDrain(t *testing.T, ctx context.Context) (w *world, watches int) {
 	w = newWorld(t, 1)
 	w.apply(ctx, untimed())

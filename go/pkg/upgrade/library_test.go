@@ -18,7 +18,7 @@ import (
 	"driverupgrade.example/go/internal/fakecluster"
 )
 
-// The tests in this file check the behavior of the module as a replacement for the library whose names the module uses.
+// The tests in this file check that the module can replace the library whose API it provides.
 
 func byHand() *ClusterUpgradeState {
 	state := NewClusterUpgradeState()

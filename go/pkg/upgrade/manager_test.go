@@ -64,7 +64,7 @@ func newWorld(t *testing.T, nodes int) *world {
 	return w
 }
 
-// setup contains the settings of a Manager. Its zero value means: no log, the world's cluster, and the world's
+// setup contains the settings of a Manager. Its zero value selects no log, the world's cluster, and the world's
 // recorder.
 type setup struct {
 	log      logr.Logger
@@ -126,8 +126,8 @@ func (w *world) apply(ctx context.Context, policy *v1alpha1.DriverUpgradePolicyS
 	}
 }
 
-// eventually checks the condition at every change of the cluster, and again soon after the change, because watches need
-// a moment.
+// eventually checks the condition after every change of the cluster, and again shortly afterwards, because watches take
+// a moment to report the change.
 func (w *world) eventually(what string, holds func() bool) {
 	w.t.Helper()
 	deadline := time.After(patience)
@@ -251,7 +251,7 @@ func TestAnOrderGoesOnWithDriverPodsThatGetReady(t *testing.T) {
 	w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))
 	w.cluster.StartUnready()
 	w.cluster.NewDriver()
-	// No call is made from here on.
+	// From here on, the test makes no calls.
 	w.eventually("restarted driver pods", func() bool {
 		return !slices.ContainsFunc(w.nodes, func(node string) bool { return w.cluster.Revision(node) != "hash-2" })
 	})

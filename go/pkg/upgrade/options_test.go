@@ -187,10 +187,10 @@ func TestTheExtraPolicyHoldsBesideTheTypesFields(t *testing.T) {
 	for _, node := range w.nodes {
 		w.awaitGate(node, "Paused")
 	}
-	// A node has another gate until its patch has a response.
+	// Until a node's patch has received a response, the node has a different gate.
 	w.eventually("three nodes counted as paused", func() bool { return w.manager.Stats().Waiting["Paused"] == 3 })
-	// Work that was started under another policy is withdrawn, and is retried only after a pause. The clock of this test
-	// stands still, so the labels must exist before the policy changes.
+	// Work started under another policy is withdrawn and retried only after a pause. Because the clock of this test
+	// stands still, the labels must exist before the policy changes.
 	w.eventually("three nodes that wait", w.allIn(UpgradeStateUpgradeRequired))
 	if err := w.manager.SetExtraPolicy(nil); err != nil {
 		t.Fatal(err)

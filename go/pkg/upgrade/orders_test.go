@@ -122,8 +122,8 @@ func TestACallWaitsForItsFirstPassAndNotForTheRollout(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	// The first pass sends one request for each node. A whole rollout sends eight requests for each node. Ten nodes at a
-	// time continue alongside the first pass.
+	// The first pass sends one request per node, and a whole rollout sends eight. During the first pass, up to ten
+	// nodes at a time already continue their upgrade.
 	given, err := w.feed(rate, func() error { return w.manager.ApplyState(t.Context(), state, policyOf(10)) })
 	if err != nil {
 		t.Fatal(err)
@@ -200,9 +200,9 @@ func TestTheRequestsOfNodesInProgressGoFirst(t *testing.T) {
 	}
 }
 
-// If the cordons came later, a pod that is evicted from the first nodes could move to a node that is cordoned
-// afterwards, and would be evicted again. The engine knows the responses to its patches before watches report the
-// changes. Even so, further requests for the first nodes must come after the cordons of the other nodes.
+// If the cordons came later, a pod evicted from one of the first nodes could move to a node that is cordoned
+// afterwards, and would be evicted again. Although the engine knows the responses to its patches before the watches
+// report the changes, further requests for the first nodes must wait until the other nodes are cordoned.
 func TestNodesThatStartAtOnceAreCordonedBeforePodsAreEvicted(t *testing.T) {
 	const nodes = 40
 	w, rate := outdated(t, nodes)
@@ -299,10 +299,10 @@ func TestACallThatTakesLongerThanThreeIntervalsWaitsForAllThatItSends(t *testing
 	w.awaitEnd() // the order remains for three intervals after the call's return
 }
 
-// If the watches of pods ended, each round of such a call would list the pods of the nodes in progress again. Here
+// If the pod watches ended, each round of such a call would list the pods of the nodes in progress again. In this test,
 // these nodes wait for a pod to complete, and the call waits for the last node's first request.
 func TestPodsStayFollowedWhileACallTakesLongerThanThreeIntervals(t *testing.T) {
-	const nodes, drivers = 5, 4 // nodes and DaemonSets, ControllerRevisions and driver pods have a watch each
+	const nodes, drivers = 5, 4 // one watch each for nodes, DaemonSets, ControllerRevisions and driver pods
 	w, rate := outdated(t, nodes)
 	for i, node := range w.nodes {
 		w.cluster.AddWorkload(fmt.Sprintf("work-%d", i), node)
@@ -344,7 +344,7 @@ func (w *world) watchesOfPods() (begun int) {
 	return begun
 }
 
-// Node X has a waiting request, and is not in the state of the second call, as with an operator that makes separate
+// Node X has a waiting request but is not in the state of the second call, as happens if an operator makes separate
 // calls for parts of its nodes.
 func TestSwitchedOffIsAlsoWhatAnOrderBeforeTheLastHasInTheQueue(t *testing.T) {
 	const nodes = 2
@@ -415,7 +415,7 @@ func TestAnOrderEndsWithAPolicyThatIsSwitchedOff(t *testing.T) {
 }
 
 // The clock advances only if nothing else happens: by half a minute, or by ten seconds while a driver pod is becoming
-// ready. If the order left work to the next call, this work would wait for two minutes.
+// ready. Any work that the order left to the next call would wait for two minutes.
 func TestAnOperatorThatCallsEveryTwoMinutesHasThreeNodesDoneInOneInterval(t *testing.T) {
 	const quiet = 3 * time.Second
 	w := newWorld(t, 3)

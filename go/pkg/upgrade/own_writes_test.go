@@ -70,7 +70,7 @@ func TestBuildStateHasTheModulesOwnNodeMaintenanceThoughItsWatchIsBehind(t *test
 	}
 }
 
-// W42: a watch that shows nothing delays one call for five seconds, and no later call.
+// W42: a watch that shows nothing delays one call by five seconds, but no later call.
 func TestBuildStateWaitsForTheModulesOwnWritesForFiveSecondsAtMost(t *testing.T) {
 	w := newWorld(t, 1)
 	state := w.build(t.Context())

@@ -66,8 +66,8 @@ func (w *world) awaitRevision(revision string) {
 	})
 }
 
-// checkRestarts checks that all nodes were evacuated if evacuated is set. Otherwise it checks that all nodes have had
-// the annotation for restarts without evacuation.
+// checkRestarts checks that all nodes were evacuated or, if evacuated is false, that all nodes had the annotation for
+// restarts without evacuation.
 func (w *world) checkRestarts(evacuated bool) {
 	w.t.Helper()
 	for _, node := range w.nodes {
@@ -137,7 +137,7 @@ func TestANodeIsEvacuatedIfARevisionOfTheQuestionIsNotKnown(t *testing.T) {
 var rollouts = flag.Int("rollouts", 200, "of the test with watches that lag")
 
 // W40: each rollout has either a new digest or the digest of the previous rollout. All watches are late, each by a
-// different time.
+// different amount of time.
 func TestNoRolloutTakesARestartForEnoughByAnotherRevision(t *testing.T) {
 	random := rand.New(rand.NewSource(40))
 	var mu sync.Mutex

@@ -156,7 +156,7 @@ rollout: {gangs: {mode: Together}}
 	w.eventually("all nodes", func() bool { w.applyPolicy(together); return w.upgraded() == 4 })
 }
 
-// The node was deleted while the operator was down, so no watch reports it.
+// The node was deleted while the operator was down, so no watch reports its deletion.
 func TestAGrantOfANodeThatIsGoneHoldsNoSlot(t *testing.T) {
 	w := newWorld(t, 1)
 	w.cluster.SetConfigMap("driver-upgrades", fakecluster.Object{"nvidia.com_gpu": "uid-of-a-deleted-node 7\n"})

@@ -134,8 +134,7 @@ func (e timed) Apply(nodes, policy []byte, now time.Time) (engine.Pass, error) {
 }
 
 // BenchmarkFirstPass measures the work of the engine up to the end of the first pass over all nodes: the engine
-// receives the lists, reads them, and plans. The server provides the lists and the responses to the requests of the
-// pass.
+// receives and reads the lists, and plans. The server provides the lists and responds to the requests of the pass.
 func BenchmarkFirstPass(b *testing.B) {
 	for name, outdated := range map[string]bool{"current": false, "outdated": true} {
 		b.Run(name, func(b *testing.B) { firstPass(b, outdated) })
@@ -194,7 +193,8 @@ func BenchmarkIdlePass(b *testing.B) {
 
 const serverVariable = "DRIVERUPGRADE_MEMORY_SERVER"
 
-// BenchmarkMemory measures a separate process, an operator that has applied a policy to 5,000 nodes of 10 kB each.
+// BenchmarkMemory measures the memory of a separate process: an operator that has applied a policy to 5,000 nodes of 10
+// kB each.
 func BenchmarkMemory(b *testing.B) {
 	SetDriverName("gpu")
 	cluster := fakecluster.New()

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// W41: NVIDIA's operators do not call ApplyState while their upgrades are switched off. They remove the state labels, one node at a time.
+// W41: while their upgrades are switched off, NVIDIA's operators do not call ApplyState, but remove the state labels
+// one node at a time.
 
 func TestAfterALabelIsRemovedTheOrderStartsNoNodeBeforeTheNextCall(t *testing.T) {
 	for name, remove := range map[string]func(*world){
@@ -37,7 +38,7 @@ func TestAfterALabelIsRemovedTheOrderStartsNoNodeBeforeTheNextCall(t *testing.T)
 	}
 }
 
-// removeLabels is one reconcile of an operator whose upgrades are switched off. after is called after each removal.
+// removeLabels acts like one Reconcile of an operator whose upgrades are switched off. It calls after once per removal.
 func (w *world) removeLabels(after func()) (removed int) {
 	for _, node := range w.nodes {
 		if w.cluster.State(node) != "" {
@@ -94,7 +95,7 @@ func TestSwitchingUpgradesOffStartsNoUpgradeAndLeavesNoNodeCordoned(t *testing.T
 			}
 		}
 	}
-	// Upgrades are switched off. In the meantime drivers become ready, which frees their slots.
+	// While upgrades are switched off, drivers become ready, which frees their slots.
 	ready := slices.Clone(started)
 	w.removeLabels(func() {
 		if len(ready) > 0 {
@@ -130,8 +131,8 @@ func TestSwitchingUpgradesOffStartsNoUpgradeAndLeavesNoNodeCordoned(t *testing.T
 	w.awaitEnd()
 }
 
-// Nodes without a label that were in progress when upgrades were switched off count when upgrades are switched on
-// again.
+// Nodes that were in progress when upgrades were switched off, and that have lost their label since, count when
+// upgrades are switched on again.
 func TestNodesInProgressWithoutALabelCountInBudgets(t *testing.T) {
 	const nodes, parallel = 8, 2
 	w, started := inTheMiddle(t, nodes, parallel)

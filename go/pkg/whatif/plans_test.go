@@ -40,8 +40,8 @@ func withTimeZones(t *testing.T, request string) []byte {
 	return whole
 }
 
-// The file contains the plans of the native library for every pass of the scenarios. tests/c/scenario_plans.cc writes
-// the file.
+// The file, which tests/c/scenario_plans.cc writes, contains the native library's plans for every pass of the
+// scenarios.
 func TestPlansOfAllScenariosAreByteForByteTheNativeOnes(t *testing.T) {
 	name := os.Getenv("DRIVERUPGRADE_PLANS")
 	if name == "" {

@@ -1,4 +1,4 @@
-"""Replaces one of our dependencies by the distribution's own package: a recipe with the same name and targets, but
+"""Replaces one of our dependencies with the distribution's own package: a recipe with the same name and targets, but
 without files. Only for packaging/conan/check.sh; selected by `conan export --name`."""
 
 from conan import ConanFile
@@ -37,7 +37,7 @@ class StandIn(ConanFile):
     def package_info(self):
         _, package, targets = STAND_INS[self.name]
         if self.name == "cpp-httplib":
-            # The distribution supports it only for pkg-config: Conan writes the CMake files, with the output of
+            # The distribution provides only a pkg-config file, so Conan writes the CMake files from the output of
             # `pkg-config`.
             self.cpp_info.system_libs = ["cpp-httplib"]
             self.cpp_info.defines = [f"CPPHTTPLIB_{part}_SUPPORT" for part in ("OPENSSL", "ZLIB", "BROTLI")]

@@ -21,7 +21,7 @@ endforeach()
 configure_package_config_file(
   ${PROJECT_SOURCE_DIR}/cmake/driverupgradeConfig.cmake.in ${PROJECT_BINARY_DIR}/driverupgradeConfig.cmake
   INSTALL_DESTINATION ${DRIVERUPGRADE_CMAKE_DIR})
-# Before 1.0 a minor release may break source compatibility.
+# Before 1.0, a minor release may break source compatibility.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/driverupgradeConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(
   FILES ${PROJECT_BINARY_DIR}/driverupgradeConfig.cmake ${PROJECT_BINARY_DIR}/driverupgradeConfigVersion.cmake

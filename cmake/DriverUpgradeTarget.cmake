@@ -64,7 +64,7 @@ function(driverupgrade_shared_library_options target)
   endif()
 endfunction()
 
-# Stack protection, control flow protection, checked buffer functions; programs at random addresses, and relocation
+# Hardening: stack and control flow protection, checked buffer functions, programs at random addresses, and relocation
 # tables that are read-only after loading.
 set(driverupgrade_hardening_options "")
 if(DRIVERUPGRADE_HARDENING)

@@ -15,8 +15,8 @@ namespace {
 constexpr int kSenders = 8;
 constexpr absl::Duration kEvictionRetry = absl::Milliseconds(200);
 
-// Any engine must record what it has started, so this program also sets a label. The label is part of the cordon's
-// PATCH, and costs no additional request. The operator's own label is used, because deploy/rbac/admission does not
+// Any engine must record what it has started, so this program also sets a label. The label costs no additional request,
+// because it is part of the cordon's PATCH. It is the operator's own label, because deploy/rbac/admission does not
 // allow changes to other labels.
 constexpr std::string_view kCordon =
     R"({"metadata":{"labels":{"nvidia.com/gpu-driver-upgrade-state":"drain-required"}},"spec":{"unschedulable":true}})";

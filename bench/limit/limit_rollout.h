@@ -1,4 +1,4 @@
-// A rollout with the minimum of time and requests that a cluster allows: the baseline for an upgrade engine.
+// A rollout that takes as little time and as few requests as a cluster allows: the baseline for an upgrade engine.
 //
 // Each node is cordoned, its pods are evicted, its driver pod is deleted, and the node is uncordoned when the new pod
 // is Ready. This takes two PATCHes, one eviction for each pod, one DELETE, and one watch on the pods for all nodes.

@@ -1,5 +1,5 @@
-// Upgrades a driver with the smallest number of requests that a cluster allows. It is a baseline for comparison, not an
-// operator: see limit_rollout.h.
+// Upgrades a driver with as few requests as a cluster allows. It is a baseline for comparison, not an operator: see
+// limit_rollout.h.
 #include <cstdio>
 #include <cstdlib>
 #include <string>

@@ -1,4 +1,4 @@
-// Threads that send requests, because transport calls block, and decisions must not block.
+// Threads that send requests, because transport calls block but decisions must not.
 #ifndef DRIVERUPGRADE_BENCH_LIMIT_SENDERS_H_
 #define DRIVERUPGRADE_BENCH_LIMIT_SENDERS_H_
 

@@ -1,5 +1,5 @@
-// Measures decisions, JSON and the cache, by size of the cluster. Each benchmark prints the time of an operation and
-// its number of allocations. Only the time depends on the machine.
+// Measures decisions, JSON and the cache for clusters of different sizes. Each benchmark prints the time of an
+// operation and its number of allocations. Only the time depends on the machine.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>

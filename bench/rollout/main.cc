@@ -105,7 +105,7 @@ Rollout MeasureRollout(Arena& arena, int nodes, const Task& task, const Options&
   return rollout;
 }
 
-// Text is printed after each rollout, because a later rollout may fail, and hours of measurements must not be lost.
+// Prints text after each rollout, so that hours of measurements are not lost if a later rollout fails.
 std::vector<Rollout> MeasureAll(const Options& options) {
   const driverupgrade::e2e::TemporaryFolder folder;
   std::vector<Rollout> rollouts;

@@ -35,7 +35,7 @@ struct Summary {
   double first_patch_seconds = 0;
   double fastest = 0;
   double slowest = 0;
-  double requests = 0;     // per node, without kinds that do not count
+  double requests = 0;     // per node, excluding kinds that do not count
   double cpu_seconds = 0;  // used by the program
   double peak_mib = 0;
   std::map<std::string, double> kinds;  // per node, with all kinds

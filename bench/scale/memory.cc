@@ -19,7 +19,7 @@ using testing::PodBuilder;
 
 std::string NodeName(int node) { return fmt::format("gpu-worker-{:05}.cluster.example", node); }
 
-// Returns a node of realistic size, with a dozen labels as set by cloud providers and device plugins.
+// Returns a node of realistic size, with a dozen labels like those that cloud providers and device plugins set.
 Node MakeNode(int number) {
   NodeBuilder builder(NodeName(number));
   builder.WithUid(fmt::format("3f2a6c1e-0000-4000-8000-{:012}", number)).WithResourceVersion("123456789");

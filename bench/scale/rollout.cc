@@ -152,7 +152,7 @@ RolloutFigures MeasureRollout(int nodes, int parallel, int groups) {
   const absl::Time start = world.clock->Now();
   while (static_cast<int>(world.done.size()) < nodes && world.clock->Now() < start + absl::Hours(24 * 30)) {
     const absl::Time next = Pass(world, policy, figures);
-    // The kubelets' work comes in bursts of a second.
+    // The kubelets' work is simulated in steps of up to a second.
     if (next > world.clock->Now()) world.cluster->Advance(std::min(absl::Seconds(1), next - world.clock->Now()));
   }
   figures.done = static_cast<int>(world.done.size());

@@ -18,7 +18,7 @@ struct RolloutFigures {
   int done = 0;
   int passes = 0;
   std::uint64_t judgements = 0;
-  std::size_t api_calls = 0;  // without watches, Events and the ledger
+  std::size_t api_calls = 0;  // excluding watches, Events and the ledger
   std::size_t ledger_calls = 0;
   absl::Duration virtual_time = {};  // duration of the rollout
   absl::Duration wall_time = {};     // total

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs each artifact of a release into an empty root or prefix and runs it: verify.sh FOLDER. scripts/release.sh
-# calls it. The exit code is not zero if an artifact fails. If a release lacks some artifacts, only the others are
+# calls it. Exits with a non-zero code if an artifact fails. If a release lacks some artifacts, only the others are
 # tested.
 set -euo pipefail
 cd "$(dirname "$0")/../.."

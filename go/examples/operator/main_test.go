@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// A benchmark that compares programs passes --qps -1 to each of them, so that the example's default rate does not
-// apply.
+// Benchmarks pass --qps -1 to every program that they compare, so that the example's default rate does not apply.
 func TestTheRateOfRequestsIsAFlag(t *testing.T) {
 	for name, value := range map[string]string{"qps": "50", "burst": "100"} {
 		if found := flag.Lookup(name); found == nil || found.DefValue != value {

@@ -6,7 +6,7 @@ package engine
 #cgo LDFLAGS: -ldriverupgrade_c
 #include "driverupgrade/c/driverupgrade.h"
 
-// Each document is passed as two arguments, because Go does not pass structs with pointers into its memory.
+// Each document is passed as two arguments, because cgo does not pass structs that contain pointers into Go's memory.
 #define TEXT(name) const char *name, size_t name##_size
 #define STR(name) ((du_str){name, name##_size})
 

@@ -30,7 +30,7 @@ type Ledger struct {
 	Owner     string `json:"owner,omitempty"`
 }
 
-// Identity names the driver, for the keys of its labels and annotations.
+// Identity names the driver in the keys of its labels and annotations.
 type Identity struct {
 	Domain string `json:"domain"`
 	Driver string `json:"driver"`
@@ -110,7 +110,6 @@ type Answer struct {
 // LedgerWork stands for the ledger in Work, Next and Answer, where other values are names of nodes.
 const LedgerWork = ""
 
-// Pass is the result of one pass.
 type Pass struct {
 	Work        []string
 	Plans       []NodePlan
@@ -126,7 +125,7 @@ type Pass struct {
 	WakeAt      *int64
 }
 
-// OwnedPart counts the nodes of an owner.
+// OwnedPart describes the nodes and the rollout of an owner.
 type OwnedPart struct {
 	Owner    string // empty: no owner
 	Totals   Totals
@@ -228,7 +227,7 @@ type Settled struct {
 	Events   []Event
 }
 
-// Outcome is the result for a node whose requests all have a response.
+// Outcome is the result for a node whose requests have all received responses.
 type Outcome struct {
 	Node              string
 	Code              int
@@ -237,10 +236,10 @@ type Outcome struct {
 	EvictionsAccepted int
 	EvictionsRefused  int
 	PodsDeleted       int
-	// GangsInterrupted counts the gangs that these requests interrupted. It excludes gangs that another node of the
-	// unit had already interrupted.
+	// GangsInterrupted counts the gangs that these requests interrupted, except gangs that another node of the unit had
+	// already interrupted.
 	GangsInterrupted int
-	// LateHoldersEvicted counts the evicted pods that were given a device after it had been tainted.
+	// LateHoldersEvicted counts the pods evicted because they were given a device after it had been tainted.
 	LateHoldersEvicted int
 	// PodsKept counts the pods that kept running while the driver was replaced, because only devices were isolated.
 	PodsKept int
@@ -256,12 +255,11 @@ type Event struct {
 	Message string
 }
 
-// EventPod is the pod of an Event.
 type EventPod struct {
 	Namespace, Name, UID string
 }
 
-// Explanation contains the gate of a node. The gate is nil if the node does not wait.
+// Explanation contains the gate of a node, or nil if the node is not waiting.
 type Explanation struct {
 	Node string
 	Gate *Gate

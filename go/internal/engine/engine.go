@@ -1,4 +1,4 @@
-// Package engine wraps the engine of the C interface for Go: it represents documents as structs, and makes the engine
+// Package engine wraps the engine of the C interface for Go. It represents documents as structs, and makes the engine
 // safe for concurrent use. docs/c-api.md describes each call and each member.
 package engine
 
@@ -100,7 +100,7 @@ type backend interface {
 	free()
 }
 
-// RolloutFacts are the members of the rollout document that the engine does not know.
+// RolloutFacts are the members of the rollout document that only the host knows.
 type RolloutFacts struct {
 	Leader    bool   `json:"leader"`
 	Replica   string `json:"replica,omitempty"`

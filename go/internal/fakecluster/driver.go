@@ -144,7 +144,8 @@ func (c *Cluster) Requestors(namespace, name string) (requestors []string) {
 	return requestors
 }
 
-// Failure returns the failure that the requestors of the node's NodeMaintenance report; empty if they report no failure.
+// Failure returns the failure that the requestors of the node's NodeMaintenance report, or an empty string if they
+// report none.
 func (c *Cluster) Failure(node string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -161,7 +162,7 @@ func (c *Cluster) Failure(node string) string {
 	return ""
 }
 
-// Maintenance returns the name of the node's NodeMaintenance; empty if the node has no NodeMaintenance.
+// Maintenance returns the name of the node's NodeMaintenance, or an empty string if the node has no NodeMaintenance.
 func (c *Cluster) Maintenance(node string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -248,8 +249,8 @@ func (c *Cluster) SetObserved(generation int) {
 	c.putLocked("daemonsets", set)
 }
 
-// LoseTemplate removes the template from a ControllerRevision of the first driver. The ControllerRevision may not exist
-// yet.
+// LoseTemplate removes the template from a ControllerRevision of the first driver, even if the ControllerRevision does
+// not exist yet.
 func (c *Cluster) LoseTemplate(revision int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -310,7 +311,6 @@ func (c *Cluster) StartUnready() {
 	c.unready = true
 }
 
-// SetReady makes the driver pod on the node ready.
 func (c *Cluster) SetReady(node string) {
 	c.setDriver(node, Object{"name": "driver", "ready": true, "restartCount": 0})
 }
@@ -331,7 +331,7 @@ func (c *Cluster) setDriver(node string, container Object) {
 	}
 }
 
-// LoseDriverPod deletes the driver pod on the node, without a replacement until RestoreDriverPod is called.
+// LoseDriverPod deletes the driver pod on the node. The pod is not replaced until RestoreDriverPod is called.
 func (c *Cluster) LoseDriverPod(node string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -349,10 +349,8 @@ func (c *Cluster) RestoreDriverPod(node string) {
 	}
 }
 
-// SetLabel sets a label on a node.
 func (c *Cluster) SetLabel(node, key, value string) { c.label(node, key, value) }
 
-// RemoveLabel removes a label from a node.
 func (c *Cluster) RemoveLabel(node, key string) { c.label(node, key, nil) }
 
 func (c *Cluster) label(node, key string, value any) {
@@ -380,7 +378,6 @@ func (c *Cluster) States() map[string]string {
 	return states
 }
 
-// Label returns the value of a node's label.
 func (c *Cluster) Label(node, key string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -439,14 +436,12 @@ func (c *Cluster) Keys(node string) map[string]bool {
 	return keys
 }
 
-// UID returns the UID of a node.
 func (c *Cluster) UID(node string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return text(meta(c.objects["nodes"]["/"+node]), "uid")
 }
 
-// Cordoned reports whether the node is unschedulable.
 func (c *Cluster) Cordoned(node string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -24,9 +24,9 @@ func approvalsOn(set *appsv1.DaemonSet, key string) []string {
 
 // Approve sets the approval of a stage on a DaemonSet of the driver. A nil owner means any part whose rollout waits for
 // the approval; otherwise, Approve considers only the part of this owner. Approve fails if no rollout waits for this
-// approval, if the rollouts of several owners wait for it, if a DaemonSet has changed since it was read, or if the
-// server refuses the patch. An approval from before the halt of a rollout does not lift the halt: Approve then removes
-// the approval and returns an error.
+// approval, or if the rollouts of several owners do. It also fails if a DaemonSet has changed since it was read, or if
+// the server refuses the patch. An approval from before the halt of a rollout does not lift the halt: Approve then
+// removes the approval and returns an error.
 func (h *Host) Approve(ctx context.Context, owner *string, stage string) error {
 	if err := h.begins(); err != nil {
 		return err

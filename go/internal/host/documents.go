@@ -78,8 +78,8 @@ func reduceNode(node *corev1.Node) object {
 	return object{Metadata: metadataOf(node), Kind: "Node", Spec: spec, Status: nodeStatus{extendedResources(node), conditions}}
 }
 
-// extendedResources returns the extended resources that the node offers. The quantities do not matter for the upgrade,
-// so each quantity is "1".
+// extendedResources returns the extended resources that the node offers, each with the quantity "1", because the
+// quantities do not matter for the upgrade.
 func extendedResources(node *corev1.Node) map[string]string {
 	var offered map[string]string
 	for name, quantity := range node.Status.Allocatable {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Members that the reader accepts only in lists, watch events, or a Status, and not in objects.
+// Members that the reader accepts in lists, watch events or a Status, but not in objects.
 var notOfObjects = map[string]bool{"apiVersion": true, "resourceVersion": true, "code": true, "details": true, "continue": true, "items": true, "object": true}
 
 func ptr[T any](value T) *T { return &value }
@@ -89,8 +89,8 @@ func TestDevicesAreReducedToWhatTheEngineReads(t *testing.T) {
 	}
 }
 
-// The engine's decisions depend on all members that it reads, such as taints, the scheduler's message, and the time of
-// the last change of a node's Ready condition.
+// The engine's decisions depend on all members that it reads, such as taints, the scheduler's message, and the time at
+// which a node's Ready condition last changed.
 func TestTheEngineGetsAllMembersThatItReads(t *testing.T) {
 	source, err := os.ReadFile("../../../src/wire/wanted_members.cc")
 	if os.IsNotExist(err) {

@@ -9,9 +9,9 @@ import (
 // Time for which a momentary finding must last before it is logged.
 const momentMax = 5 * time.Second
 
-// isMomentary reports whether the finding is normal as long as it does not persist: right after a DaemonSet changes,
-// the DaemonSet controller has not observed the change yet, and the host answers the engine's questions only after the
-// pass that raises them.
+// isMomentary reports whether the finding is normal as long as it does not persist. Right after a DaemonSet changes,
+// the DaemonSet controller has not observed the change yet. Similarly, the host answers the engine's questions only
+// after the pass that raises them.
 func isMomentary(finding engine.Finding) bool {
 	return finding.Code == "RevisionUnknown" || finding.Code == "HookFailed"
 }

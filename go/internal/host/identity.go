@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Identity names a driver, for the keys of its labels and annotations.
+// Identity names a driver in the keys of its labels and annotations.
 type Identity struct{ Domain, Driver string }
 
 // String returns the driver's name, in the form in which cordonedByKey lists it.

@@ -22,8 +22,7 @@ const (
 // ErrClosed is the error of a Host that has ended. The next BuildState creates a new Host.
 var ErrClosed = errors.New("the upgrade manager is closed")
 
-// order applies a policy to some nodes, and applies it again whenever something changes. Its fields are guarded by
-// Host.mu.
+// order applies a policy to some nodes, and reapplies it whenever something changes. Its fields are guarded by Host.mu.
 //
 // An order remains after all of its nodes are done. The operator and the module have separate watches, so the operator
 // may make its call for a new driver before the module has seen the driver. The remaining order then starts the
@@ -63,7 +62,7 @@ type Part struct {
 	Podless []string
 }
 
-// Apply makes one pass over these nodes, and leaves an order that continues the work, unless once is set. It returns
+// Apply makes one pass over these nodes and, unless once is set, leaves an order that continues the work. It returns
 // once the requests of the pass have received responses. Errors: the engine rejects the objects or the policy, or
 // requests of the pass fail; at most three of these failures are reported.
 func (h *Host) Apply(ctx context.Context, part Part, policy []byte, once bool) error {
@@ -111,7 +110,7 @@ func (h *Host) order(ctx context.Context, part Part, policy []byte, once bool) e
 // replace adds an order, and ends the orders that contain one of its nodes. Such orders end completely: if an order
 // merely lost a node, the engine would split the order's part and count each piece separately. Requests that were
 // created under another policy and still wait for their turn are not sent. The caller's state never contains podless
-// nodes, so their absence does not exclude them from the call: the new order takes them over from orders with the same
+// nodes, so their absence does not exclude them from the call. The new order takes them over from orders with the same
 // owner and policy. If the state contains only podless nodes, the orders of these nodes are replaced.
 func (h *Host) replace(made *order, podless []string) {
 	named := made.nodes

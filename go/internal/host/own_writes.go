@@ -17,9 +17,9 @@ import (
 // milliseconds.
 const ownWritesMax = 5 * time.Second
 
-// ownWrites tracks the module's writes to objects of one kind until the watch of this kind has shown them. An operator
-// is woken by its own watch, which may be ahead of the module's watch, and must not get a state that is older than the
-// change that woke it.
+// ownWrites tracks the module's writes to objects of one kind until the watch of this kind has shown them. An
+// operator's own watch, which may be ahead of the module's watch, wakes the operator. The operator must not get a state
+// that is older than the change that woke it.
 type ownWrites struct {
 	mu      sync.Mutex
 	version string // resourceVersion of the newest object that the watch has shown
@@ -70,8 +70,8 @@ func (o *ownWrites) show(version string) {
 	}
 }
 
-// settle drops a write that has a response if no call has to wait for it any longer: the watch has shown the write, or
-// the response contains no version.
+// settle drops a write that has a response as soon as no call has to wait for it any longer. No call waits if the watch
+// has shown the write, or if the response contains no version.
 func (o *ownWrites) settle(write *ownWrite) {
 	order, err := resourceversion.CompareResourceVersion(o.version, write.version)
 	if !o.pending[write] || (err == nil && order < 0) {

@@ -109,7 +109,8 @@ func (q *queue) serve() {
 	}
 }
 
-// first removes the request whose turn it is; nil if no request waits. The caller holds the lock.
+// first removes and returns the request whose turn it is, or returns nil if no request waits. The caller holds the
+// lock.
 func (q *queue) first() (next *turn) {
 	of := &q.urgent
 	switch {

@@ -143,7 +143,7 @@ func TestACallHearsOfTheFirstRequestOfANodeAndOfNoLaterOnes(t *testing.T) {
 	}
 }
 
-// heavy is an engine whose passes take time, as with many nodes.
+// heavy is an engine whose passes take time, as they do with many nodes.
 type heavy struct {
 	engine.Engine
 	passes *atomic.Int64

@@ -93,7 +93,7 @@ func (h *Host) serve(t *task) {
 		}
 		switch {
 		case told.err == nil:
-		case ctx.Err() != nil: // the operator stops
+		case ctx.Err() != nil: // the operator is stopping
 			h.log.V(1).Info("a request got no response, because the operator is stopping", "node", node, "verb", request.Verb, "target", request.Target)
 		case t.queued.Err() != nil && told.status == engine.NotSent:
 			h.hear(t.order, node) // caused by the operator, so it is not a failure

@@ -20,7 +20,7 @@ type Offset struct {
 	Seconds int   `json:"seconds"`
 }
 
-// ZonesOf returns the names of the time zones in the policy, without UTC. It returns no names if the policy cannot be
+// ZonesOf returns the names of the time zones in the policy, except UTC. It returns no names if the policy cannot be
 // parsed, because the engine rejects such a policy.
 func ZonesOf(policy []byte) (names []string) {
 	var with struct {

@@ -53,7 +53,7 @@ func TestNothingIsWrittenOnceTheContextsOfAllCallsHaveEndedAndWatchesGoOn(t *tes
 	if sent := w.cluster.Writes(); sent != writes {
 		t.Errorf("%d requests were sent afterwards", sent-writes)
 	}
-	// The next Reconcile continues, and does not list anything again before it restarts the driver.
+	// The next Reconcile continues, without listing anything again before it restarts the driver.
 	var listed atomic.Int64
 	w.cluster.SetBefore(func(verb, _ string) bool {
 		if verb == http.MethodDelete {

@@ -26,10 +26,10 @@ import (
 // PodDeletionFilter reports whether a pod uses the driver, and must therefore leave the node before the driver does.
 type PodDeletionFilter func(corev1.Pod) bool
 
-// RestartOnlyPredicate reports whether two revisions load the same driver, so that restarting the driver pod is enough
-// and workloads stay on the node. running is the pod template that the driver pod was created from, and desired is the
-// newest template. The predicate owns both templates. If the predicate returns an error, the node waits. A Manager
-// never calls the predicate concurrently.
+// RestartOnlyPredicate reports whether two revisions load the same driver. If they do, restarting the driver pod is
+// enough, and workloads stay on the node. The argument running is the pod template that the driver pod was created
+// from, and desired is the newest template. The predicate owns both templates. If the predicate returns an error, the
+// node waits. A Manager never calls the predicate concurrently.
 type RestartOnlyPredicate func(running, desired *corev1.PodSpec) (bool, error)
 
 // CommonUpgradeStateManager counts the nodes of a ClusterUpgradeState, and reports which optional steps are enabled.
@@ -70,8 +70,9 @@ func WithInterval(interval time.Duration) Option {
 	}
 }
 
-// WithDomain sets the domain of all keys, such as example.com (default: nvidia.com). NVIDIA's operators remove the state labels that they
-// know from every node while their upgrades are switched off. BuildState fails if the domain is not a DNS name.
+// WithDomain sets the domain of all keys, such as example.com (default: nvidia.com). While their upgrades are switched
+// off, NVIDIA's operators remove the state labels that they know from every node, but not the labels in another domain.
+// BuildState fails if the domain is not a DNS name.
 func WithDomain(domain string) Option { return func(m *Manager) { m.keys.Domain = domain } }
 
 // WithDriverName sets the driver's name (default: DriverName, which all Managers of a process share).
@@ -128,7 +129,7 @@ type Manager struct {
 
 	mu          sync.Mutex
 	podDeletion PodDeletionFilter
-	extra       map[string]json.RawMessage // members that are added to every policy
+	extra       map[string]json.RawMessage // members added to every policy
 	held        string                     // reason set by Pause; empty if nodes may start
 	hosts       map[string]*host.Host      // by driver, namespace and labels
 	closings    int                        // number of times that all hosts were closed
@@ -255,8 +256,8 @@ func (m *Manager) SetExtraPolicy(document []byte) error {
 	return nil
 }
 
-// hostOf returns the host for the Manager's driver or, if the Manager has no driver name, for the current DriverName.
-// closings is the value of m.closings, read under the same lock.
+// hostOf returns the host for the Manager's driver, or for the current DriverName if the Manager has no driver name.
+// The result closings is the value of m.closings, read under the same lock.
 func (m *Manager) hostOf(namespace string, driverLabels map[string]string) (of *host.Host, closings int, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 )
 
-// DeviceUse recognizes pods that use a driver's devices. WithPodDeletionEnabled accepts its Filter.
+// DeviceUse recognizes pods that use a driver's devices. Pass its Filter to WithPodDeletionEnabled.
 type DeviceUse struct {
 	// IsDevice reports whether a resource that containers request is such a device, for example nvidia.com/gpu.
 	IsDevice func(corev1.ResourceName) bool

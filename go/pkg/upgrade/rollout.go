@@ -52,7 +52,7 @@ func (m *Manager) Resume() {
 	m.hold("")
 }
 
-// hold keeps the lock while it notifies the hosts, so that no host is created in between without the reason.
+// hold keeps the lock while it notifies the hosts, so that no host created in the meantime misses the reason.
 func (m *Manager) hold(reason string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

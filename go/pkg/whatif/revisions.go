@@ -45,8 +45,8 @@ func restartOnlyPairs(request Request, cluster []byte) (pairs []revisionPair, er
 	return pairs, nil
 }
 
-// revisionsIn returns the revisions of DaemonSets if the revisions contain data. It ignores items that it cannot parse,
-// because the engine reports errors in a dump.
+// revisionsIn returns the DaemonSets' revisions that contain data. It ignores items that it cannot parse, because the
+// engine reports errors in a dump.
 func revisionsIn(cluster []byte, namespace string) (found []appsv1.ControllerRevision) {
 	var list struct{ Items []json.RawMessage }
 	if json.Unmarshal(cluster, &list) != nil {

@@ -41,9 +41,9 @@ type Request struct {
 	EarlyValidation string
 	// UsesDriver contains the UIDs of the pods that use the driver. Nil: the operator does not delete such pods.
 	UsesDriver []string
-	// RestartOnly reports whether a restart of the driver pod is enough to get from one revision to another. It is called
-	// for each ControllerRevision in the dump and the newest revision of the same DaemonSet. Nil: every new revision needs
-	// a full upgrade.
+	// RestartOnly reports whether a restart of the driver pod is enough to get from one revision to another. It is
+	// called for each older ControllerRevision in the dump, together with the newest revision of the same DaemonSet.
+	// Nil: every new revision needs a full upgrade.
 	RestartOnly func(running, desired *corev1.PodSpec) (bool, error)
 	// Requestor is set in requestor mode.
 	Requestor *Requestor
@@ -78,7 +78,7 @@ type Trials struct {
 // contains enough data, or else set to a default.
 type Durations struct {
 	DriverStart, DriverStop, PodStart, PodStop, Validation *time.Duration
-	// JitterPercent is the maximum deviation of these times (default: 20).
+	// JitterPercent is the maximum deviation of these durations, in percent (default: 20).
 	JitterPercent *int
 }
 
@@ -122,7 +122,7 @@ type Blockage struct {
 	Example string `json:"example"`
 }
 
-// Blocked is the reason why a node is not done, and the time in the rollout since which this reason applies.
+// Blocked is the reason why a node is not done, and the time in the rollout since which this reason has applied.
 type Blocked struct {
 	Why          string `json:"why"`
 	SinceSeconds int64  `json:"sinceSeconds"`
@@ -149,9 +149,9 @@ type Error struct {
 func (e *Error) Error() string { return fmt.Sprintf("%s (code %d)", e.Message, e.Code) }
 
 // Simulate simulates rollouts with each policy, as `upgradectl simulate` does. `cluster` is a List of nodes, pods,
-// DaemonSets, ControllerRevisions and PodDisruptionBudgets, and of Events if durations are to be estimated from them.
-// If a policy isolates devices, the List must also contain the ResourceClaims and ResourceSlices. Errors: an *Error
-// whose text starts with `request` or `cluster`; the error of RestartOnly; this machine does not know a time zone in a
+// DaemonSets, ControllerRevisions and PodDisruptionBudgets, and of Events if durations must be estimated from them. If
+// a policy isolates devices, the List must also contain the ResourceClaims and ResourceSlices. Errors: an *Error whose
+// text starts with `request` or `cluster`; the error of RestartOnly; this machine does not know a time zone in a
 // policy.
 func Simulate(request Request, trials Trials, cluster []byte) ([]Rollout, error) {
 	text, err := SimulateJSON(request, trials, cluster)

@@ -1,5 +1,5 @@
-// Coverage of many simulations: how often each fault happened, which transitions nodes made, and which gates they
-// waited for.
+// Coverage of many simulations: how often each fault occurred, which state transitions the nodes made, and at which
+// gates they waited.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_COVERAGE_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_COVERAGE_H_
 
@@ -33,10 +33,10 @@ struct Totals {
 void Add(const testing::SimulationResult& result, Totals& totals);
 /// Prints the counts as Markdown tables.
 void PrintCoverage(const Totals& totals);
-/// Returns what the seeds did not cover. Every fault must have happened a hundred times, and every mode, legal
+/// Returns what the seeds did not cover. Every fault must have occurred at least a hundred times, and every mode, legal
 /// transition and gate must have been reached. coverage.cc lists the exceptions, each with its reason.
 std::vector<std::string> MissingCoverage(const Totals& totals);
-/// Returns the modes that the options require for every seed, but that had no effect in any seed.
+/// Returns the modes that the options require of every seed but that took effect in none.
 std::vector<testing::Mode> ModesNotMet(const testing::SimulationOptions& options, const Totals& totals);
 
 }  // namespace driverupgrade::tests

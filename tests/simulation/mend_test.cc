@@ -10,8 +10,8 @@ using testing::SimulationOptions;
 using testing::internal::MakeAdministrator;
 using testing::internal::World;
 
-// Otherwise pods would return to a node that is being evacuated, because the maintenance operator does not cordon the
-// node again.
+// If the NodeMaintenance stayed, pods would return to a node that is being evacuated, because the maintenance operator
+// does not cordon the node again.
 TEST_CASE("The client that lifts the maintenance operator's cordon also removes the NodeMaintenance of the node") {
   for (const bool maintained : {false, true}) {
     World world(1, SimulationOptions{.nodes = 2, .requestor_percent = 100});

@@ -268,10 +268,10 @@ class Simulation {
     if (!world_.Broken()) Rest();
   }
 
-  // Changes every node that has a grant, as its kubelet would. An unused grant is dropped at the next version of its
-  // node. Without such a version, a node that already has the driver would hold a slot, and all other nodes would wait
-  // for this slot. Real kubelets also update the nodes without a grant. The simulation does not, because each update
-  // would wake the engine and so hide that the engine failed to schedule its next pass.
+  // Changes every node that has a grant, as its kubelet would, because an unused grant is dropped only at the next
+  // version of its node. Without such a version, a node that already has the driver would hold a slot for which all
+  // other nodes wait. Real kubelets also update nodes without a grant. Here, each such update would wake the engine and
+  // thus hide that it failed to schedule its next pass.
   void ReportNodeStatus() {
     const std::optional<ConfigMap> ledger = world_.cluster->config_map(kDriverNs, "driver-upgrades");
     if (!ledger) return;
@@ -347,9 +347,9 @@ class Simulation {
 
   // L4: a node that never completes delays the other nodes by no more than its slot.
   void OneBadNode() {
-    // A node that never completes correctly blocks the stages after its own stage.
+    // A node that never completes blocks the stages after its own, as it should.
     if (world_.setup.Has(Mode::kRollouts) || world_.setup.Has(Mode::kGangs)) return;
-    // Excluded, because the node's pods do not use the devices.
+    // Excluded because the bad node's pods do not use the devices.
     if (world_.setup.Has(Mode::kDevices)) return;
     // The bad node takes a grant in addition to its slot, but this seed allows only a few grants.
     if (world_.setup.grants_max < kGrantsMax) return;

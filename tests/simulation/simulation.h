@@ -1,4 +1,4 @@
-/// Simulates a whole rollout in virtual time, with all faults that a seed draws, and checks every invariant.
+/// Simulates a whole rollout in virtual time, under all faults that a seed draws, and checks every invariant.
 ///
 /// Defines Simulate, SimulationOptions, SimulationResult, Fault, Mode and Shrink.
 ///
@@ -7,9 +7,9 @@
 ///
 /// The engine, the controller, the cache, the election and the ledger are the real implementations; the cluster is a
 /// FakeCluster. A seed draws the cluster, the policy, the number of replicas and their components, and the frequency of
-/// each fault. The run has two phases. In the chaos phase, faults happen, an administrator and another driver's
-/// operator act, and nodes and pods fail. Then the simulation repairs all damage. In the calm phase, every node must be
-/// upgraded (L1-L3), and afterwards no replica may write (I12).
+/// each fault. During the chaos phase, calls, nodes and pods fail while an administrator and another driver's operator
+/// act. The simulation then repairs all damage. In the calm phase that follows, every node must be upgraded (L1-L3),
+/// and afterwards no replica may write (I12).
 ///
 /// Deterministic: the same seed and options produce the same run, event by event, on every platform. A simulation uses
 /// one thread; several simulations may run in parallel.
@@ -107,27 +107,27 @@ struct SimulationOptions {
   int fault_percent = 35;
   /// Maximum length of the chaos phase.
   absl::Duration chaos_max = absl::Hours(1);
-  /// Keeps the last lines of the trace.
+  /// Whether to keep the last `trace_lines_max` lines of the trace.
   bool trace = false;
   std::size_t trace_lines_max = 400;
   /// One rollout of a large cluster: a tenth of the nodes at a time, four minutes per node, and only a few faults in
   /// calls and watches.
   bool light = false;
-  /// Creates the wire. `wire_percent` percent of the seeds send their requests as bytes. If null, no seed uses bytes.
+  /// Creates the wire over which `wire_percent` percent of the seeds send their requests as bytes. If null, no seed
+  /// does.
   WireFactory wire = nullptr;
   int wire_percent = 10;
   /// Creates the replicas as hosts of the C interface. If null, the replicas are native engines.
   HostFactory host = nullptr;
-  /// Runs native engines in the same worlds as hosts, to compare the results.
+  /// Runs native engines in the worlds that hosts would get, so that the results can be compared.
   bool as_hosted = false;
-  /// Percentages of seeds with requestor mode, and of seeds with a predicate that lets some revisions need only a
-  /// restart.
+  /// Percentage of seeds in requestor mode, and of seeds whose predicate requires only a restart for some revisions.
   int requestor_percent = 12;
   int restart_only_percent = 15;
-  /// Percentage of seeds in which the driver's DaemonSet is not OnDelete.
+  /// Percentage of seeds in which the driver's DaemonSet does not use the OnDelete strategy.
   int rolling_percent = 6;
-  /// Number of seeds in a thousand that have each Mode. kManyPods is used only on request, because one of its seeds
-  /// takes as long as dozens of other seeds.
+  /// Number of seeds per thousand that run in each Mode. kManyPods runs only on request, because one such seed takes as
+  /// long as dozens of others.
   std::array<int, kModeCount> mode_per_mille = {30, 30, 50, 40, 30, 20, 0,  160, 100, 60,
                                                 60, 60, 50, 50, 50, 50, 50, 50,  50};
   /// Position of the planted defect in MutantNames, starting at 1. Zero plants no defect.
@@ -154,7 +154,7 @@ struct SimulationResult {
   std::array<std::int64_t, kModeCount> modes = {};
   std::map<std::pair<UpgradeState, UpgradeState>, std::int64_t> edges = {};
   std::map<GateReason, std::int64_t> gates = {};
-  /// Number of comparisons of all gates and totals of a replica with the cluster (L5, L6), and whether L4 was checked.
+  /// How often all gates and totals of a replica were compared with the cluster (L5, L6), and whether L4 was checked.
   std::int64_t checks_of_gates = 0;
   bool bad_node = false;
   /// Number of jobs of Mode::kGangs that restarted on a node with the old driver, or whose unit could not be cordoned
@@ -179,7 +179,7 @@ struct SimulationResult {
 
 SimulationResult Simulate(std::uint64_t seed, const SimulationOptions& options = {});
 
-/// Returns reduced options for a run that breaks an invariant: fewer faults, fewer nodes and less time, with which the
+/// Reduces a run that breaks an invariant: returns options with fewer faults, fewer nodes and less time under which the
 /// run still breaks an invariant.
 SimulationOptions Shrink(std::uint64_t seed, SimulationOptions options);
 

@@ -3,8 +3,8 @@
 //
 //     simulate_threads --first-seed 1 --seeds 200
 //
-// A seed determines the parameters, but not the scheduling of the threads, so a run cannot be repeated exactly. The
-// program is used with ThreadSanitizer, and finds bugs that need several threads. It checks every commit
+// A seed determines the parameters, but not the scheduling of the threads, so a run cannot be repeated exactly. Run
+// under ThreadSanitizer, the program finds bugs that appear only with several threads. It checks every commit
 // (crash/witness.h) and the final state.
 #include <algorithm>
 #include <chrono>
@@ -102,7 +102,7 @@ class Rollout {
     cluster_->SetFaultHooks([this](const Call& call) { return faults_.Refuse(call); },
                             [this](const Call& call) { return faults_.LoseAnswer(call); });
     if (!draw_.cache) return;
-    // Uses the cluster's clock; otherwise the watches would seem to end as soon as they start.
+    // The cache uses the cluster's clock; otherwise the watches would seem to end as soon as they start.
     cache_ = *WatchCache::Create(cluster_, {.drivers = {{.ns = "gpu", .driver_labels = labels_}}, .clock = clock_});
     cache_->Start();
   }

@@ -92,7 +92,7 @@ class Host final : public testing::HostedEngine {
     return true;
   }
 
-  // Normalizes the policy once per policy, like a real host, and not in every pass.
+  // Normalizes each policy only once, as a real host would, instead of in every pass.
   const std::string& Normalized(const std::string& policy) {
     if (policy != std::exchange(policy_, policy)) normalized_ = Call(du_policy_normalize, Str(policy)).text;
     return normalized_;

@@ -1,4 +1,4 @@
-// Creates replicas that are hosts of the C interface (tests/c/engine_host.h), whose requests are sent as bytes.
+// Creates replicas that are hosts of the C interface (tests/c/engine_host.h) and send their requests as bytes.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_HOST_HOST_FACTORY_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_HOST_HOST_FACTORY_H_
 

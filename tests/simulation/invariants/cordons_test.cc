@@ -38,8 +38,7 @@ TEST_CASE("I3: a cordon that another driver relies on is lifted, whichever clien
            {"nvidia.com/gpu", ofed, "upgrade-failed", "I3"},
            {"nvidia.com/gpu", ofed, "cordon-required", ""},
            {"nvidia.com/gpu", ofed, "uncordon-required", ""},
-           {"nvidia.com/gpu", ofed, "node-maintenance-required", ""},            // no maintenance has been requested
-                                                                                 // yet
+           {"nvidia.com/gpu", ofed, "node-maintenance-required", ""},            // no maintenance requested yet
            {"nvidia.com/gpu,nvidia.com/ofed", ofed, "uncordon-required", "I3"},  // OFED's name still counts
            {"nvidia.com/gpu,nvidia.com/ofed", ofed, "upgrade-done", ""},
            {"nvidia.com/gpu,nvidia.com/ofed", "rack", "7", ""}}) {

@@ -29,7 +29,7 @@ TEST_CASE("I4: a workload pod is deleted, not evicted") {
   CHECK(world.Broken() == "I4");
 }
 
-// Puts the node into drain-required, in which pods have been evicted since `began`, and lets the engine read the node.
+// Puts the node into drain-required, with evictions in progress since `began`, and lets the engine read the node.
 void PutDraining(World& world, std::size_t i, absl::Time began) {
   world.Put(i, "drain-required", [&](Node& node) {
     node.unschedulable = true;

@@ -105,8 +105,8 @@ struct World {
               UpgradeState::kDrainRequired});
     Patch(i, {.labels = {{Gpu().StateLabel(), "drain-required"}}, .unschedulable = true});
   }
-  /// Reads the nodes, and notes that the engine sends a patch that sets this state. The default is a patch that starts
-  /// the node.
+  /// Reads the nodes, then records that the engine sends a patch that sets this state. By default, the patch starts the
+  /// node.
   void Ask(std::size_t i, const std::string& state = "cordon-required") {
     REQUIRE(guarded->ListNodes({}, {}).ok());
     const Node node = NodeAt(i);

@@ -27,7 +27,7 @@ HttpResponse Done(int code = 200);
 absl::StatusOr<HttpResponse> AnswerOf(const absl::Status& status, const Draw& draw);
 // Same as above for an eviction (E3-E19).
 HttpResponse AnswerOf(const EvictionAnswer& answer, const Draw& draw);
-// Returns the response for an object, or a particular UID of it, that no longer exists (E16).
+// Returns the response for an object that no longer exists, or that now exists under another UID (E16).
 HttpResponse GoneAnswer(bool other_uid, const std::string& message);
 // Returns the response to a patch whose object was replaced by another object with the same name.
 HttpResponse OtherUidAnswer(const std::string& message);

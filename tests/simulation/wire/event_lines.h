@@ -1,4 +1,4 @@
-// Converts the events of a facade's watch to the lines of a stream.
+// Converts the events of a facade's watch into the lines of a stream.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WIRE_EVENT_LINES_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WIRE_EVENT_LINES_H_
 

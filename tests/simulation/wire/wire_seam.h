@@ -10,7 +10,6 @@
 /// cluster: the replica calls the facade that the factory returns, and the server serves `cluster`. Faults and
 /// invariants are applied behind the server, so they apply to decoded requests. Single-threaded. Example:
 /// tests/simulation/wire/api_server.h.
-/// tests/simulation/wire/api_server.h.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WIRE_WIRE_SEAM_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WIRE_WIRE_SEAM_H_
 
@@ -26,9 +25,9 @@ struct WireSeam {
   std::shared_ptr<ClusterFacade> cluster = {};
   /// Returns the version at which the last list was read. The lists of the seam do not contain this version.
   std::function<std::string()> list_version = {};
-  /// Runs a read whose response will not arrive. The replica then does not count as having read the objects.
+  /// Runs a read whose response will not arrive, so the replica does not count as having read the objects.
   std::function<void(const std::function<void()>&)> unseen = {};
-  /// Runs a write whose response is unreadable. The replica then does not count as knowing the outcome.
+  /// Runs a write whose response is unreadable, so the replica does not count as knowing the outcome.
   std::function<void(const std::function<void()>&)> unanswered = {};
   /// Runs a write that never reaches the cluster. The sender must still expect that the write was applied.
   std::function<void(const std::function<void()>&)> swallowed = {};

@@ -1,5 +1,4 @@
-// The actors of a simulation: all clients and components that act besides the replicas. Each actor has its own random
-// stream.
+// The actors of a simulation: all clients and components other than the replicas. Each actor has its own random stream.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WORLD_ACTORS_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WORLD_ACTORS_H_
 
@@ -24,11 +23,11 @@ class Actor {
     Act();
     Rest();
   }
-  // Returns whether the actor continues after the faults have ended.
+  // Returns whether the actor continues to act after the faults have ended.
   virtual bool acts_when_calm() const { return false; }
   // Called for each change while the cluster is locked, so the function must not call the cluster.
   virtual void See(const Change&) {}
-  // Undoes the actions of this actor that could keep nodes from ever being done.
+  // Undoes every action of this actor that could keep a node from completing its upgrade.
   virtual void Mend() {}
 
  protected:

@@ -114,7 +114,7 @@ class Administrator final : public Actor {
         return Edit(node, "requests an upgrade of",
                     [&](Node& n) { n.annotations[identity.UpgradeRequestedAnnotation()] = "true"; });
       default: {
-        // An empty value does not request anything.
+        // An empty value requests nothing.
         const std::string value = odd_.Percent(30) ? "" : "true";
         return Edit(node, "sets the safe-load annotation of",
                     [&](Node& n) { n.annotations[identity.SafeLoadAnnotation()] = value; });
@@ -194,7 +194,7 @@ class Administrator final : public Actor {
     return true;
   }
 
-  // Uses a separate stream, so that the rest of the seed stays the same.
+  // Separate stream, so that its draws do not change the rest of the seed.
   Random odd_{world_.seed, "odd administrator"};
 };
 

@@ -15,7 +15,7 @@ namespace driverupgrade::testing::internal {
 namespace {
 
 constexpr int kDevicesPerNode = 8;
-// Maximum delay of a request that was sent while the node was cordoned (F7), according to a clock that may be slow.
+// Maximum delay of a request sent while the node was cordoned (F7), as measured by a clock that may run slow.
 constexpr absl::Duration kCordonIsRemembered = absl::Minutes(10);
 
 class DevicesActor final : public Actor {

@@ -199,7 +199,7 @@ void FaultyCluster::JudgeLease(Operation operation) {
   checker_.CheckLease(name_, clock_->Now() - renewed_at_, *renew_deadline_);
 }
 
-// A replica that lists objects because its watch fails has read them as well.
+// Listing the objects counts as reading them, even if a replica lists them because its watch fails.
 void FaultyCluster::NoteListed(Operation operation) {
   failing_since_.erase(WatchOf(operation));
   followed_.insert(WatchOf(operation));

@@ -47,14 +47,14 @@ class FaultyCluster final : public ForwardingFacade {
   // Returns whether a watch has failed or lagged, so that the cache must run again without a notification. Resets this
   // flag.
   bool TakeWatchTrouble() { return std::exchange(watch_trouble_, false); }
-  // Number of calls that have failed or were delayed because of a fault.
+  // Number of calls that failed or were delayed because of a fault.
   std::int64_t troubles() const { return troubles_; }
   // Attributes all further writes to a release. No other replica is left, so the Lease is no longer checked.
   void BeginRelease() {
     releases_ = true;
     renew_deadline_ = std::nullopt;
   }
-  // Returns whether the last list of NodeMaintenances succeeded.
+  // Returns whether the last attempt to list NodeMaintenances succeeded.
   bool knows_maintenances() const { return knows_maintenances_; }
   // Returns whether each kind that a cache watches was listed at least once.
   bool HasListedAll(bool maintenances) const;
@@ -65,8 +65,8 @@ class FaultyCluster final : public ForwardingFacade {
   }
   // Notes a watch failure that only the caller sees, because the caller reads the watch through bytes.
   void NoteWatchTrouble() { watch_trouble_ = true; }
-  // Sets the sender's knowledge at the time when it decided the next requests; nullopt for its current knowledge.
-  // Returns the previous value.
+  // Sets what the sender knew when it decided on the next requests; nullopt stands for its current knowledge. Returns
+  // the previous value.
   std::optional<Writer> ExchangeSender(std::optional<Writer> sender) {
     return std::exchange(sender_, std::move(sender));
   }
@@ -85,8 +85,7 @@ class FaultyCluster final : public ForwardingFacade {
   }
   // Version at which the last list was read.
   std::int64_t list_version() const { return list_version_; }
-  // I9: time since the last renewal, by this replica's clock, during which the replica may write; nullopt if it may
-  // always write.
+  // I9: sets how long after its last renewal, by its own clock, the replica may write; nullopt if it may always write.
   void ObeyLease(std::optional<absl::Duration> renew_deadline) { renew_deadline_ = renew_deadline; }
 
   absl::StatusOr<std::vector<Node>> ListNodes(const CallContext& context, const ListNodesParams& params) override;
@@ -190,7 +189,7 @@ class FaultyCluster final : public ForwardingFacade {
   std::int64_t troubles_ = 0;
   absl::Time forbidden_until_ = absl::InfinitePast();
   absl::Status forbidden_ = absl::OkStatus();
-  // Uses a separate stream, so that the rest of the seed stays the same.
+  // Separate stream, so that its draws do not change the rest of the seed.
   Random odd_;
   enum class Alone : std::uint8_t { kLedger, kWatches, kNodeWatch, kDriver, kPodLists };
   Alone alone_ = Alone::kLedger;
@@ -202,14 +201,14 @@ class FaultyCluster final : public ForwardingFacade {
   std::int64_t nodes_before_version_ = 0;
   std::optional<absl::Duration> renew_deadline_;
   absl::Time renewed_at_ = absl::InfinitePast();
-  // With Mode::kWatchOrder: uses a separate stream.
+  // Separate stream for Mode::kWatchOrder.
   Random order_;
   std::map<Operation, absl::Time> held_back_until_;
   // Version up to which each watch has expired.
   std::map<Operation, std::int64_t> expired_;
   // Watches that the server has reported as expired and whose objects have not been listed since then.
   std::set<std::string> to_be_listed_;
-  // Watches of which all objects have been read.
+  // Watches whose objects have all been read.
   std::set<Operation> followed_;
   bool releases_ = false;
   bool knows_maintenances_ = true;

@@ -132,7 +132,7 @@ absl::Status FaultyCluster::Watch(Operation operation, const CallContext& contex
   bool begun = false;
   absl::Status ended = Run<absl::Status>(context, operation, [&](const CallContext& at) -> absl::Status {
     begun = true;
-    // With requests as bytes, the replica may not have received the error.
+    // If requests are sent as bytes, the replica may not have received the error.
     if (to_be_listed_.contains(watch) && !params.resource_version.empty() && !world_.setup.wire) {
       checker_.Fail("I13", fmt::format("{}: {} starts at a version that the server has reported as too old", name_,
                                        ToString(operation)));
@@ -178,7 +178,7 @@ absl::Status FaultyCluster::Watch(Operation operation, const CallContext& contex
 }
 
 absl::Status FaultyCluster::WatchNodes(const CallContext& context, const WatchParams& params, WatchSink<Node>& sink) {
-  // With requests as bytes, the list before the watch is a separate call.
+  // If requests are sent as bytes, the list before the watch is a separate call.
   next_->NoteNodesRead(VersionOf(params.resource_version));
   return Watch<Node>(Operation::kWatchNodes, context, params, sink,
                      [&](const CallContext& at, WatchSink<Node>& to) { return next_->WatchNodes(at, params, to); });

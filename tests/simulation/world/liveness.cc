@@ -13,8 +13,8 @@ namespace driverupgrade::testing::internal {
 namespace {
 
 constexpr absl::Duration kPatience = absl::Hours(1);
-// Number of polls per node. From upgrade-required on, a host may leave each state except upgrade-done only at its next
-// poll.
+// Number of polls per node. A host may need to poll again before it leaves each state from upgrade-required on, except
+// for upgrade-done.
 constexpr int kLooksPerNode = 8;
 
 void Lengthen(absl::Duration& timeout) { timeout = std::max(timeout, kPatience); }
@@ -43,8 +43,8 @@ UpgradePolicy CalmPolicy(UpgradePolicy policy, bool hooks) {
   if (policy.pod_deletion) Lengthen(policy.pod_deletion->timeout);
   if (policy.deadlines.pod_restart) Lengthen(*policy.deadlines.pod_restart);
   Lengthen(policy.deadlines.validation);
-  // The calm phase must wait neither for closed days, nor for a window that fits the long upgrades measured during the
-  // faults.
+  // The calm phase must wait neither for closed days nor for a window long enough for the slow upgrades measured during
+  // the faults.
   if (policy.rollout) {
     policy.rollout->closed.clear();
     policy.rollout->finish_by = false;
@@ -65,8 +65,8 @@ absl::Duration TimeToConverge(const World& world, const UpgradePolicy& policy) {
     const int rounds = world.nodes_made / ParallelOf(policy, world.setup.nodes) + 2;
     return absl::Minutes(90) + rounds * round;
   }
-  // In the worst case, the rollout upgrades one node at a time, with windows that are open for two thirds of the time.
-  // The soaks are added.
+  // In the worst case, the rollout upgrades one node at a time in windows that are open for two thirds of the time, and
+  // every stage adds its soak.
   absl::Duration soaks = absl::ZeroDuration();
   for (const RolloutStage& stage : policy.rollout->stages) soaks += stage.soak;
   const absl::Duration open = absl::Minutes(90) + (world.nodes_made + 2) * round + soaks;

@@ -32,9 +32,9 @@ class Completion {
   const std::string left_out_;
   std::string last_;
 };
-// L2: returns one of our cordons, names on a cordon, or NodeMaintenances that is left; empty if nothing is left.
+// L2: returns a cordon, a name on a cordon, or a NodeMaintenance that we left behind; empty if we left nothing.
 std::string WhatIsLeft(const World& world, const Driver& driver);
-// Returns one of our marks or objects that is left although every node was released; empty if nothing is left.
+// Returns a mark or object of ours that remains although every node was released; empty if nothing remains.
 std::string WhatIsNotGivenBack(const World& world);
 
 }  // namespace driverupgrade::testing::internal

@@ -12,8 +12,8 @@ namespace {
 constexpr char kCordonClaim[] = "example.com/cordon-claim";
 constexpr char kMachineConfigState[] = "machineconfiguration.openshift.io/state";
 
-// NVIDIA's operators while they do not upgrade: each reconcile removes the state label from every node, and each node
-// change starts another reconcile. In half of the seeds, this client acts only occasionally.
+// NVIDIA's operators while they are not upgrading: each reconcile removes the state label from every node, and each
+// node change starts another reconcile. In half of the seeds, this client acts only occasionally.
 class LabelRemover final : public Actor {
  public:
   explicit LabelRemover(World& world) : Actor(world, "label remover"), immediate_(random_.Percent(50)) {}

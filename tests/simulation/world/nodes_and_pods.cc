@@ -279,7 +279,7 @@ class PodTroubles final : public Actor {
 
   std::vector<PodRef> made_;
   int count_ = 0;
-  // Uses a separate stream, so that the rest of the seed stays the same.
+  // Separate stream, so that its draws do not change the rest of the seed.
   Random odd_{world_.seed, "odd troubles"};
   Random tiers_{world_.seed, "tiers"};
 };
@@ -344,7 +344,7 @@ class Templates final : public Actor {
   }
 
   bool first_ = true;
-  // Uses a separate stream, so that the rest of the seed stays the same.
+  // Separate stream, so that its draws do not change the rest of the seed.
   Random broken_{world_.seed, "broken drivers"};
 };
 

@@ -21,7 +21,7 @@ class Random {
     Next();
   }
 
-  // Uses the algorithm splitmix64.
+  // Implements splitmix64.
   std::uint64_t Next() {
     std::uint64_t z = (state_ += 0x9E3779B97F4A7C15ULL);
     z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9ULL;

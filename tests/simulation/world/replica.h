@@ -64,7 +64,7 @@ class Replica {
   ~Replica();
 
   absl::Time due() const;
-  // Returns whether a step is in progress. Meanwhile other actors run, and so do the replica's own calls in flight.
+  // Returns whether a step is in progress. Other actors and the replica's own calls in flight run during a step.
   bool busy() const { return busy_ && !AnyTask(); }
   void Step();
   // Called after the driver's policy has changed.
@@ -89,11 +89,11 @@ class Replica {
   struct Process {
     std::shared_ptr<InvariantChecker::GuardedCluster> guarded = {};
     std::shared_ptr<FaultyCluster> cluster = {};
-    // Null: the replica does not use bytes.
+    // Null if the replica does not send its requests as bytes.
     std::unique_ptr<ClearWire> wire = {};
     // The cluster without planted defects. If the seed uses bytes, calls pass through the wire.
     std::shared_ptr<ClusterFacade> honest = {};
-    // Null: the replica has only one call in flight.
+    // Null if the replica has only one call in flight.
     std::shared_ptr<Tasks> tasks = {};
     // The facade that the engine uses, including a planted defect.
     std::shared_ptr<ClusterFacade> facade = {};
@@ -126,7 +126,7 @@ class Replica {
   std::shared_ptr<ClusterFacade> MakeWire();
   void MakeElection(const std::string& name);
   EngineOptions MakeEngineOptions();
-  // Returns the policy that this replica uses, including the change by a planted defect.
+  // Returns the policy that this replica uses, including any change by a planted defect.
   UpgradePolicy Believed(UpgradePolicy policy) const;
   absl::Time Turn();
   absl::Time HostedTurn();

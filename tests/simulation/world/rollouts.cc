@@ -179,7 +179,7 @@ class Rollouts final : public Actor {
 
   Random changes_;
   Random failures_{world_.seed, "drivers that fail"};
-  // Uses a separate stream, so that the rest of the seed stays the same.
+  // Separate stream, so that its draws do not change the rest of the seed.
   Random moves_{world_.seed, "nodes that are moved"};
   std::set<std::string> moved_;
   bool mistyped_ = false;

@@ -182,7 +182,7 @@ std::vector<RolloutWindow> DrawWindows(Random& random) {
   return windows;
 }
 
-// Draws rules about the nodes' pods, from a separate stream, so that the rest of the seed stays the same.
+// Draws rules about the nodes' pods, from a separate stream, so that these draws do not change the rest of the seed.
 void DrawByPods(std::uint64_t seed, RolloutPolicy& rollout) {
   Random random(seed, "rollouts by pods");
   if (random.Percent(40)) {
@@ -196,8 +196,8 @@ void DrawByPods(std::uint64_t seed, RolloutPolicy& rollout) {
   rollout.health->pod_selector = Selector("app=logging");
 }
 
-// Draws a window for the first evening only. The window closes after midnight, in the middle of the faults. Later
-// windows follow.
+// Draws a window that opens on the first evening only and closes after midnight, in the middle of the faults. Later
+// windows follow it.
 void DrawNight(Random& random, Setup& setup, RolloutPolicy& rollout) {
   setup.start -= absl::Minutes(random.Between(1, std::max(1, static_cast<int>(absl::ToInt64Minutes(setup.chaos)))));
   const absl::CivilDay today = absl::ToCivilDay(setup.start, absl::UTCTimeZone());
@@ -241,8 +241,8 @@ void DrawFailureClasses(std::uint64_t seed, UpgradePolicy& policy) {
   }
 }
 
-// Draws, from a separate stream, a limit that fits each single group, however many nodes come and go. A group counts as
-// one node toward maxParallelUpgrades, which the invariants do not take into account.
+// Draws, from a separate stream, a limit large enough for any single group, however many nodes come and go. A group
+// counts as one node toward maxParallelUpgrades, which the invariants do not take into account.
 void FitGroups(std::uint64_t seed, Setup& setup) {
   Random random(seed, "groups that start together");
   setup.policy.max_parallel = std::nullopt;

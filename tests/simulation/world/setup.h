@@ -22,7 +22,7 @@ struct Setup {
   UpgradePolicy policy = {};
   std::array<bool, kFaultCount> faults = {};
   std::array<bool, kModeCount> modes = {};
-  // Probability that a call encounters a fault, for all call faults together.
+  // Probability, in per mille, that a call encounters a fault of any kind.
   int call_faults_per_mille = 0;
   int replicas = 1;
   bool cache = false;
@@ -71,12 +71,12 @@ struct Setup {
     return Has(Mode::kLongOutage) || std::find(faults.begin(), faults.end(), true) != faults.end() ||
            std::find(modes.begin() + kFirstNeighbour, modes.end(), true) != modes.end();
   }
-  // Returns whether I1 is guaranteed: for one leader that does not crash, or with a ledger.
+  // Returns whether I1 is guaranteed, which requires a single leader that does not crash, or a ledger.
   bool BudgetIsClaimed() const;
   bool ClocksJump() const { return Has(Fault::kClockSkew) || Has(Mode::kClockRates) || Has(Mode::kClockSetBack); }
   // Returns the maximum clock skew: the initial offset, the drift until the next correction, and jumps.
   absl::Duration ClockSkewMax() const;
-  // Returns the maximum real time during which a clock that may be slow measures `duration`.
+  // Returns the longest real time in which a clock that may run slow measures `duration`.
   absl::Duration ByClocks(absl::Duration duration) const { return Has(Mode::kClockRates) ? 2 * duration : duration; }
   // Returns whether several replicas can write, because they run without an election.
   bool SeveralLeaders() const { return replicas > 1 && !election; }
@@ -95,7 +95,7 @@ inline constexpr int kManyPods = 10'000;
 inline constexpr char kManyPodsApp[] = "many";
 // Maximum jump of a clock with Fault::kClockSkew.
 inline constexpr absl::Duration kClockJumpMax = absl::Seconds(5);
-// Length and number of the jumps back with Mode::kClockSetBack. A jump is longer than the calm phase.
+// Length and number of the backward jumps with Mode::kClockSetBack. Each jump is longer than the calm phase.
 inline constexpr absl::Duration kSetBack = absl::Hours(72);
 inline constexpr int kSetBacks = 2;
 

@@ -1,5 +1,5 @@
-// Runs several calls of a replica in flight in one thread. Tasks that an engine would hand to its threads wait here.
-// They start in random order, if possible while another task is in the middle of a call.
+// Keeps several calls of a replica in flight in a single thread. Tasks that an engine would hand to its threads wait
+// here and start in random order, if possible while another task is in the middle of a call.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WORLD_TASKS_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WORLD_TASKS_H_
 

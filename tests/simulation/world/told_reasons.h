@@ -1,4 +1,4 @@
-// Stores why nodes wait, from the plans that an observer of an engine receives.
+// Records why nodes wait, according to the plans that an engine's observer receives.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WORLD_TOLD_REASONS_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WORLD_TOLD_REASONS_H_
 

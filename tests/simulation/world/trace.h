@@ -28,7 +28,7 @@ class Trace {
                      fmt::format(format, std::forward<Args>(args)...));
     if (lines_.size() > lines_max_) lines_.pop_front();
   }
-  // Uses the algorithm FNV-1a.
+  // Implements FNV-1a.
   void Hash(std::uint64_t value) {
     for (int i = 0; i < 8; ++i, value >>= 8U) hash_ = (hash_ ^ (value & 0xFFU)) * 1099511628211ULL;
   }

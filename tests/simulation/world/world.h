@@ -39,19 +39,19 @@ inline constexpr char kOwnNodes[] = "pool!=other";
 // With Mode::kRollouts: number of racks into which the nodes are divided.
 inline constexpr int kRacks = 3;
 
-// Returns the image of a revision. With restartOnly, two consecutive revisions share an image, and differ only in the
+// Returns the image of a revision. With restartOnly, two consecutive revisions share an image and differ only in the
 // restartedAt annotation.
 std::string ImageOf(const std::string& hash);
 // Returns the template of the revision. If empty, the cluster derives the template from the hash.
 std::string TemplateOf(const Setup& setup, const std::string& hash);
 
 struct World;
-// Adds the first DaemonSet of validation pods unless this DaemonSet exists.
+// Adds the first DaemonSet of validation pods unless it already exists.
 void AddValidator(World& world);
 
 class Peer;
 
-// A driver whose replicas are part of a simulation, with their settings.
+// A driver whose replicas take part in a simulation, and their settings.
 struct Driver {
   const DriverIdentity& identity;
   std::string ns;

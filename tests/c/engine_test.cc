@@ -185,8 +185,8 @@ TEST_CASE("Release returns every node to service in the middle of an upgrade") {
   for (const Node& node : world.cluster->nodes()) CHECK_FALSE(node.labels.contains(world.identity.StateLabel()));
 }
 
-// Three policies share the nodes, and each applies to one part of the nodes. A driver pod can be missing at any time,
-// so that no pass names its node. The node names in a pass can be older than the engine's data.
+// Three policies share the nodes, and each applies to one part of them. A driver pod can be missing at any time, and
+// then no pass names its node. The node names in a pass can be older than the engine's data.
 void RollParts(std::uint64_t first_seed, std::uint64_t last_seed) {
   constexpr int kNodes = 9;
   constexpr std::string_view kOneEach =

@@ -84,7 +84,7 @@ struct World {
   testing::InvariantChecker checker{cluster, testing::InvariantsOf(identity, options, policy)};
 };
 
-// Lets the host make passes, two seconds apart, until every node has been done for a minute.
+// Runs the host's passes, two seconds apart, until every node has been done for a minute.
 inline void RollOut(World& world, EngineHost& host, int passes = 400) {
   for (int pass = 0; pass < passes; ++pass) {
     host.Pass(std::nullopt, kPolicy, world.clock->Now());

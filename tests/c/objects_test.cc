@@ -158,7 +158,7 @@ void CheckDrivers(const World& world, std::string_view revision) {
   }
 }
 
-// Returns a network that gives `answer` to the first `count` writes.
+// Returns a network that responds to the first `count` writes with `answer`.
 EngineHost::Network Answers(HttpAnswer answer, int count = 1) {
   return [answer, count](const auto& send) mutable { return count-- > 0 ? answer : send(); };
 }
@@ -342,7 +342,7 @@ struct Blocked {
                               .Build());
     world.cluster->AddDisruptionBudget({.ns = "team-b", .name = "never", .max_unavailable = 0});
   }
-  // Makes passes until an eviction has been refused. The engine then knows the node's pods.
+  // Runs passes until an eviction has been refused. The engine then knows the node's pods.
   void Run() {
     for (int pass = 0; pass < 40 && !Has(host.last(), "\"podInterest\":[\"" + node); ++pass) RunPasses(world, host, 1);
     REQUIRE(Has(host.last(), "\"podInterest\":[\"" + node));

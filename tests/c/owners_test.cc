@@ -56,7 +56,7 @@ struct World {
           return answer;
         });
   }
-  // Makes passes for both owners, two seconds apart.
+  // Runs passes for both owners, two seconds apart.
   void Run(EngineHost& host, absl::Duration time = absl::Minutes(10)) {
     for (absl::Duration passed; passed < time; passed += absl::Seconds(2)) {
       for (const auto& [owner, names] : nodes) {

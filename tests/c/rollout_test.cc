@@ -45,7 +45,7 @@ int NodesWith(const World& world, std::string_view hash) {
       std::count_if(pods.begin(), pods.end(), [&](const Pod& pod) { return RevisionHash(pod) == hash; }));
 }
 
-// Makes passes for this time, two seconds apart.
+// Runs passes for this time, two seconds apart.
 void Run(World& world, EngineHost& host, std::string_view policy, absl::Duration time) {
   for (absl::Duration passed; passed < time; passed += absl::Seconds(2)) {
     try {
@@ -148,7 +148,7 @@ void ExpectStagesKept(EngineHost::Network network) {
 
 TEST_CASE(
     "A rollout keeps its stages and finishes, whatever the response to any one request is, including ledger requests") {
-  // Each fault consists of a response, and true if the server carries out the request despite this response.
+  // Each fault consists of a response, and of whether the server carries out the request despite this response.
   const std::vector<std::pair<HttpAnswer, bool>> faults = {
       {{.status = DU_NO_ANSWER}, false},
       {{.status = DU_NO_ANSWER}, true},

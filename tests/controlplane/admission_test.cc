@@ -46,7 +46,7 @@ TEST_CASE("The operator changes its own keys and the cordon of a node, and nothi
       {"the provider", R"({"spec": {"providerID": "other://node"}})"},
       {"a finalizer", R"({"metadata": {"finalizers": ["example.com/ours"]}})"},
   };
-  // The API server needs a moment until it enforces a new policy.
+  // The API server takes a moment before it enforces a new policy.
   const auto binds = [&] {
     return Send(kubectl, node, refused.front().body).err.find("of a node's labels") != std::string::npos;
   };

@@ -25,7 +25,8 @@ struct AuditedRequest {
   std::optional<NodeVersion> node;  // the node after a successful PATCH
 
   bool is_write() const { return verb != "get" && verb != "list" && verb != "watch"; }
-  // True if the request was carried out, or if the sender did not wait for the response. A refusal (4xx) is definite.
+  // True if the request was carried out, or may have been because its sender did not wait for the response. A refusal
+  // (4xx) rules this out.
   bool may_have_been_done() const { return code < 400 || code >= 499; }
 };
 

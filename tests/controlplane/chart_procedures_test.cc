@@ -1,6 +1,5 @@
 // Tests the chart upgrades of docs/manual-procedures.md with a real helm and a chart repository. The charts imitate the
-// operators' charts. Each chart has a CustomResourceDefinition, an object of that kind, and a subchart of another
-// operator.
+// operators' charts: each has a CustomResourceDefinition, an object of that kind, and a subchart of another operator.
 #include <chrono>
 #include <filesystem>
 #include <memory>

@@ -371,7 +371,7 @@ TEST_CASE("If gpu_operator may not read policies, it names the missing permissio
   const Kubectl& admin = world.control_plane().admin();
   const std::string role = (RbacFolder() / "cluster-policy/cluster-policies.yaml").string();
   admin.Must({"delete", "-f", role});
-  // The API server needs a moment until it notices the change.
+  // The API server takes a moment to notice the change.
   REQUIRE(Eventually(kStepLimit, [&] {
     return world.control_plane().as_operator().Run({"get", "clusterpolicies"}).exit_code != 0;
   }));

@@ -78,7 +78,7 @@ class ControlPlane {
   // Invalidates all earlier tokens of service accounts. This restarts the API server.
   void ReplaceServiceAccountKey();
 
-  // Copies etcd's data. The whole control plane is down for a few seconds meanwhile.
+  // Copies etcd's data. This takes the whole control plane down for a few seconds.
   void SaveData();
   // Restores the saved data, as after a disaster. Etcd, the API server and the cluster's own components restart with
   // this data. All other clients that watch the cluster have then seen later versions than the restored ones.

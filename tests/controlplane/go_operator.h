@@ -1,5 +1,5 @@
-// Runs a Go operator as user `operator` on one world: an operator of the Go module (go/examples) or of the Go library
-// (bench/peer).
+// Runs a Go operator as user `operator` on one world: an operator built on the Go module (go/examples) or on the Go
+// library (bench/peer).
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_GO_OPERATOR_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_GO_OPERATOR_H_
 

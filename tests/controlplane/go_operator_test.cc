@@ -116,8 +116,8 @@ TEST_CASE("An operator on the Go module upgrades 20 and 50 nodes with few reques
 }
 
 // Uses one node, and a workload pod that cannot be evicted at first. The example watches only its DaemonSet, which does
-// not change when an eviction becomes possible. Between two `ApplyState` calls, therefore, only the order (docs/go.md) can
-// continue the upgrade.
+// not change when an eviction becomes possible. Between two `ApplyState` calls, therefore, only the order (docs/go.md)
+// can continue the upgrade.
 TEST_CASE("Between an operator's calls, ten minutes apart, a node is drained as soon as its pods can be evicted",
           "[go]") {
   World world(ControlPlane::Shared(), "go-order", 1);
@@ -160,8 +160,8 @@ struct Operator {
   bool keeps_budget = true;
 };
 
-// The first operator is killed in the middle of the upgrade. The second operator continues, and is killed as well. Then
-// the first operator completes the upgrade.
+// The first operator is killed in the middle of the upgrade. The second one continues until it is killed as well, and
+// the first one then completes the upgrade.
 void ExpectTurns(const std::string& name, EndedBy by, const Operator& first, const Operator& second) {
   constexpr int kNodes = 20;
   World world(ControlPlane::Shared(), name, kNodes);

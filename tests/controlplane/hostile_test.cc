@@ -1,5 +1,5 @@
-// Tests the operator behind a proxy that harms one request in twenty: the proxy drops, cuts, delays or refuses
-// requests, or responds with HTML.
+// Tests the operator behind a proxy that disturbs one request in twenty: the proxy drops, cuts, delays or refuses the
+// request, or responds with HTML.
 #include <algorithm>
 #include <cstdint>
 #include <iomanip>

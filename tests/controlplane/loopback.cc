@@ -36,8 +36,8 @@ sockaddr_in Loopback(int port) {
   return address;
 }
 
-// Returns a port below the range that the kernel uses for outgoing connections. Otherwise an outgoing connection could
-// take the port before the server does.
+// Returns a port below the range that the kernel uses for outgoing connections, so that no outgoing connection can take
+// the port before the server does.
 int RandomPort() {
   static std::mt19937 random(std::random_device{}());
   return std::uniform_int_distribution<int>(20000, 32000)(random);

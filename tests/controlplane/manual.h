@@ -24,8 +24,8 @@ class Manual {
   // Values for the words that the reader must fill in: {{"NODE", "node-1"}}.
   using Words = std::map<std::string, std::string>;
 
-  // Directory in which the blocks run. A test puts the files here that a command names. The directory comes first in
-  // PATH.
+  // Directory in which the blocks run and in which a test puts the files that a command names. The directory comes
+  // first in PATH.
   const std::filesystem::path& folder() const { return folder_; }
 
   // Runs a block with bash and returns its output. Throws std::runtime_error if the page has no such block, if a word

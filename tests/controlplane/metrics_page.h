@@ -9,7 +9,7 @@
 namespace driverupgrade::e2e {
 
 // Returns the page /metrics at `port` of this machine. `promtool check metrics` must accept the page without warnings.
-// If promtool is missing (scripts/install-deps.sh installs it), prints a warning instead of this check.
+// If promtool is missing (scripts/install-deps.sh installs it), prints a warning and skips this check.
 std::string CheckedMetrics(const ControlPlane& control_plane, int port);
 
 }  // namespace driverupgrade::e2e

@@ -12,7 +12,7 @@ namespace driverupgrade::e2e {
 
 inline constexpr char kOfedState[] = "nvidia.com/ofed-driver-upgrade-state";
 
-// The driver is in the namespace of the world's workloads, where ofed_operator has its permissions. The destructor
+// The driver runs in the namespace of the world's workloads, where ofed_operator has its permissions. The destructor
 // deletes all policies.
 class OfedDriver {
  public:

@@ -260,8 +260,7 @@ TEST_CASE("All nodes are upgraded by hand at the same time, and each is uncordon
   ExpectUpgraded(world, world.nodes()[1]);
 }
 
-// Starts a pod without a controller. The policy does not allow a drain to delete such a pod. Returns when the pod is
-// running.
+// Starts a pod without a controller, which a drain may not delete under this policy. Returns when the pod is running.
 void StartBarePod(const World& world, const std::string& node) {
   const Kubectl& admin = world.control_plane().admin();
   admin.Create(Substitute(std::string(kBarePod), {{"$WORKLOAD_NS", world.workload_ns()}, {"$NODE", node}}));
@@ -452,8 +451,7 @@ TEST_CASE("H25: a driver that waits to be loaded while upgrades are off waits un
   const std::unique_ptr<Process> process = StartService(world, policies.MakeOperator());
   manual.Run("delete-driver-pod-of-node", {{"NODE", node}});
   REQUIRE(Eventually(kStepLimit, [&] { return HasHeldPod(world, node); }));
-  policies.admin().Must({"annotate", "node", node, std::string(kSafeLoad) + "=true"});  // as the node's init container
-                                                                                        // does
+  policies.admin().Must({"annotate", "node", node, std::string(kSafeLoad) + "=true"});  // imitates the init container
   GiveTimeToAct(world);
   CHECK(process->IsRunning());
   CHECK(manual.Run("find-waiting-nodes") == node + "\n");

@@ -11,9 +11,9 @@
 
 namespace driverupgrade::e2e {
 
-// Uses the programs and images of scripts/node.sh. The images include our own images under the names that our manifests
-// use. Runs only within node/namespaces.sh, and ends together with its containers, addresses and mounts when that
-// script exits.
+// Uses the programs and images of scripts/node.sh, including our own images under the names that our manifests use.
+// Runs only within node/namespaces.sh, and ends together with its containers, addresses and mounts when that script
+// exits.
 class RealNode {
  public:
   // Throws std::runtime_error if the node does not become Ready, or if the process does not run within

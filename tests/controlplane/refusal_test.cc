@@ -1,5 +1,5 @@
-// Tests gpu_operator in cases in which it cannot work at all. It prints one clear line, exits with the right code, and
-// changes nothing.
+// Tests gpu_operator in cases in which it cannot work at all. It must print one clear line, exit with the right code,
+// and change nothing.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>

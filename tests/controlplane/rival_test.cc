@@ -111,8 +111,8 @@ TEST_CASE("dep-F8: alongside a rival that behaves like the Go library, both driv
   REQUIRE(done);
   CHECK(ours.IsRunning());
   ExpectEveryNodeUpgraded(rollout);
-  // A single write ends an upgrade in our operator. A node in uncordon-required is therefore only waiting for the
-  // rival, and takes no slot.
+  // Our operator ends an upgrade with a single write, so a node in uncordon-required is only waiting for the rival and
+  // takes no slot.
   ExpectBudgetsKept(rollout, kOursMax, kUnavailableMax + kRivalsMax,
                     [](std::string_view state) { return IsInProgress(state) && state != "uncordon-required"; });
   for (const auto& [name, node] : world.Nodes()) {

@@ -52,7 +52,7 @@ void ExpectWitnessesSawTheEnd(Rollout& rollout);
 // operator was killed, because the audit log does not record the result of a request whose sender has died.
 void ExpectWitnessesAgree(Rollout& rollout);
 
-// Same as ExpectPodsMovedByEvictionOnly, except that workload pods from before the rollout can still be there.
+// Same as ExpectPodsMovedByEvictionOnly, except that workload pods from before the rollout may still exist.
 void ExpectNothingElseWritten(Rollout& rollout);
 
 // Expects that the operator has written only nodes, evictions of workload pods, deletions of driver pods, Events, and

@@ -103,7 +103,7 @@ TEST_CASE("Two canaries soak, a sick canary halts the rollout, and an approval r
   CHECK(NodesIn(world, "upgrade-required").size() == 3);
   SetGpuHealthy(world, *canaries.begin(), "False");
   CHECK(AwaitWord(gpu_operator, "the rollout is halted: node " + *canaries.begin() + " of stage canary is sick"));
-  // A halt continues after the soak time and after its cause has disappeared.
+  // The halt outlasts both the soak time and its cause.
   SetGpuHealthy(world, *canaries.begin(), "True");
   Eventually(std::chrono::seconds(5), [] { return false; });
   GiveTimeToAct(world);

@@ -1,4 +1,4 @@
-// Helpers of all end-to-end tests for files, text and waiting.
+// Helpers for files, text and waiting that all end-to-end tests share.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_SUPPORT_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_SUPPORT_H_
 
@@ -36,7 +36,8 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-// A directory that is removed with all its content. If a test is killed, a later test removes its directory.
+// A directory that the destructor removes with all its content. If a test is killed, a later test removes its
+// directory.
 class TemporaryFolder {
  public:
   TemporaryFolder();

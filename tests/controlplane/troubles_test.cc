@@ -142,7 +142,7 @@ class Trouble {
   // Makes upgradectl look for the policy in the cluster instead of a file.
   void ForgetPolicyFile() { policy_options_.clear(); }
 
-  // Returns the output of each verb for `node`. Verbs that write only perform a server-side dry run.
+  // Returns the output of each verb for `node`. Verbs that write perform only a server-side dry run.
   std::string Picture(const std::string& node) const {
     const std::vector<Words> reading = {
         {"status"}, {"status", "-o", "wide"}, {"explain", node}, {"plan"}, {"preflight"}};

@@ -25,8 +25,8 @@ namespace {
 // Number of parallel API calls of the operator. The operator starts calls in the order of the plan, so a later call can
 // overtake at most the other calls in flight.
 constexpr std::ptrdiff_t kCallsInFlight = 8;
-// Start time of the driver in both rollouts. A control plane on two processors takes about three seconds for
-// twenty-five nodes, a delay that the simulation lacks. The start time is long in comparison.
+// Time that the driver takes to start in both rollouts. It is long compared with the delay that the simulation lacks: a
+// control plane on two processors takes about three seconds for twenty-five nodes.
 constexpr char kDriverStart[] = "24s";
 constexpr char kPodStop[] = "2s";
 

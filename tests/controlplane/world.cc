@@ -151,9 +151,9 @@ void World::GiveRights() const {
 }
 
 World::~World() {
-  // Deletes whole collections, because kubectl deletes objects one at a time and waits for each one. Deletes owners
-  // before the objects that they would otherwise create again. Deletes pods before their nodes, without a grace period,
-  // because no kubelet ends the pods of a deleted node.
+  // Deletes whole collections, because kubectl deletes objects one at a time and waits for each one. Owners are deleted
+  // before the objects that they would otherwise create again. Pods are deleted before their nodes and without a grace
+  // period, because no kubelet ends the pods of a deleted node.
   DeleteAll("/apis/apps/v1/namespaces/" + driver_ns_ + "/daemonsets?propagationPolicy=Orphan");
   DeleteAll("/apis/apps/v1/namespaces/" + workload_ns_ + "/daemonsets?propagationPolicy=Orphan");
   DeleteAll("/apis/apps/v1/namespaces/" + workload_ns_ + "/deployments?propagationPolicy=Orphan");

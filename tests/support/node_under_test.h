@@ -93,7 +93,7 @@ struct NodeUnderTest {
         identity.StageAnnotation(),
         std::string(state) + "@" + std::to_string(absl::ToUnixSeconds(now - ago)) + "@" + std::string(revision));
   }
-  /// Sets requestor mode, and an empty list of NodeMaintenances that counts as read.
+  /// Turns requestor mode on, with an empty list of NodeMaintenances that counts as read.
   NodeUnderTest& Requesting() {
     options.requestor = RequestorOptions{.id = "nvidia.gpu-operator", .ns = "maintenance"};
     view.maintenances.emplace();

@@ -1,4 +1,4 @@
-// Tests that FakeCluster fulfills the ClusterFacade contract, by the checks that real clusters must pass as well.
+// Tests that FakeCluster fulfills the ClusterFacade contract, with the same checks that real clusters must pass.
 #include <algorithm>
 #include <memory>
 #include <string>

@@ -1,6 +1,6 @@
-// Tests which planted defects the contract finds. Thirty defects are in the seven operations that every engine needs.
-// Each of the thirty is planted in a facade with only these seven operations, and in a facade with all operations. Five
-// more defects are in operations that the facade with seven operations lacks.
+// Tests which planted defects the contract finds. Thirty defects are in the seven operations that every engine needs;
+// each of them is planted both in a facade with only these seven operations and in a facade with all operations. Five
+// more defects are in operations that the smaller facade lacks.
 #include <algorithm>
 #include <array>
 #include <cstddef>

@@ -1,6 +1,5 @@
 // Tests how an engine handles an object that cannot be read, from the API server's bytes to the plan. The affected
-// nodes wait, and all other nodes continue. The affected nodes continue once the object is readable. The engine reads
-// from lists or from a cache.
+// nodes wait until the object is readable, while all other nodes continue. The engine reads from lists or from a cache.
 #include <algorithm>
 #include <memory>
 #include <set>
@@ -69,7 +68,7 @@ class World {
     engine_ = *UpgradeEngine::Create(Gpu(), wire_, std::move(engine));
   }
 
-  /// Makes the given number of passes, five seconds apart.
+  /// Runs the given number of passes, five seconds apart.
   void Run(int passes) {
     told.clear();
     for (int i = 0; i < passes; ++i) {

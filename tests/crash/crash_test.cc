@@ -46,7 +46,8 @@ TEST_CASE("L7: a crash before any API call does not change the end state, for an
   for (const Scenario& scenario : Scenarios()) CrashEverywhere(scenario, Source::kCache);
 }
 
-// Tries each fault once at each call. Reads have only one fault. A failed write may or may not have been applied.
+// Combines each fault at each call with a crash before each call, and with no crash. A failed write may or may not have
+// been applied.
 void CrashAndFault(const Scenario& scenario, Source source) {
   const Outcome undisturbed = Run(scenario, source, {});
   const std::set<std::int64_t> writes(undisturbed.writes.begin(), undisturbed.writes.end());

@@ -100,7 +100,7 @@ class World {
     return absl::DeadlineExceededError("no answer");
   }
 
-  // Makes a pass. Returns whether the pass had nothing to do.
+  // Runs a pass. Returns whether the pass had nothing to do.
   bool Pass() {
     if (!engine_) Boot();
     const bool releases = scenario_.release_after && !released_ && clock_->Now() >= begin_ + *scenario_.release_after;

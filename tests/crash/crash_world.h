@@ -1,5 +1,5 @@
-// A cluster that is upgraded by engines that crash. Each scenario runs from the start, with a crash before one of its
-// API calls. It must reach the same final state as without a crash.
+// A cluster whose upgrades are run by engines that crash. Each scenario runs from the start with a crash before one of
+// its API calls, and must reach the same final state as without a crash.
 //
 // Defines Scenario, Trouble and Run.
 //
@@ -32,7 +32,7 @@ struct Scenario {
   std::function<void(testing::FakeCluster&, absl::Duration since_begin)> tick = {};
   UpgradePolicy policy = {};
   StateMachineOptions options = {};
-  /// If `ledger` is true, slots are granted in a ConfigMap. If `election` is true, only the holder of a Lease makes
+  /// If `ledger` is true, slots are granted in a ConfigMap. If `election` is true, only the holder of a Lease runs
   /// passes.
   bool ledger = false;
   bool election = false;

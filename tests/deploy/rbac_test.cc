@@ -218,7 +218,8 @@ TEST_CASE("the directories for --driver-daemonsets=Make grant the permissions to
   CheckBothWays(RightsOf(kRoot / "deploy/rbac" / folder, {}), NoteMaker(ns));
 }
 
-// Notes the requests of ofed_operator that do not belong to the rollout, on a cluster with an earlier format.
+// Notes the requests of ofed_operator that do not belong to the rollout, on a cluster that still has objects in an
+// earlier format.
 void NoteOfed(const std::shared_ptr<Rights>& rights, const std::string& ns) {
   const auto cluster = std::make_shared<FakeCluster>(std::make_shared<FakeClock>());
   cluster->AddNode(testing::NodeBuilder("n1").WithAnnotation(ofed_operator::kLegacyStateAnnotation, "").Build());

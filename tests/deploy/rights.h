@@ -36,11 +36,11 @@ Rights RightsOf(const std::filesystem::path& folder, const std::set<std::string>
 Rights RightsOfFile(const std::filesystem::path& file, const std::set<std::string>& names,
                     const std::string& role = "");
 
-// Checks that exactly the required permissions are granted. A permission in the whole cluster counts for each
+// Checks that exactly the required permissions are granted. A permission for the whole cluster counts for every
 // namespace.
 void CheckBothWays(const Rights& given, const Rights& needed);
 
-// Returns `rights` with the permissions for `resources` changed to the whole cluster, because workloads can be in any
+// Returns `rights` with the permissions for `resources` extended to the whole cluster, because workloads can be in any
 // namespace.
 Rights Everywhere(const Rights& rights, const std::set<std::string>& resources);
 

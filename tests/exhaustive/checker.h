@@ -7,7 +7,7 @@
 //
 // The search is breadth-first, so it finds a shortest path to a violation. Safety is checked in each state and at each
 // step. Liveness is checked from each state: once no more faults happen, all upgrades must complete (L1), whichever
-// controller makes the first turn.
+// controller takes the first turn.
 #ifndef DRIVERUPGRADE_TESTS_EXHAUSTIVE_CHECKER_H_
 #define DRIVERUPGRADE_TESTS_EXHAUSTIVE_CHECKER_H_
 

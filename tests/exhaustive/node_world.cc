@@ -177,8 +177,8 @@ void NodeWorld::Environment(const NodeState& state, std::vector<Move>& moves) {
     with(MoveKind::kBudgetYields, [](NodeState& s) { s.workload = Workload::kEvictable; });
 }
 
-// Returns whether a status report of the kubelet is relevant. It is relevant if an open write or grant depends on the
-// version, and if the controllers know everything before this version.
+// Returns whether a status report of the kubelet matters. It does if an open write or grant depends on the version, and
+// if all controllers have seen the current version.
 bool NodeWorld::VersionMatters(const NodeState& state) const {
   bool open = state.late != 0 || state.grant == state.version || state.late_grant == state.version;
   for (int c = 0; c < options_.controllers; ++c) {
@@ -190,9 +190,8 @@ bool NodeWorld::VersionMatters(const NodeState& state) const {
   return open;
 }
 
-// Consider an upgrade in progress that started on a schedulable node. If an administrator cordons the node after
-// lifting our cordon, or before we set our cordon, the administrator's cordon counts as ours (I3). It looks like a
-// cordon of the Go library, which leaves no mark.
+// In an upgrade that started on a schedulable node, a cordon that an administrator sets before our cordon, or after
+// lifting our cordon, counts as ours (I3). Such a cordon looks like a cordon of the Go library, which leaves no mark.
 void NodeWorld::Administrator(const NodeState& state, std::vector<Move>& moves) {
   const Content& content = judge_.content(state.content);
   const bool cordons = !content.node.unschedulable;

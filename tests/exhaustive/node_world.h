@@ -57,7 +57,7 @@ struct NodeState {
 
 using NodeId = std::uint32_t;
 
-// Listed in the order in which the moves are made in a fault-free world.
+// Listed in the order in which a fault-free world makes the moves.
 enum class MoveKind : std::uint8_t {
   kPatchLands,
   kSeesNode,

@@ -1,5 +1,5 @@
-// A rollout in two stages that is small enough for checking every state. It has three nodes, one or two replicas, and
-// one object that contains the record and the grants and is written by compare-and-set.
+// A rollout in two stages that is small enough for every state to be checked. It has three nodes, one or two replicas,
+// and one object that contains the record and the grants and is written by compare-and-set.
 //
 // Defines StageOptions, StageResult and CheckStages.
 //

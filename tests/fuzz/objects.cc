@@ -1,4 +1,4 @@
-// Parses JSON of the API server: objects, lists, and kubectl dumps. Accepted objects must be unchanged after they are
+// Parses JSON from the API server: objects, lists, and kubectl dumps. Accepted objects must be unchanged after they are
 // written and read again.
 #include "driverupgrade/wire/kubernetes_json.h"
 #include "fuzz/fuzz.h"

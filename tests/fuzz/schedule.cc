@@ -1,5 +1,5 @@
-// Interprets the bytes as a schedule of faults. The fuzzer searches for a schedule with which a whole rollout breaks an
-// invariant.
+// Interprets the bytes as a schedule of faults. The fuzzer searches for a schedule under which a whole rollout breaks
+// an invariant.
 #include "fuzz/fuzz.h"
 #include "simulation/simulation.h"
 

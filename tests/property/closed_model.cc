@@ -127,8 +127,7 @@ void ClosedModel::ReadPods(const std::vector<std::string>& interest) {
 void ClosedModel::Apply(const NodePlan& plan) {
   World& world = worlds_.at(plan.node);
   if (plan.patch && !ApplyPatch(world, plan))
-    return;  // arch-A12: without an acknowledgement, the rest of the plan is
-             // dropped
+    return;  // arch-A12: the rest of the plan is dropped unless the patch was acknowledged
   for (const PodRef& pod : plan.evict) Request(world, pod, /*eviction=*/true);
   for (const PodRef& pod : plan.remove) Request(world, pod, /*eviction=*/false);
 }

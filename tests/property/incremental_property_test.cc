@@ -20,7 +20,7 @@ using internal::PublishedPlan;
 
 constexpr int kOperations = 30;
 
-// Changes a node to a state in which our own upgrade would leave it if the node can only wait for pods, a deadline or a
+// Puts the node into the state in which our own upgrade leaves a node that can only wait for pods, a deadline or a
 // repair.
 void LeaveWaiting(SeededRandom& random, const DriverIdentity& identity, NodeView& view) {
   Node& node = view.node;
@@ -121,7 +121,7 @@ void Withhold(const std::map<std::string, Gate>& gates, Plan& plan) {
   std::sort(plan.gates.begin(), plan.gates.end(), [](const auto& a, const auto& b) { return a.node < b.node; });
 }
 
-// A planner with the gates that it has reported, changed at random.
+// A planner that is changed at random, with the gates that it has reported.
 class Twin {
  public:
   explicit Twin(const RandomCluster& cluster)

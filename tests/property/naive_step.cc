@@ -39,7 +39,7 @@ void AdmitByRollout(const ClusterSnapshot& snapshot, const internal::RolloutInpu
   plan.findings.insert(plan.findings.end(), round.findings.begin(), round.findings.end());
 }
 
-// Lets the limits decide which nodes start. `start` judges nodes that start again; the other nodes get a gate.
+// Lets the limits decide which nodes start. `start` judges the starting nodes again; the other nodes get a gate.
 template <typename Start>
 void AdmitAmong(const ClusterSnapshot& snapshot, Limits limits, const Start& start,
                 std::vector<internal::KeptVerdict>& verdicts) {

@@ -200,7 +200,7 @@ std::string BrokenGates(const NodeView& view, const NodePlan* plan, const std::v
     const bool waits = !moves && (reason == GateReason::kRevisionUnknown || reason == GateReason::kUnsettled);
     return If(!waits, fmt::format("done, with gate {}", ToString(reason)));
   }
-  // With EveryState, a move ends the path. A failure also ends it. In both cases the next pass reports the gate.
+  // A failure ends the path, and with EveryState so does every move. The next pass then reports the gate.
   const bool ends = moves && (cluster.policy.pacing == Pacing::kEveryState || plan->to() == UpgradeState::kFailed);
   return If(!done && !ends && gates.empty(), "waits without a gate");
 }

@@ -5,7 +5,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-// Returns names for which the order of the texts differs from the order of the numbers.
+// Returns names whose alphabetical order differs from the order of their numbers.
 std::vector<std::string> RandomNames(SeededRandom& random) {
   std::vector<std::string> names = {"node-10", "node-2", "node-1",  "gpu-10", "gpu-9", "zeta",
                                     "alpha",   "node-a", "node-aa", "a.b.c",  "0",     "node-20"};

@@ -23,7 +23,7 @@ namespace driverupgrade::tests {
 
 inline constexpr std::optional<std::uint64_t> kOnlySeed = std::nullopt;
 inline constexpr std::uint64_t kSeeds = 2'000;
-/// Number of failures to print. This number is sufficient to show a pattern.
+/// Number of failures to print, enough to show a pattern.
 inline constexpr int kFailuresShown = 5;
 
 template <typename Property>

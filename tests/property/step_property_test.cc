@@ -227,8 +227,7 @@ TEST_CASE("The random clusters reach every transition and every gate, and leave 
     if (GateReason::kDevicesTainted <= gate.reason && gate.reason <= GateReason::kDevicesInUse) continue;
     if (gate.reason == GateReason::kDevicesMissing) continue;
     if (gate.reason == GateReason::kUnreadable)
-      continue;  // random clusters are readable; unreadable_object_test
-                 // covers this gate
+      continue;  // covered by unreadable_object_test: random clusters are readable
     CAPTURE(std::string(gate.name));
     CHECK(reasons.contains(gate.reason));
   }

@@ -7,7 +7,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-// Sets a key of the map. Without a value, removes the key, whose name then ends with `-`.
+// Sets a key of the map, or removes the key if there is no value.
 void EditMap(StringMap& map, const std::string& key, const std::optional<std::string>& value) {
   if (value) {
     map[key] = *value;
@@ -246,7 +246,7 @@ std::string Scenario::Release(Arguments& arguments) {
   return result.ok() ? PassText(*result) : fmt::format("error: {}\n", result.status().ToString());
 }
 
-// run [for=10m] [until=[NODE:]STATE] [driver=NAME]: makes a pass each second until all work is done. Runs the driver
+// run [for=10m] [until=[NODE:]STATE] [driver=NAME]: runs a pass every second until all work is done. Runs the driver
 // NAME; the default is all drivers used so far.
 std::string Scenario::RunPasses(Arguments& arguments) {
   const absl::Time end = world_->clock()->Now() + arguments.Duration("for").value_or(absl::Minutes(30));

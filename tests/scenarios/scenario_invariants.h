@@ -43,7 +43,7 @@ std::vector<std::string> ManagedNodes(const PassRecord& pass);
 /// - plans and commits contain only edges of the transition table;
 /// - a patch changes nothing but our own keys, the cordon set and spec.unschedulable (I6);
 /// - an administrator's cordon is not lifted, and none of our marks are left on a node that is done (dep-F6, dep-F7);
-/// - pods are only touched on cordoned nodes that are being upgraded, and only the driver's own pods are deleted unless
+/// - pods are touched only on cordoned nodes that are being upgraded, and only the driver's own pods are deleted unless
 ///   the policy has onTimeout: Delete;
 /// - no node starts beyond the budgets (I1);
 /// - totals match the nodes' labels, with every node counted once (dep-F18).

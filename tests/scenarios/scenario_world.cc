@@ -175,7 +175,7 @@ std::vector<std::string> ScenarioWorld::Unfinished() {
 
 bool ScenarioWorld::AllDone() { return Unfinished().empty(); }
 
-// Makes one pass of each driver. Returns when the next pass is due.
+// Runs one pass of each driver. Returns when the next pass is due.
 absl::Time ScenarioWorld::PassAll() {
   absl::Time next = cluster_->NextEventTime();
   for (auto& [name, driver] : drivers_) {

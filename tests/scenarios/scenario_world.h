@@ -37,7 +37,7 @@ struct ScenarioDriver {
   /// True from the first policy with a rollout on. The ledger is then the ConfigMap `ledger` in `ns`.
   bool has_ledger = false;
   std::unique_ptr<UpgradeEngine> engine = nullptr;
-  /// True if the operator is being removed. Its engine then makes no further pass until it is started again.
+  /// True if the operator is being removed. Its engine then runs no further pass until the operator is started again.
   bool released = false;
   /// Plan of the last pass.
   Plan last_plan = {};
@@ -70,7 +70,7 @@ class ScenarioWorld {
   /// Returns the driver, and creates it at the first use of its name.
   ScenarioDriver& driver(const std::string& name);
 
-  /// Makes one pass of the driver's engine, and checks all invariants. Throws ScenarioError if an invariant is broken.
+  /// Runs one pass of the driver's engine, and checks all invariants. Throws ScenarioError if an invariant is broken.
   absl::StatusOr<ReconcileResult> Pass(ScenarioDriver& driver);
   /// Releases all nodes (dep-F9). Throws ScenarioError if an invariant is broken.
   absl::StatusOr<ReconcileResult> Release(ScenarioDriver& driver);

@@ -167,7 +167,7 @@ void Fleet::List(Engine& engine) {
   for (const auto& [name, node] : nodes_) engine.views.push_back({.node = node});
 }
 
-// Returns the UIDs of the nodes that the engine wants to start, by the steps that ledger/admission_ledger.h documents.
+// Returns the UIDs of the nodes that the engine wants to start, following the steps in ledger/admission_ledger.h.
 std::vector<std::string> Fleet::ChosenBy(const Engine& engine, const std::vector<NodeReading>& readings) const {
   const Grants none;
   const bool blind = mistake_ == Mistake::kNoLedger || mistake_ == Mistake::kGrantsUncounted;

@@ -87,7 +87,7 @@ class Duel {
 };
 
 // Sits between the engines and the cluster. It loses or delays calls, loses responses, and sometimes lets the other
-// engine make a pass before a call.
+// engine run a pass before a call.
 class Duel::Line final : public ForwardingFacade {
  public:
   Line(Duel& duel, std::shared_ptr<ClusterFacade> cluster) : ForwardingFacade(std::move(cluster)), duel_(duel) {}

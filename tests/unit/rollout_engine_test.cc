@@ -382,7 +382,7 @@ TEST_CASE("no approval is requested while no node waits for it") {
                      [](const Finding& finding) { return finding.code == FindingCode::kRollout; }));
 }
 
-// Two engines that both believe that they lead. Each engine may make a pass in the middle of the other engine's pass.
+// Two engines that both believe that they lead. Each engine may run a pass in the middle of the other engine's pass.
 // Calls and responses get lost, engines crash, and the record is lost occasionally.
 class RolloutDuel {
  public:

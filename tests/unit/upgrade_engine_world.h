@@ -76,7 +76,7 @@ struct World {
     REQUIRE(result.ok());
     return result->plan;
   }
-  /// Makes a pass every second until every node has `state`, or until `limit` has passed. Returns the last plan.
+  /// Runs a pass every second until every node has `state`, or until `limit` has passed. Returns the last plan.
   Plan RunUntilAll(const std::string& state, absl::Duration limit = absl::Hours(1)) {
     const absl::Time end = clock->Now() + limit;
     while (true) {

@@ -120,7 +120,7 @@ std::shared_ptr<StoreCluster> MakeFleet(const std::shared_ptr<FakeClock>& clock)
   return cluster;
 }
 
-// Makes this number of passes. Returns the totals of the last pass.
+// Runs this number of passes. Returns the totals of the last pass.
 driverupgrade::Tally Pass(UpgradeEngine& engine, StoreCluster& cluster, FakeClock& clock, int passes) {
   driverupgrade::Tally totals;
   for (int i = 0; i < passes; ++i) {

@@ -1,5 +1,5 @@
-// Tests with a server that echoes one of our credentials. The credential must not appear in any text that leaves the
-// transport, or in any text that is derived from such a text.
+// Tests with a server that echoes one of our credentials. The credential must appear neither in text that leaves the
+// transport nor in anything that is derived from such text.
 #include <fmt/format.h>
 
 #include <functional>

@@ -47,7 +47,7 @@ inline CallContext Within(absl::Duration duration) { return {.deadline = absl::N
 inline CallContext Patiently() { return Within(kPatience); }
 
 // Calls `attempt` with longer and longer times until the call returns true. Use this function for a deadline that must
-// come after something that may be slow on a busy machine. Returns false if no attempt succeeds.
+// not expire before something that may be slow on a busy machine. Returns false if no attempt succeeds.
 inline bool WithEnoughTime(const std::function<bool(absl::Duration)>& attempt) {
   for (absl::Duration time = absl::Milliseconds(100); time < kPatience; time *= 2) {
     if (attempt(time)) return true;

@@ -1,5 +1,5 @@
-// Tests that no node starts against the rules while two replicas upgrade the same fleet at the same time, and their
-// record gets lost occasionally. This test is the smallest loop that needs all parts of a rollout.
+// Tests that no node starts against the rules while two replicas upgrade the same fleet concurrently and occasionally
+// lose their record. This test is the smallest loop that needs all parts of a rollout.
 //
 // A replica first reads the record and the grants, and then the nodes. It stores the record and the grants by
 // compare-and-set before it starts nodes. It starts a node only at the resource version that it has read (ADR 0005).
@@ -276,7 +276,7 @@ void Change(TrueNode& node, NodeProgress progress) {
   ++node.version;
 }
 
-// Makes a random change that no replica has decided.
+// Changes the world at random, independently of the replicas.
 void Happen(World& world, SeededRandom& random) {
   TrueNode& node = world.nodes[static_cast<std::size_t>(random.Below(kNodes))];
   switch (random.Below(40)) {

@@ -1,6 +1,6 @@
-// Compares how a rollout and a naive implementation, the twin, advance through the stages, over random histories. Nodes
-// finish, fail, and get sick, approvals are set and withdrawn, the revision and the policy change, and the record is
-// lost or not stored.
+// Compares, over random histories, how a rollout and a naive implementation (the twin) advance through the stages. In a
+// history, nodes finish, fail, and get sick, approvals are set and withdrawn, the revision and the policy change, and
+// the record is lost or not stored.
 #include <optional>
 #include <set>
 #include <string>

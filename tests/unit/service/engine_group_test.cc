@@ -225,7 +225,7 @@ TEST_CASE(
     "invalid") {
   World world;
   world.Run({"a"}, std::nullopt);
-  CHECK_FALSE(world.group->End());  // no engine has made a pass yet
+  CHECK_FALSE(world.group->End());  // no engine has run a pass yet
   SECTION("left out by the skip label") {
     world.cluster->EditNode("node-2", [](Node& node) { node.labels[Gpu().SkipUpgradeLabel()] = "true"; });
     for (int i = 0; i < 400 && !world.group->End(); ++i) world.Turn();

@@ -107,7 +107,7 @@ TEST_CASE("if evictions take too long, the node is drained, except for DaemonSet
   }
 }
 
-// The pod opened the device directly. It has no resource request that would show this use.
+// The pod opened the device directly, so no resource request shows that the pod uses the driver.
 TEST_CASE("if a driver cannot be unloaded, unloading is retried after a drain") {
   NodeWorld world;
   world.cluster->AddPod(

@@ -48,7 +48,7 @@ TEST_CASE("the engine evacuates a node whose driver waits, and then the driver i
     CHECK(change.node.before->unschedulable);
     CHECK(pods.empty());
   });
-  // The engine makes a pass whenever the init container watches its node.
+  // The engine runs a pass whenever the init container watches its node.
   bool in_turn = false;
   cluster->SetFaultHooks(
       [&](const testing::Call& call) -> std::optional<absl::Status> {

@@ -271,7 +271,7 @@ TEST_CASE("if another program also writes status.state, it is written at most ev
   report("7");
   REQUIRE(world.sent() == 1);
   CHECK(world.transport->requests[0].body.find(R"("state":"notReady","conditions":[)") != std::string::npos);
-  // The version of the other program reports a different state.
+  // The other program's version of the object reports a different state.
   CHECK(report("9") == world.clock->Now() + absl::Seconds(10));
   CHECK(world.sent() == 1);
   world.clock->Advance(absl::Seconds(10));

@@ -1,4 +1,4 @@
-// Tests an operator, over sockets, whose API server is overloaded or unavailable.
+// Tests, over sockets, an operator whose API server is overloaded or unavailable.
 #include <algorithm>
 #include <deque>
 #include <memory>
@@ -58,7 +58,7 @@ class FixedDirector final : public Director {
   const std::vector<EngineSpec> specs_;
 };
 
-/// A cluster behind a socket, and a program that makes a single pass.
+/// A cluster behind a socket, and a program that runs a single pass.
 struct World {
   // Ahead of the system clock, which the transports use, so that deadlines of their requests do not expire.
   absl::Time began = absl::Now() + absl::Hours(24);

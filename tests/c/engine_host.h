@@ -1,4 +1,4 @@
-// A minimal host of the C interface. It lists all objects in every pass, and sends requests through a transport.
+// A minimal host of the C interface. It lists all objects in every pass and sends requests through a transport.
 #ifndef DRIVERUPGRADE_TESTS_C_ENGINE_HOST_H_
 #define DRIVERUPGRADE_TESTS_C_ENGINE_HOST_H_
 

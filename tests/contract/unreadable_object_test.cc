@@ -23,7 +23,7 @@ using testing::FakeCluster;
 
 /// Replaces `from` with `to` in the object, in every server response that contains the object.
 struct Damage {
-  /// Start of the object's metadata as text, by which the object is found. Empty: nothing is replaced.
+  /// Start of the object's metadata as text, which identifies the object. If empty, nothing is replaced.
   std::string object = {};
   std::string from = {};
   std::string to = {};

@@ -230,7 +230,7 @@ int InterruptionsOf(const std::string& name, std::string_view unavailable_max, s
 }
 
 // If nodes start in name order, a limit of 8 stops most jobs at the same time, and the jobs wait for each other's
-// nodes. With a limit of 2 the jobs restart earlier, and are interrupted more often.
+// nodes. With a limit of 2 the jobs restart earlier and are interrupted more often.
 TEST_CASE(
     "B-21: each of five jobs on 32 nodes is interrupted once, but more often if nodes start in the order of names",
     "[gangs]") {

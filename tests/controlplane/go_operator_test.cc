@@ -58,7 +58,7 @@ Figures FiguresOf(const Stopwatch& stopwatch, Rollout& rollout, int nodes, const
   return figures;
 }
 
-// Deploys a workload pod for each node, and cordons a node as an administrator.
+// Deploys a workload pod for each node and cordons a node as an administrator.
 void DeployOneEach(const World& world) {
   world.DeployDriver();
   Workload workload;

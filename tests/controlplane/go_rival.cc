@@ -60,7 +60,7 @@ void GoRival::Need(const NodeVersion& node) const {
 }
 
 void GoRival::Drain(const NodeVersion& node) const {
-  // The Go library allows five minutes for a drain, and then fails the node. Here a drain stops after ten seconds, and
+  // The Go library allows five minutes for a drain and then fails the node. Here a drain stops after ten seconds, and
   // the next pass repeats it.
   const KubectlResult drained = kubectl().Run(
       {"drain", node.name, "--ignore-daemonsets", "--timeout=10s", "--pod-selector=driverupgrade.test/stays!=true"});

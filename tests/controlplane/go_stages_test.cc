@@ -36,7 +36,7 @@ rollout:
   - {name: canary, nodes: 2, soakSeconds: 20, approval: Manual}
 )";
 
-// A policy whose window has closed, and opens again in 22 hours.
+// A policy whose window has closed and opens again in 22 hours.
 constexpr std::string_view kShut = R"(
 autoUpgrade: true
 maxParallelUpgrades: 10

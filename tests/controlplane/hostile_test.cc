@@ -31,7 +31,7 @@ podDeletion: {force: false, timeoutSeconds: 300, deleteEmptyDir: false}
 drain: {enable: true, force: false, timeoutSeconds: 300, deleteEmptyDir: false}
 )";
 
-// Runs one rollout behind a proxy, and returns how long it took. The result must be the same as without faults.
+// Runs one rollout behind a proxy and returns how long it took. The result must be the same as without faults.
 double RollOut(const std::string& name, const HostileProxyOptions& options, std::map<Fault, int>& faults) {
   ControlPlane& control_plane = ControlPlane::Shared();
   World world(control_plane, name, kNodes);

@@ -43,7 +43,7 @@ class Kubectl {
   // Writes an executable file that runs kubectl with this user's permissions, for scripts that call kubectl by name.
   void WriteCommand(const std::filesystem::path& file) const;
 
-  // Starts kubectl, and writes its output to `out`.
+  // Starts kubectl and writes its output to `out`.
   std::unique_ptr<Process> Start(const Arguments& arguments, const std::filesystem::path& out) const;
 
  private:

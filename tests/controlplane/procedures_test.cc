@@ -269,7 +269,7 @@ void StartBarePod(const World& world, const std::string& node) {
   }));
 }
 
-// Makes one node fail because of a pod, and removes this pod afterwards.
+// Makes one node fail because of a pod and removes this pod afterwards.
 void FailNode(const World& world, const Policies& policies) {
   world.DeployDriver();
   StartBarePod(world, world.nodes()[0]);

@@ -212,7 +212,7 @@ class GpuNode {
   bool AwaitState(const std::string& state) const {
     return Eventually(kPodLimit, [&] { return State() == state; });
   }
-  // Returns whether the node is done in time: it is schedulable, and its pods are running.
+  // Returns whether the node is upgraded, schedulable, and running its pods in time.
   bool AwaitDone() const { return AwaitState("upgrade-done") && !IsCordoned() && AwaitReady("default", "training", 1); }
   // Returns whether all pods are running in time, with any version of the driver.
   bool AwaitUp() const {

@@ -100,7 +100,7 @@ TEST_CASE("dep-F8: alongside a rival that behaves like the Go library, both driv
     return MeetingsSeen(rollout) > 0;
   }));
 
-  // The two operators now work in parallel, and our operator gets a newer driver in the middle.
+  // The two operators now work in parallel, and a newer version of our driver arrives halfway through.
   world.ChangeDriver("driver:4", "500ms");
   const bool done = Eventually(kRolloutLimit, [&] {
     rival.Pass();

@@ -31,7 +31,7 @@ std::set<std::string> NodesIn(const World& world, std::string_view state);
 // Returns whether `node` reaches `state` in time.
 bool AwaitState(const World& world, const std::string& node, const std::string& state);
 
-// Changes every node three times, and gives the operator enough time to react incorrectly.
+// Changes every node three times and gives the operator enough time to react incorrectly.
 void GiveTimeToAct(const World& world);
 
 // Returns the first request that `is_wanted` accepts, among the requests that were carried out or may have been.

@@ -42,7 +42,7 @@ podDeletion: {timeoutSeconds: 300}
   // Starts the Go module's example operator instead of gpu_operator.
   void StartGoOperator();
   void LetAliceRead() const;
-  // Starts the operator with all permissions, and waits for its first pass over the nodes.
+  // Starts the operator with all permissions and waits for its first pass over the nodes.
   void Begin();
   // Installs a change-freeze webhook whose server is down. It blocks only the operator's requests.
   void Freeze(const std::string& operation, const std::string& resource) const;

@@ -125,7 +125,7 @@ Scenario Requestor() {
           .options = {.requestor = RequestorOptions{.id = "nvidia.gpu-operator", .ns = "maintenance"}}};
 }
 
-// The new driver crashes on n1 for two minutes. The node fails during this time, and then its upgrade is retried.
+// The new driver crashes on n1 for two minutes, during which the node fails. Its upgrade is then retried.
 Scenario Retry() {
   UpgradePolicy policy = Policy();
   policy.retry = {.max_attempts = 5, .backoff = absl::Minutes(2)};

@@ -83,7 +83,7 @@ class ClusterWorld {
   bool MayStart(const ClusterState& state, int controller, std::size_t node);
   ClusterState StoreGrants(ClusterState state, int controller, const LedgerDecision& decision, bool late);
   ClusterState CopyLedger(ClusterState state, int controller);
-  // Changes every node, and sorts the nodes again.
+  // Changes every node and sorts the nodes again.
   template <typename F>
   ClusterState Changed(ClusterState state, F change);
 

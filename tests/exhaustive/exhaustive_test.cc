@@ -18,7 +18,7 @@ constexpr bool kOptimised = true;
 constexpr bool kOptimised = false;
 #endif
 
-// Runs the check, and prints the number of states and edges.
+// Runs the check and prints the number of states and edges.
 CheckResult Checked(const ModelOptions& options) {
   CheckResult result = Check(options);
   std::cout << Describe(options, result);
@@ -29,7 +29,7 @@ void CheckHolds(const ModelOptions& options) {
   const CheckResult result = Checked(options);
   CHECK(result.broken == "");
   CHECK_FALSE(result.cut);
-  // This shows that the upgrade was completed, so the check is not vacuous.
+  // A smaller depth would mean that no upgrade was completed, so the check would be vacuous.
   CHECK(result.depth > 10);
 }
 

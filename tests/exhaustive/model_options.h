@@ -44,7 +44,7 @@ struct ModelOptions {
   bool budget_of_unavailable = false;
   // True if an admission ledger grants the starts (docs/adr/0005-admission-ledger.md).
   bool ledger = false;
-  // True if a controller sees a node and its pods at the same time, instead of each with its own delay. This reduces
+  // True if a controller sees a node and its pods at the same time, instead of each with its own delay. This shrinks
   // checks that would otherwise be too large.
   bool sees_all_at_once = false;
   Pacing pacing = Pacing::kChained;

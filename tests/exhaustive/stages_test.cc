@@ -14,7 +14,7 @@ constexpr bool kOptimised = true;
 constexpr bool kOptimised = false;
 #endif
 
-// Runs the check, and prints the number of states and edges.
+// Runs the check and prints the number of states and edges.
 void CheckHolds(const StageOptions& options) {
   const StageResult result = CheckStages(options);
   std::cout << Describe(options, result);

@@ -1,4 +1,4 @@
-/// A second implementation of the budgets. It is slow, and is written from the rules instead of from src/.
+/// A second implementation of the budgets. It is slow and is written from the rules instead of from src/.
 ///
 /// Defines NaiveAdmissions and AdmitNaively.
 ///

@@ -67,10 +67,10 @@ class ScenarioWorld {
   const std::shared_ptr<testing::FakeClock>& clock() const { return clock_; }
   testing::FakeCluster& cluster() { return *cluster_; }
   std::map<std::string, ScenarioDriver>& drivers() { return drivers_; }
-  /// Returns the driver, and creates it at the first use of its name.
+  /// Returns the driver and creates it at the first use of its name.
   ScenarioDriver& driver(const std::string& name);
 
-  /// Runs one pass of the driver's engine, and checks all invariants. Throws ScenarioError if an invariant is broken.
+  /// Runs one pass of the driver's engine and checks all invariants. Throws ScenarioError if an invariant is broken.
   absl::StatusOr<ReconcileResult> Pass(ScenarioDriver& driver);
   /// Releases all nodes (dep-F9). Throws ScenarioError if an invariant is broken.
   absl::StatusOr<ReconcileResult> Release(ScenarioDriver& driver);

@@ -41,7 +41,7 @@ using driverupgrade::tests::Totals;
 
 constexpr int kFailuresShown = 10;
 
-// Runs the seed a second time, and compares the two runs.
+// Runs the seed a second time and compares the two runs.
 void CheckTwin(const SimulationOptions& options, SimulationResult& result) {
   const SimulationResult twin = driverupgrade::testing::Simulate(result.seed, options);
   if (twin.hash == result.hash && twin.calls == result.calls) return;

@@ -34,7 +34,7 @@ std::set<Fault> ParseFaults(const std::string& text) {
   return faults;
 }
 
-// Parses a list of modes such as `release,two-drivers`. Every seed has these modes, and draws the other modes as usual.
+// Parses a list of modes such as `release,two-drivers`. Every seed has these modes and draws the other modes as usual.
 // With `none`, no seed has any mode.
 void ForceModes(const std::string& text, SimulationOptions& options) {
   if (text == "none") return options.mode_per_mille.fill(0);

@@ -23,8 +23,8 @@ constexpr int kNestedMax = 3;
 // dep-F4: the engine ignores a timer on a node that is further ahead than this.
 constexpr absl::Duration kTimerIsNobodys = absl::Minutes(1);
 constexpr absl::Duration kSettle = absl::Minutes(3);
-// Time for which the last fault can still have an effect. A broken watch restarts half a minute later according to a
-// clock that may be slow, and only when its replica runs.
+// Time for which the last fault can still have an effect. A broken watch restarts half a minute later, by a clock that
+// may run slow, and only when its replica runs.
 constexpr absl::Duration kAftermath = absl::Minutes(1);
 // Interval at which kubelets report their nodes even if nothing has changed (`nodeStatusReportFrequency`).
 constexpr absl::Duration kNodeStatusReport = absl::Minutes(5);

@@ -80,12 +80,12 @@ enum class Mode : std::uint8_t {
   kManyPods,      ///< The callback selects ten thousand pods.
   kRollouts,      ///< The policy has stages, windows, groups and health, and an actor approves stages.
   kShortPasses,   ///< A pass handles one or two changed nodes, and leaves the others to the next pass.
-  kClockSetBack,  ///< The replicas' clocks are days ahead, and are set back twice in the calm phase.
+  kClockSetBack,  ///< The replicas' clocks are days ahead and are set back twice in the calm phase.
   kGangs,         ///< Training jobs run on the nodes, and the policy interrupts each job once.
   kDevices,       ///< The policy isolates devices instead of nodes, and pods claim these devices.
   // The following modes are neighbors: other clients that act while faults happen.
   kLabelRemover,    ///< A client removes the state label from every node, immediately or occasionally.
-  kForeignCordons,  ///< A client cordons nodes for its own reasons, and lifts only its own cordons.
+  kForeignCordons,  ///< A client cordons nodes for its own reasons and lifts only its own cordons.
   kNotReady,        ///< Nodes become NotReady before, during and after their upgrade.
   kWatchOrder,      ///< Watches of different kinds report their events in any order.
   kBrokenDriver,    ///< Some templates have a driver that never becomes Ready on any node.

@@ -146,8 +146,8 @@ TEST_CASE("arch-A11: pods that arrive after the cordon are evicted, even if the 
 }
 
 TEST_CASE("arch-A11: pods that arrive while the driver starts are evicted before it is replaced again") {
-  // With these delays, the engine learns of the next driver pod and of the end of the previous driver pod in the same
-  // step. At that time the engine knows the node's other pods.
+  // With these delays, the engine learns in the same step that the previous driver pod has ended and that the next one
+  // exists. At that time, the engine knows the node's other pods.
   const testing::PodBehavior at_once{.start_delay = absl::Seconds(20), .stop_delay = absl::ZeroDuration()};
   World world({.node_count = 6, .driver_behavior = at_once, .workload = ""}, /*calls_in_flight=*/1,
               /*with_threads=*/false);

@@ -409,7 +409,7 @@ TEST_CASE("A clock that jumps forward may end leadership early, but never starts
     b.clock->Advance(absl::Hours(1));
     b.election->Step({});
     CHECK_FALSE(b.election->IsLeader());
-    // The jump counts as one wait at most, so the leader's 10 s have passed before replica b takes the lease.
+    // The jump counts as at most one wait, so the leader's 10 s have passed before replica b takes the lease.
     CHECK(b.RunUntilLeader() >= absl::Seconds(10.6));
   }
 }

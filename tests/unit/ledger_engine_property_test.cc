@@ -175,7 +175,7 @@ void Duel::Crash(std::size_t engine) {
   if (created.ok()) engines_[engine] = *std::move(created);
 }
 
-// Counts the busy nodes after each change, and compares their number with both limits. In this test, only upgrades make
+// Counts the busy nodes after each change and compares their number with both limits. In this test, only upgrades make
 // nodes unavailable, so no other node counts.
 void Duel::Watch(const Change& change) {
   if (change.node.before != nullptr && change.node.after == nullptr) busy_.erase(change.node.before->name);

@@ -240,7 +240,7 @@ TEST_CASE("The grant of a deleted node is released") {
   world.PassIn(absl::Seconds(1));
   CHECK(world.IsBusy("node-2"));
   CHECK(world.Stored().find(world.cluster->node("node-2")->uid) == 0);
-  // A cache that has seen the node knows of its deletion, and needs no list.
+  // A cache that has seen the node knows of its deletion and needs no list.
   if (world.cache) CHECK(world.Calls(Operation::kListNodes) == lists);
 }
 

@@ -9,7 +9,7 @@ namespace {
 
 using internal::NodeDurations;
 
-// Starts a node, and returns the measured durations. Each step is a state and the minute at which the node enters it.
+// Starts a node and returns the measured durations. Each step is a state and the minute at which the node enters it.
 // `last_uid` is the UID of the node in the last step.
 std::vector<absl::Duration> Took(const std::vector<std::pair<const char*, int>>& steps,
                                  const std::string& last_uid = "n1-uid") {

@@ -217,7 +217,7 @@ TEST_CASE("W1: without a state label, the other marks of an upgrade in progress 
   CHECK(state_of(timed, false) == UpgradeState::kUnknown);
   CHECK(state_of(timed, false, /*driver_runs=*/false) == UpgradeState::kDrainRequired);
   CHECK(state_of({{gpu.FailedRevisionAnnotation(), "new"}}, false) == UpgradeState::kFailed);
-  // This annotation alone only shows that the node was already cordoned when it started to wait for its upgrade.
+  // On its own, this annotation only shows that the node was already cordoned when it started to wait for its upgrade.
   StringMap noted = {{gpu.InitiallyUnschedulableAnnotation(), "true"}};
   CHECK(state_of(noted, true) == UpgradeState::kUnknown);
   noted[gpu.StageAnnotation()] = "pod-restart-required@1000@new";

@@ -38,7 +38,7 @@ NodeAnswer Accepted(const NodeRequest& request) {
   return {};
 }
 
-/// Responds to requests of type T with `answer`, and accepts all other requests. Returns the number of requests of all
+/// Responds to requests of type T with `answer` and accepts all other requests. Returns the number of requests of all
 /// types.
 template <typename T>
 int Answer(NodeRequests& requests, const NodeAnswer& answer) {

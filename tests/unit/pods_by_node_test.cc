@@ -32,7 +32,7 @@ TEST_CASE("A pod that cannot be read affects only its node, or the whole list if
   Pods unknown({WebPod().Build(), broken});
   CHECK(absl::IsDataLoss(internal::ListPodsByNode({}, unknown).status()));
 
-  // An unbound pod belongs to no node, and is ignored.
+  // An unbound pod belongs to no node and is ignored.
   Pods unbound({WebPod().OnNode("").Build()});
   const auto none = internal::ListPodsByNode({}, unbound);
   REQUIRE(none.ok());

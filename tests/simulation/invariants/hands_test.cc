@@ -17,7 +17,7 @@ namespace {
 
 const std::string kNames(kCordonedByAnnotation);
 
-// Starts the node, and writes our name on its cordon.
+// Starts the node and writes our name on its cordon.
 void StartMarked(World& world, std::size_t i) {
   world.Move(i, UpgradeState::kUnknown,
              {UpgradeState::kUpgradeRequired, UpgradeState::kCordonRequired, UpgradeState::kWaitForJobsRequired,

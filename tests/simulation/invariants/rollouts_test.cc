@@ -81,7 +81,7 @@ struct RackWorld : RecordedWorld {
     Ask(i);
     Move(i, UpgradeState::kUpgradeRequired, {UpgradeState::kCordonRequired});
   }
-  /// Starts these nodes in sequence, and returns the broken invariant.
+  /// Starts these nodes in sequence and returns the broken invariant.
   std::string After(const std::vector<std::size_t>& nodes) {
     for (const std::size_t i : nodes) Begin(i);
     return Broken();

@@ -87,7 +87,7 @@ struct World {
     plan.path = std::move(path);
     observer->OnPlan(Plan{.nodes = {plan}});
   }
-  /// Moves the node along `path`, and announces this path as an engine would.
+  /// Moves the node along `path` and announces this path as an engine would.
   void Move(std::size_t i, UpgradeState from, std::vector<UpgradeState> path, PatchNodeParams params = {}) {
     REQUIRE(guarded->ListNodes({}, {}).ok());
     Announce(i, from, path);

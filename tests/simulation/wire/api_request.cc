@@ -47,7 +47,7 @@ std::vector<std::string_view> Split(std::string_view text, char separator) {
   return parts;
 }
 
-// Parses the body as JSON, and passes it to `read`. Returns the first error.
+// Parses the body as JSON and passes it to `read`. Returns the first error.
 template <class F>
 absl::Status ReadBody(const ApiRequest& request, F read) {
   JsonDocument document;

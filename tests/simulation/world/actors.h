@@ -18,7 +18,7 @@ class Actor {
   virtual ~Actor() = default;
 
   absl::Time due() const { return due_; }
-  // Acts once, and schedules the next action.
+  // Acts once and schedules the next action.
   void Turn() {
     Act();
     Rest();

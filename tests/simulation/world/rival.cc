@@ -1,5 +1,5 @@
 // Another driver's operator on the same nodes, built with the Go library (F23). It writes labels and annotations in two
-// requests, and does not mark its cordons. It treats any existing cordon as an administrator's.
+// requests and does not mark its cordons. It treats any existing cordon as an administrator's.
 #include <map>
 #include <utility>
 

@@ -51,7 +51,7 @@ struct Setup {
   bool requestor = false;
   // True if some revisions contain no change that requires an evacuation.
   bool restart_only = false;
-  // True if the driver's DaemonSet is not OnDelete, so Kubernetes restarts the driver as well.
+  // True if the driver's DaemonSet does not use the OnDelete strategy, so Kubernetes restarts the driver as well.
   bool rolling = false;
   // Maximum latency of a call.
   absl::Duration latency_max = absl::ZeroDuration();

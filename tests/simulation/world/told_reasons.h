@@ -19,7 +19,7 @@ class ToldReasons {
 
  private:
   std::map<std::string, GateReason> reasons_;  // by node
-  // True if the next pass is due immediately. It reports the reasons that did not fit into the current pass
+  // True if the next pass is due immediately. That pass reports the reasons that did not fit into the current pass
   // (EngineOptions::nodes_per_pass).
   bool is_behind_ = false;
 };

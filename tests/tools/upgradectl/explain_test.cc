@@ -83,7 +83,7 @@ TEST_CASE("The explanation of a node that failed because of a disruption budget 
 }
 
 TEST_CASE("The explanation of a node that another driver is using names this driver") {
-  // There is a free slot, because a node without a slot would wait for a slot first.
+  // A slot is free; otherwise the node would wait for a slot first.
   const ScratchFile policy("{autoUpgrade: true, maxParallelUpgrades: 9}");
   CheckNames(Explained("other", {"--policy", policy.path()}),
              {"OtherDriver: ", "nvidia.com/ofed is in drain-required", "upgradectl explain other --driver ofed\n"});

@@ -57,7 +57,7 @@ std::string OneNode(const std::string& state, const std::string& labels = {}) {
       state, labels);
 }
 
-// Returns a record for DumpOfRollout that is at the stage canary, with these additional members.
+// Returns a record for DumpOfRollout at the stage canary, with these additional members.
 std::string CanaryRecord(const std::string& more) {
   const auto policy =
       driverupgrade::ParseUpgradePolicy("rollout: {stages: [{name: canary, nodeSelector: pool=canary}]}");
@@ -357,7 +357,7 @@ TEST_CASE("Objects that are not watched are listed again after a change, every t
   AwaitAll(*view);
   const Wanted wanted{.events = true, .budgets = true, .leases = true};
   const absl::Time begin = absl::UnixEpoch();
-  // Returns the number of requests that a read sends this number of seconds after the first read.
+  // Returns the number of requests that a read sends `seconds` seconds after the first read.
   const auto requests = [&](int seconds) {
     const std::size_t before = server->paths().size();
     std::vector<std::string> notes;

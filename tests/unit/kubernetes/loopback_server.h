@@ -69,7 +69,7 @@ class LoopbackServer {
   // Number of connections accepted so far.
   int connections() const { return connections_; }
   std::vector<std::string> requests() const;
-  // Refuses new connections from now on, and keeps the existing ones.
+  // Refuses new connections from now on and keeps the existing ones.
   void StopListening();
 
  private:

@@ -23,7 +23,7 @@ Result Answer(int status, const std::string& retry_after = "") {
 Result NotSent() { return MarkRequestNotSent(absl::UnavailableError("cannot connect")); }
 Result Lost() { return absl::UnavailableError("connection lost"); }
 
-// Returns the given results in order, and repeats the last result indefinitely.
+// Returns the given results in order and repeats the last result indefinitely.
 class ScriptedTransport : public HttpTransport {
  public:
   explicit ScriptedTransport(std::deque<Result> results) : results_(std::move(results)) {}

@@ -37,7 +37,7 @@ std::string Decode(std::string_view text) {
   return result;
 }
 
-// Returns the part of `text` before `end`, and removes that part and `end` from `text`.
+// Returns the part of `text` before `end` and removes that part and `end` from `text`.
 std::string_view Take(std::string_view& text, std::string_view end) {
   const std::size_t at = text.find(end);
   const std::string_view result = text.substr(0, at);

@@ -100,7 +100,7 @@ inline std::string WithSpaces(const std::string& request) {
   return result;
 }
 
-// Stores the lines, and calls `on_line` for each of them.
+// Stores the lines and calls `on_line` for each of them.
 class Lines : public LineSink {
  public:
   explicit Lines(std::function<bool(std::string_view)> on_line = nullptr) : on_line_(std::move(on_line)) {}

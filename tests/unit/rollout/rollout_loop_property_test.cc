@@ -85,7 +85,7 @@ struct Facts {
   std::set<std::string> approved;
 };
 
-// Checks every start against the true state of the fleet, and records each violation.
+// Checks every start against the true state of the fleet and records each violation.
 class Referee {
  public:
   explicit Referee(const RolloutRules& rules) : policy_(rules.policy) {}
@@ -212,7 +212,7 @@ class Replica {
     }
     next.record = FormatRecord(step.record);
     if (next.record == read_->record && next.grants == read_->grants) return;
-    // This is a compare-and-set with a response that may be lost.
+    // A compare-and-set whose response may be lost.
     if (world.store.version != read_->version) return;
     const bool was_halted = ParseRecord(world.store.record).record.halt || step.record.halt;
     ++next.version;

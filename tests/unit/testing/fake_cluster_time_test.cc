@@ -41,7 +41,7 @@ TEST_CASE("if another client advances the clock, the work that became due is don
   const Pod old_pod = cluster.daemon_set_pods("gpu", "driver").front();
   const CallContext context;
   REQUIRE(cluster.DeletePod(context, {.pod = old_pod.ref}).ok());
-  // The old pod stops after two seconds. Its successor then starts, and is ready after another five seconds.
+  // The old pod stops after two seconds. Its successor then starts and is ready after another five seconds.
   clock->SleepFor(absl::Seconds(7), {});
   const std::vector<Pod> pods = cluster.ListPods(context, {.ns = "gpu"}).value();
   REQUIRE(pods.size() == 1);

@@ -26,7 +26,7 @@ using examples::AwaitServer;
 using testing::FakeClock;
 using testing::FakeCluster;
 
-/// A transport that first returns the scripted responses, and then forwards requests to a server.
+/// A transport that first returns the scripted responses and then forwards requests to a server.
 class MoodyServer final : public HttpTransport {
  public:
   using Answers = std::deque<absl::StatusOr<HttpResponse>>;

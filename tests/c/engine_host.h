@@ -51,7 +51,7 @@ struct HostedDriver {
   std::function<absl::StatusOr<bool>(const Pod& pod)> uses_driver = {};
   // Clock for the time that passes during a pass. By default, no time passes.
   std::shared_ptr<Clock> clock = nullptr;
-  // Number of attempts for a list. After the last attempt, Pass and Release throw std::runtime_error.
+  // Number of attempts to list objects. After the last attempt, Pass and Release throw std::runtime_error.
   int attempts = 100;
 };
 

@@ -48,7 +48,7 @@ std::shared_ptr<HttpTransport> Connect(const ControlPlane& control_plane, const 
   return MakeRetryingTransport(*transport);
 }
 
-// A facade without DeviceTaintRules, which Kubernetes serves since 1.37.
+// A facade without DeviceTaintRules, which Kubernetes has served only since 1.37.
 class WithoutDeviceTaintRules final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;

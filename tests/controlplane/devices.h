@@ -10,7 +10,7 @@
 
 namespace driverupgrade::e2e {
 
-// Kubernetes serves this resource since 1.37.
+// Kubernetes has served this resource since 1.37.
 inline constexpr char kDeviceTaintRules[] = "devicetaintrules.v1.resource.k8s.io";
 
 // Devices of the driver gpu.nvidia.com and their DeviceClass of the same name. Each node has one pool, which has the

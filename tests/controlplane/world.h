@@ -1,4 +1,4 @@
-// The nodes, driver and workloads of one test. Other tests do not use them, and they are deleted when the test ends.
+// The nodes, driver and workloads of one test, which no other test uses and which are deleted when the test ends.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_WORLD_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_WORLD_H_
 

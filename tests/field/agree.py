@@ -41,8 +41,8 @@ CODES = {
 }
 # Gates at which a node waits for other nodes, or for an administrator's decision.
 FOLLOWS = {"Approval", "Halted", "Ledger", "MaxFailures", "MaxParallel", "Soak"}
-# Gates that hold a node from the start. A simulation starts with the old driver and without marks. Therefore only nodes
-# that have not started can be compared.
+# Gates that hold a node from the start. A simulation starts with the old driver and without marks, so only nodes that
+# have not started can be compared.
 HOLDS = {"Cordoned", "Frozen", "NoWindow", "NodeLeaves", "NodeNotReady", "Paused", "SkipLabel"}
 BLOCKS = {"BarePod", "BudgetNeverAllows", "EmptyDir", "GangTooLarge", "GroupTooLarge", "NothingBegins", "SeveralBudgets", "StageWithoutNodes"}
 

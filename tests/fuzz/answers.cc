@@ -1,4 +1,4 @@
-// Converts responses of a hostile server. From any status, headers and body, the conversion must produce an error of
+// Converts responses from a hostile server. From any status, headers and body, the conversion must produce an error of
 // limited length on a single line.
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-// Passes responses of a hostile server to each facade operation. Each response must be converted to an object, a
+// Passes responses from a hostile server to each facade operation. Each response must be converted to an object, a
 // result, or an error of limited length on a single line. Every list must terminate.
 #include <initializer_list>
 

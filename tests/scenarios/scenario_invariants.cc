@@ -32,7 +32,7 @@ void CheckPath(const NodePlan& plan) {
   }
 }
 
-// Returns the state in the node's label. Without a label, uses the other marks in the same way as the decoder.
+// Returns the state in the node's label. Without a label, uses the other marks in the same way as the decoder does.
 std::optional<UpgradeState> StateByMarks(const Node& node, const DriverIdentity& identity) {
   const std::optional<UpgradeState> state = internal::StateOf(node, identity);
   const bool is_maintained =

@@ -56,7 +56,7 @@ struct DeviceNode : NodeUnderTest {
       Annotated(identity.IsolatedDevicesAnnotation(), "8");
     }
   }
-  /// Adds our rule, whose effect was set a time `ago`. The controller manager has processed the rule.
+  /// Adds our rule with this effect, which was set `ago` before now. The controller manager has processed the rule.
   DeviceNode& Ruled(DeviceTaintEffect effect, absl::Duration ago = absl::Minutes(1)) {
     DeviceTaintRule rule = internal::RuleFor(view.node, kGpu, identity);
     rule.uid = "rule-uid";

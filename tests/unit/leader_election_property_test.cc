@@ -170,7 +170,7 @@ absl::StatusOr<Lease> World::Call(const Lease* write, bool create) {
 }
 
 // Steps the replica's election. Occasionally another event replaces the step: the replica crashes, releases the Lease,
-// or pauses, all connections fail for a while, or the replica's clock jumps.
+// or pauses; all connections fail for a while; or the replica's clock jumps.
 void World::Act(Replica& replica) {
   replica.busy = true;
   const int dice = calm_ ? 100'000 : random_.Below(20'000);

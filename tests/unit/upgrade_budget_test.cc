@@ -180,8 +180,8 @@ TEST_CASE("§5.3: the examples in the specification hold for admissions") {
   CHECK(Admitted(row.budget, Candidates(row.waiting)) == row.admitted);
 }
 
-// Returns the number of nodes in a fleet that start. Each entry of `fleet` is a number of nodes and the state of these
-// nodes, with `!` after the state of cordoned nodes.
+// Returns the number of nodes in a fleet that start. Each entry of `fleet` consists of a number of nodes and their
+// state, which is followed by `!` if the nodes are cordoned.
 int Starts(const UpgradePolicy& policy, const std::vector<std::pair<int, std::string>>& fleet) {
   ClusterSnapshot snapshot;
   snapshot.driver = std::make_shared<const DriverFacts>(Facts("new"));

@@ -1,4 +1,4 @@
-// Runs the program examples/parts/drain_node, which drains a node over HTTP. The API server is in memory.
+// Runs the program examples/parts/drain_node, which drains a node over HTTP, against an in-memory API server.
 #include <cstdio>
 #include <memory>
 #include <stop_token>

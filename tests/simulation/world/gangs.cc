@@ -17,8 +17,8 @@ namespace driverupgrade::testing::internal {
 namespace {
 
 constexpr char kJobLabel[] = "jobset.sigs.k8s.io/jobset-name";
-// Maximum time that the evictions of a unit wait for the cordons of its nodes (ADR 0022), minus a margin for clocks and
-// latencies.
+// Maximum time that the evictions of a unit wait for the cordons of its nodes (ADR 0022), minus a margin for clock skew
+// and latency.
 constexpr absl::Duration kHold = absl::Seconds(110);
 
 class Gangs final : public Actor {

@@ -12,8 +12,9 @@ class Maintenances final : public Actor {
  public:
   explicit Maintenances(World& world) : Actor(world, "maintenances") { Run(); }
 
-  // Starts the maintenance operator. The other requestor releases its nodes and withdraws its failures. Pods of an
-  // orphaned DaemonSet are removed, because the maintenance operator does not drain them without force.
+  // Starts the maintenance operator. The other requestor releases its nodes and withdraws the failures that it
+  // reported. Pods of an orphaned DaemonSet are removed, because the maintenance operator does not drain them without
+  // force.
   void Mend() override {
     const int parallel = random_.Between(2, 5);
     world_.cluster->RunMaintenanceOperator({.parallel = parallel});

@@ -117,8 +117,8 @@ class NotReady final : public Actor {
   std::set<std::string> away_;
 };
 
-// A node autoscaler. It taints a node, and later deletes the node or removes the taint. New nodes replace the deleted
-// nodes.
+// A node autoscaler that taints nodes, and later either deletes a tainted node or removes its taint. New nodes replace
+// the deleted nodes.
 class Autoscaler final : public Actor {
  public:
   explicit Autoscaler(World& world) : Actor(world, "autoscaler") {}

@@ -284,8 +284,8 @@ TEST_CASE("Out of a thousand budgets, only those that require a label of the pod
   CHECK(names == Texts{"any", "b7", "exists"});
 }
 
-// Returns nodes with a driver pod and `pods` other pods each. The other pods belong to workloads of ten pods. Each
-// workload has a disruption budget that allows one eviction.
+// Returns nodes with a driver pod and `pods` other pods each. The other pods belong to workloads of ten pods, each of
+// which has a disruption budget that allows one eviction.
 std::string BigCleanCluster(int nodes, int pods) {
   std::string items;
   for (int node = 0; node < nodes; ++node) {

@@ -1,4 +1,4 @@
-// A file that a test writes, and that is removed at the end of the test.
+// A file that a test writes and that is removed at the end of the test.
 #ifndef DRIVERUPGRADE_TESTS_UNIT_KUBERNETES_TEMPORARY_FILE_H_
 #define DRIVERUPGRADE_TESTS_UNIT_KUBERNETES_TEMPORARY_FILE_H_
 

@@ -240,8 +240,8 @@ class NaiveAdmission {
   bool IsOpen(std::size_t i) const { return stages_[i] <= open_ || nodes_[i].out_of_service; }
   bool Waits(std::size_t i) const { return nodes_[i].progress == NodeProgress::kWaiting && IsOpen(i); }
 
-  // Returns the number of slots used in one stage. Each node in progress uses a slot. With Together, each group with
-  // nodes in progress uses a slot.
+  // Returns the number of slots used in one stage: one for each node in progress or, with Together, one for each group
+  // that has nodes in progress.
   int SlotsIn(int stage) const {
     std::set<std::string> groups;
     int nodes = 0;

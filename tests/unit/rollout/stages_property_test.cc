@@ -1,5 +1,5 @@
 // Compares, over random histories, how a rollout and a naive implementation (the twin) advance through the stages. In a
-// history, nodes finish, fail, and get sick, approvals are set and withdrawn, the revision and the policy change, and
+// history, nodes finish, fail, and get sick; approvals are set and withdrawn; the revision and the policy change; and
 // the record is lost or not stored.
 #include <optional>
 #include <set>

@@ -1,4 +1,4 @@
-// Tests the engines of several owners. The engines share a cache and a limit.
+// Tests the engines of several owners, which share a cache and a limit.
 #include "service/engine_group.h"
 
 #include <set>

@@ -303,7 +303,7 @@ std::string RefusalBody(int code, const std::string& cause, const std::string& m
                     R"("causes":[{"reason":"DisruptionBudget","message":")" + cause + "\"}]" + more);
 }
 
-// Expected meaning of an eviction response: the reason for a refusal, and true if the pod no longer exists.
+// Expected meaning of an eviction response: the reason for a refusal, and whether the pod no longer exists.
 constexpr std::pair kAccepted(Refusal::kNone, false);
 constexpr std::pair kGone(Refusal::kNone, true);
 constexpr std::pair<Refusal, bool> RefusedBy(Refusal refusal) { return {refusal, false}; }

@@ -36,8 +36,8 @@ TEST_CASE("I1: a node that makes too many nodes unavailable") {
     node.unschedulable = true;
     node.labels[Gpu().StateLabel()] = "upgrade-done";
   }));
-  // Gives node 0 a version newer than the change of node 2, because the checker assumes that a writer that has not
-  // reported its request knows only the changes before that version.
+  // Gives node 0 a version newer than the change of node 2. The checker assumes that a writer that has not reported its
+  // request knows only the changes before that version.
   REQUIRE(world.cluster->EditNode(world.NodeName(0), [](Node& node) { node.labels["rack"] = "7"; }));
   world.Start(0);
   CHECK(world.Broken() == "I1");
@@ -200,8 +200,8 @@ TEST_CASE("I1: 100 % never limits, even if all nodes are unavailable") {
        {CountOrPercent(Percent{99}), CountOrPercent(Percent{100}), CountOrPercent(Count{4})}) {
     World world({.auto_upgrade = true, .max_parallel = std::nullopt, .max_unavailable = limit, .drain = DrainPolicy{}});
     for (const std::size_t i : {0, 1, 2, 3}) world.Put(i, "upgrade-done", [](Node& node) { node.ready = false; });
-    // Gives node 0 a version newer than the changes of the other nodes, because the checker assumes that a writer that
-    // has not reported its request knows only the changes before that version.
+    // Gives node 0 a version newer than the changes of the other nodes. The checker assumes that a writer that has not
+    // reported its request knows only the changes before that version.
     REQUIRE(world.cluster->EditNode(world.NodeName(0), [](Node& node) { node.labels["rack"] = "7"; }));
     using enum UpgradeState;
     world.Move(0, kDone, {kUpgradeRequired, kCordonRequired, kWaitForJobsRequired, kDrainRequired},

@@ -20,8 +20,8 @@ namespace driverupgrade {
 class Clock {
  public:
   virtual ~Clock();
-  /// Wall clock time. Deadlines are stored on nodes in Unix seconds, so the clocks of replicas should agree within
-  /// seconds.
+  /// Wall clock time. Deadlines are stored on nodes in Unix seconds, so the clocks of replicas should agree to within a
+  /// few seconds.
   virtual absl::Time Now() const = 0;
   /// Returns true after `duration`, or false as soon as a stop is requested. Returns immediately if `duration` is zero
   /// or negative.

@@ -17,8 +17,8 @@
 ///     };
 ///
 /// Contract, checked by testing/facade_contract.h:
-/// - Thread-safe. Each call is independent, blocks until the API server has responded, and never waits for a cache or
-///   for an effect. No retries, no policy.
+/// - Thread-safe. Each call is independent and blocks until the API server has responded. A call is never retried, does
+///   not wait for a cache or for an effect, and applies no policy.
 /// - Status codes: NotFound for 404; AlreadyExists and Aborted for 409; ResourceExhausted for 429; PermissionDenied for
 ///   403; Unauthenticated for 401; InvalidArgument for 400 and 422; DeadlineExceeded; Cancelled; Unavailable for 5xx
 ///   and for connection failures.
@@ -110,8 +110,8 @@ class ClusterReader {
       const CallContext& context, const ListControllerRevisionsParams& params);
   [[nodiscard]] virtual absl::StatusOr<std::vector<PodDisruptionBudget>> ListPodDisruptionBudgets(
       const CallContext& context, const ListPodDisruptionBudgetsParams& params);
-  /// Returns NotFound if the object does not exist, or if the cluster does not serve this kind. In the second case, the
-  /// list and the writes of this kind return NotFound, too.
+  /// Returns NotFound if the object does not exist, or if the cluster does not serve this kind; in the latter case, the
+  /// list and the writes of this kind also return NotFound.
   [[nodiscard]] virtual absl::StatusOr<NodeMaintenance> GetNodeMaintenance(const CallContext& context,
                                                                            const GetNodeMaintenanceParams& params);
   [[nodiscard]] virtual absl::StatusOr<std::vector<NodeMaintenance>> ListNodeMaintenances(
@@ -279,7 +279,7 @@ class ForwardingFacade : public ClusterFacade {
   absl::Status RecordEvent(const CallContext& context, const RecordEventParams& params) override;
 
  protected:
-  /// Calls the underlying facade, and returns its status.
+  /// A call to the underlying facade; returns its status.
   using Call = std::function<absl::Status(const CallContext&)>;
 
   /// Wraps every call to the operations above, on the caller's thread. An override can invoke `call` with another

@@ -1,7 +1,7 @@
 /// All the data that Step may read.
 ///
-/// Defines ClusterSnapshot, NodeView, NodeDevices, ShareView, DriverFacts, NodeAttempts and its parts, Grants and SharedSlots.
-/// SnapshotBuilder creates them; tests create them by hand:
+/// Defines ClusterSnapshot, NodeView, NodeDevices, ShareView, DriverFacts, NodeAttempts and its parts, Grants and
+/// SharedSlots. SnapshotBuilder creates snapshots; tests write them by hand:
 ///
 ///     NodeView view{.node = {.name = "gpu-7", .uid = "1", .resource_version = "42"}};
 ///     view.driver_pods.push_back(pod);
@@ -33,8 +33,9 @@ namespace driverupgrade {
 
 struct NodeView;
 
-/// Returns an immutable view. The labels and annotations that the upgrade of `identity` uses are decoded once. A view
-/// created in another way leads to the same decisions, but its labels and annotations are decoded on every use.
+/// Returns an immutable view in which the labels and annotations that the upgrade of `identity` uses are decoded only
+/// once. A view created in another way leads to the same decisions, but its labels and annotations are decoded on every
+/// use.
 std::shared_ptr<const NodeView> ShareView(NodeView view, const DriverIdentity& identity);
 
 namespace internal {
@@ -42,8 +43,7 @@ struct MarksOfDriver;
 class MarksOfView;
 
 // The marks that ShareView has decoded from a view's node. The marks are derived from the rest of the view, so any two
-// DecodedMarks compare equal. They belong to that view only: a copy of the view has no decoded marks, and may be
-// changed.
+// DecodedMarks compare equal. A copy of the view does not inherit the decoded marks, and may therefore be changed.
 class DecodedMarks {
  public:
   DecodedMarks() = default;

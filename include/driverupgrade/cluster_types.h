@@ -7,9 +7,9 @@
 ///     Node node{.name = "gpu-7", .unschedulable = true};
 ///
 /// If a member of an object has a type that differs from the API's, `unreadable` names the member and the reason, as in
-/// `spec.unschedulable: expected a boolean, got a string`. Such an object always has its name and its namespace. UID,
-/// version, labels, `node_name` and `owner_uid` are set if they could be read. All other fields have their default
-/// values. Readers return such objects only on request (OnUnreadable::kMark in cluster_reads.h).
+/// `spec.unschedulable: expected a boolean, got a string`. Such an object always has its name and namespace; UID,
+/// version, labels, `node_name` and `owner_uid` are set if they could be read, and all other fields have their
+/// defaults. Readers return such objects only on request (OnUnreadable::kMark in cluster_reads.h).
 #ifndef DRIVERUPGRADE_CLUSTER_TYPES_H_
 #define DRIVERUPGRADE_CLUSTER_TYPES_H_
 
@@ -180,8 +180,9 @@ struct DaemonSet {
   StringMap labels = {};
   StringMap annotations = {};
   LabelSelector selector = {};
-  /// Node selector and required node affinity of the pod template. A node is targeted if one of these selectors selects
-  /// it. Empty: all nodes are targeted. Taints, and other conditions that do not depend on labels, are ignored.
+  /// Node selector and required node affinity of the pod template. The DaemonSet targets a node if one of these
+  /// selectors matches it; without selectors, it targets all nodes. Taints, and other conditions that do not depend on
+  /// labels, are ignored.
   std::vector<LabelSelector> node_selectors = {};
   TemplateDigest template_digest = {};
   /// spec.updateStrategy.type is OnDelete. With RollingUpdate, Kubernetes restarts driver pods on its own.

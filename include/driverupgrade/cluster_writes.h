@@ -27,8 +27,8 @@
 
 namespace driverupgrade {
 
-/// One atomic change to a node, sent as one merge patch. An empty change is sent, too, because the server then checks
-/// the preconditions.
+/// One atomic change to a node, sent as one merge patch. Even an empty change is sent, so that the server checks the
+/// preconditions.
 struct PatchNodeParams {
   std::string name = {};
   /// The patch applies only to the node with this UID and at this version. Both are part of the patch, so the result is
@@ -57,7 +57,7 @@ struct PatchConfigMapParams {
   /// Same as in PatchNodeParams.
   std::string uid = {};
   std::string resource_version = {};
-  /// nullopt removes the key. Other keys stay, as does the rest of the object.
+  /// nullopt removes the key. The other keys and the rest of the object are unchanged.
   std::map<std::string, std::optional<std::string>> data = {};
   friend bool operator==(const PatchConfigMapParams&, const PatchConfigMapParams&) = default;
 };
@@ -71,8 +71,8 @@ struct EvictPodParams {
 struct DeletePodParams {
   /// Same as in EvictPodParams.
   PodRef pod = {};
-  /// True: grace period zero. The server deletes the pod without waiting for its kubelet, even if it is already
-  /// terminating; only finalizers can delay that. False: the pod's own grace period.
+  /// True: grace period zero. The server deletes the pod without waiting for its kubelet, even if the pod is already
+  /// terminating; only finalizers can delay the deletion. False: the pod's own grace period.
   bool force = false;
 };
 
@@ -142,7 +142,7 @@ struct CreateDeviceTaintRuleParams {
   DeviceTaintRule object = {};
 };
 
-/// Sets the effect; the rest of the rule stays.
+/// Sets the effect; the rest of the rule is unchanged.
 struct PatchDeviceTaintRuleParams {
   std::string name = {};
   /// Preconditions, same as in PatchNodeParams.
@@ -174,7 +174,7 @@ std::string_view ToString(Refusal refusal);
 struct EvictionAnswer {
   /// kNone: the pod is being deleted and may still exist for its grace period, or it no longer exists.
   Refusal refusal = Refusal::kNone;
-  /// The pod did not exist, or another pod has its name.
+  /// True if the pod did not exist, or if another pod has its name.
   bool gone = false;
   /// Name of the budget that refused the eviction, if the server returned the name.
   std::string budget = {};

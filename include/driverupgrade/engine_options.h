@@ -41,7 +41,7 @@ struct ExecutorOptions {
   /// Maximum number of nodes processed at the same time, each with one call in flight. Also the maximum number of
   /// concurrent calls from Submit. 1: the calling thread makes all calls, in the plan's order.
   int calls_in_flight = 32;
-  /// Runs the calls for nodes instead of the engine's threads, and limits the number of calls instead of
+  /// Runs the calls for nodes in place of the engine's threads, and limits the number of calls in place of
   /// `calls_in_flight`. Events still have their own thread. Null: the engine uses its own threads.
   std::shared_ptr<TaskRunner> runner = nullptr;
   /// Time limit for each call. The deadline of the context also applies.
@@ -59,9 +59,9 @@ struct ExecutorOptions {
 /// crashes with a write in progress (ADR 0005).
 ///
 /// The grants are an entry of a ConfigMap, `<domain>_<driver>`; drivers, and owners of one driver's nodes, may share
-/// one ConfigMap. The ConfigMap's other entries are kept. A deleted ConfigMap is created again with the remembered
-/// grants. Deleting the ConfigMap, or lines in it, while two replicas lead or a write is in progress invalidates the
-/// guarantee for the affected nodes.
+/// one ConfigMap. The engine keeps the ConfigMap's other entries, and recreates a deleted ConfigMap with the grants
+/// that it remembers. Deleting the ConfigMap, or lines in it, while two replicas lead or a write is in progress
+/// invalidates the guarantee for the affected nodes.
 struct AdmissionLedgerOptions {
   /// Namespace and name of the ConfigMap. The same for all replicas.
   std::string ns = {};
@@ -70,16 +70,16 @@ struct AdmissionLedgerOptions {
   /// `<domain>_<driver>_<owner>`, and no other driver may be named `<driver>_<owner>`. A DNS subdomain, as used for
   /// names of Kubernetes objects. Empty: one engine upgrades all nodes.
   std::string owner = {};
-  /// Maximum number of grants; further nodes wait. A grant takes about 50 bytes; an object can have a size of at most 1
-  /// MiB.
+  /// Maximum number of grants; further nodes wait. A grant takes about 50 bytes, and a Kubernetes object can have at
+  /// most 1 MiB.
   std::size_t grants_max = 5000;
 };
 
 /// Requestor mode: NVIDIA's maintenance operator evacuates and releases the nodes; the engine requests the evacuation
 /// and waits.
 struct RequestorOptions {
-  /// The engine's id as a requestor: 2 to 63 characters, a domain name. Do not share it with another driver or program:
-  /// the engine treats every claim with this id as its own, and withdraws the claim when the node is done.
+  /// The engine's id as a requestor: a domain name of 2 to 63 characters. Do not share it with another driver or
+  /// program: the engine treats every claim with this id as its own, and withdraws the claim when the node is done.
   std::string id = {};
   /// Namespace of the NodeMaintenances.
   std::string ns = {};

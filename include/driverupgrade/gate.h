@@ -91,15 +91,15 @@ struct GateTraits {
   /// Name in metrics, logs and Events.
   std::string_view name = {};
   GateOpener opener = GateOpener::kRollout;
-  /// Reported by a Warning Event on the node. False for gates that resolve in time, are deliberate, concern the whole
-  /// fleet, or are reported by a finding.
+  /// True if a Warning Event on the node reports the gate. False for gates that open with time, are deliberate, concern
+  /// the whole fleet, or are reported by a finding.
   bool is_event = false;
   /// True if an administrator requested the wait.
   bool is_wish = false;
-  /// The rollout has ended for this node until an administrator or another driver makes a change: the rest of the
-  /// rollout does not wait for the node.
+  /// True if the rollout has ended for this node until an administrator or another driver makes a change; the rest of
+  /// the rollout does not wait for the node.
   bool ends_rollout = false;
-  /// A rollout continues without a node that has this gate: stages and groups do not count the node.
+  /// True if a rollout continues without a node that has this gate: stages and groups do not count the node.
   bool left_out = false;
 };
 
@@ -190,7 +190,7 @@ struct GateSubject {
   }
 };
 
-/// A limit and its used part; for a stage, the number of its nodes and how many of them have finished.
+/// A limit and how much of it is used; for a stage, the number of its nodes and how many of them have finished.
 struct GateCount {
   int used = 0;
   /// 0: nothing is allowed, or the stage has no node.
@@ -240,12 +240,12 @@ enum class FindingCode : std::uint8_t {
   kDriverPodUnscheduled,  ///< Kubernetes cannot schedule a driver pod.
   kDriverPodNotReady,     ///< A node is done, but its driver pod is not Ready.
   kDevicesNotIsolated,    ///< The devices of a node could not be isolated, so the node was cordoned instead.
-  kSelectsNothing,  ///< A label, condition type or selector in the rollout policy matches nothing: it may be misspelled.
+  kSelectsNothing,  ///< A label, condition type or selector in the rollout policy matches nothing, perhaps by a typo.
 };
 std::string_view ToString(FindingCode code);
 
 /// A problem in the cluster that an administrator should know about. A finding blocks at most the node that it
-/// concerns:
+/// concerns.
 ///
 ///     for (const Finding& finding : plan.findings) log.Warn(ToString(finding.code), finding.message);
 struct Finding {

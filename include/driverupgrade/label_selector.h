@@ -39,8 +39,8 @@ class LabelSelector {
   /// position.
   [[nodiscard]] static absl::StatusOr<LabelSelector> Parse(std::string_view text);
   /// Creates a selector from its object form. Errors: InvalidArgument if an operator has the wrong number of values, or
-  /// if a key or a value is not valid for a label. In a disruption budget, Kubernetes treats such a selector as a
-  /// selector that matches nothing, too.
+  /// if a key or a value is not valid for a label. In a disruption budget, Kubernetes treats such a selector as one
+  /// that matches nothing.
   [[nodiscard]] static absl::StatusOr<LabelSelector> FromRequirements(std::vector<Requirement> requirements);
   /// Returns a selector that matches labels if they contain every pair.
   static LabelSelector FromMatchLabels(const StringMap& match_labels);

@@ -9,7 +9,7 @@
 ///     fmt::print("{} of {} nodes done\n", now.nodes.done, now.nodes.total);
 ///
 /// No metric is about a single node, so the number of metrics does not grow with the cluster. For Prometheus, see
-/// prometheus/metrics_collector.h. Counters start at 0 with the observer.
+/// prometheus/metrics_collector.h. Counters are 0 when the observer is created.
 #ifndef DRIVERUPGRADE_METRICS_SNAPSHOT_H_
 #define DRIVERUPGRADE_METRICS_SNAPSHOT_H_
 
@@ -68,7 +68,7 @@ struct MetricsSnapshot {
   /// Acknowledged patches, by state left and state entered.
   std::map<std::pair<UpgradeState, UpgradeState>, std::uint64_t> transitions = {};
   /// Time that nodes spent in each state, in seconds, for nodes that the observer saw enter and leave it. If one patch
-  /// leads through several states, the node enters only the last state.
+  /// leads through several states, the node counts as entering only the last of them.
   std::map<UpgradeState, Histogram> state_seconds = {};
   /// Duration of upgrades in seconds: from the end of the wait for a slot to done, including failures in between.
   Histogram upgrade_seconds = {};
@@ -83,7 +83,7 @@ struct MetricsSnapshot {
   /// Pods that kept running on nodes whose driver was replaced, because only devices were isolated. Pods of DaemonSets
   /// do not count.
   std::uint64_t pods_kept = 0;
-  /// Nodes whose plan was not completed, by the code of the first failure. Each failed plan counts.
+  /// Number of node plans that were not completed, by the code of the first failure.
   std::map<absl::StatusCode, std::uint64_t> node_errors = {};
   /// Node errors with 409: another client had changed the node.
   std::uint64_t conflicts = 0;
@@ -148,7 +148,7 @@ struct RequestFigures {
 ///
 /// A program with another transport or client calls the meter itself, as MakeMeteredTransport in
 /// kubernetes/http_transport.h does. Values must come from closed sets, never from names of objects, because each new
-/// combination is kept indefinitely. Counters start at 0 with the meter. Thread-safe.
+/// combination is kept indefinitely. Counters are 0 when the meter is created. Thread-safe.
 class RequestMeter {
  public:
   void Count(const RequestKind& kind);

@@ -8,11 +8,10 @@
 ///       std::atomic<int> failures = 0;
 ///     };
 ///
-/// OnNodeApplied is called by any of the engine's threads, several at the same time; all other methods are called by
-/// the thread that reconciles. The methods must not block, and must not call the engine.
+/// OnNodeApplied can be called by several of the engine's threads at the same time; all other methods are called by the
+/// thread that reconciles. The methods must not block, and must not call the engine.
 ///
-/// The engine reports passes and its configuration; UpgradeController reports everything that concerns more than one
-/// pass.
+/// The engine reports passes and its configuration; UpgradeController reports everything that spans several passes.
 #ifndef DRIVERUPGRADE_OBSERVER_H_
 #define DRIVERUPGRADE_OBSERVER_H_
 
@@ -47,7 +46,7 @@ struct PassOutcome {
 class Observer {
  public:
   virtual ~Observer();
-  /// Called before `plan` is applied. With a cache, its gates are only the changed ones: see Plan::gates_complete.
+  /// Called before `plan` is applied. With a cache, `plan` contains only the changed gates: see Plan::gates_complete.
   virtual void OnPlan(const Plan& plan);
   virtual void OnNodeApplied(const NodePlan& plan, const NodeOutcome& outcome);
   /// Called last in a pass. Release is not a pass.

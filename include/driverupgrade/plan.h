@@ -1,12 +1,13 @@
 /// The actions that Step has decided on, and the reasons why nodes wait.
 ///
-/// Defines NodePlan, PlannedEvent, NodeGate, NodeReading, Plan, NodeOutcome, Describe, FleetStatus with its NodeStatus, and the
-/// counts Tally and UpgradeBudget.
+/// Defines NodePlan, PlannedEvent, NodeGate, NodeReading, Plan, NodeOutcome, Describe, FleetStatus with its NodeStatus,
+/// and the counts Tally and UpgradeBudget.
 ///
 ///     Plan plan = machine.Step(snapshot, policy, now);
 ///     for (const NodePlan& node : plan.nodes) { /* confirm, patch, devices, evict, remove, maintenance, events */ }
 ///
-/// A Plan is data; nothing has happened yet. Equal inputs give equal plans and equal Describe texts, byte for byte.
+/// A Plan is only data: none of its actions has been carried out. Equal inputs yield equal plans and equal Describe
+/// texts, byte for byte.
 #ifndef DRIVERUPGRADE_PLAN_H_
 #define DRIVERUPGRADE_PLAN_H_
 
@@ -28,8 +29,8 @@
 
 namespace driverupgrade {
 
-/// Counts of nodes. Each count is the number of nodes that satisfy a condition, so a count stays exact if one node's
-/// contribution is subtracted and added again. Never negative.
+/// Node counts, never negative. Each is the number of nodes that satisfy a condition, so it stays exact when one node's
+/// contribution is subtracted and added again.
 struct Tally {
   int total = 0;        ///< Nodes in the snapshot: the base of percentages.
   int pending = 0;      ///< In upgrade-required.
@@ -48,7 +49,7 @@ struct Tally {
   /// Nodes by UpgradeState. A node with an unknown state label counts only in `total` and `in_progress`.
   std::array<int, kAllUpgradeStates.size()> by_state = {};
   int InState(UpgradeState state) const { return by_state[static_cast<std::size_t>(state)]; }
-  /// Returns the number of nodes in progress, without stuck nodes: failed nodes, and nodes with an unknown state label.
+  /// Returns the number of nodes in progress, except stuck nodes, which have failed or have an unknown state label.
   int Moving() const;
   Tally& operator+=(const Tally& other);
   Tally& operator-=(const Tally& other);
@@ -66,7 +67,8 @@ struct UpgradeBudget {
   std::optional<SharedSlots> shared = std::nullopt;
   std::optional<int> unavailable_max = std::nullopt;
   int unavailable = 0;
-  /// The first five unavailable nodes by name, each with the cause: `gpu-7 (NotReady)`. Empty without `unavailable_max`.
+  /// The first five unavailable nodes by name, each with its cause: `gpu-7 (NotReady)`. Empty without
+  /// `unavailable_max`.
   std::vector<std::string> unavailable_nodes = {};
   /// Number of failed nodes at which no further node starts; nullopt: no limit.
   std::optional<int> failures_max = std::nullopt;
@@ -75,7 +77,7 @@ struct UpgradeBudget {
   std::string failed_class = {};
   /// Returns true if too many nodes have failed for another node to be admitted.
   bool Halted() const { return (failures_max && failed >= *failures_max) || !failed_class.empty(); }
-  /// Returns the number of slots that both limits leave free; INT_MAX without a limit.
+  /// Returns the number of slots that `parallel_max` and `shared` leave free; INT_MAX without a limit.
   int ParallelFree() const;
   /// Returns the number of further nodes that may become unavailable; INT_MAX without a limit.
   int Headroom() const;
@@ -105,8 +107,8 @@ struct NodePlan {
   /// has a grant for `resource_version`.
   bool needs_grant = false;
 
-  /// The NodeMaintenance on which the other actions rely. A patch that changes nothing is sent to it, and fails if the
-  /// object differs from the judged version. After such a failure, `patch` counts as refused, too
+  /// The NodeMaintenance on which the other actions rely. It is sent a patch that changes nothing and that fails if the
+  /// object differs from the judged version. After such a failure, `patch` also counts as refused
   /// (AttemptLog::PatchAnswered).
   std::optional<NodeMaintenance> confirm = std::nullopt;
   /// One write with all changes to the node. The patch's own name, UID and version are empty; the fields above apply.
@@ -239,9 +241,9 @@ struct Plan {
   std::vector<Finding> findings = {};
   /// Time at which the nodes must be judged again even if nothing changes.
   std::optional<absl::Time> wake_at = std::nullopt;
-  /// Nodes whose pods the decisions depend on, sorted by name: read them before the next Step.
+  /// Nodes whose pods must be read before the next Step, because decisions depend on these pods. Sorted by name.
   std::vector<std::string> pod_interest = {};
-  /// The nodes that have a grant or need one, as they were judged: for the ledger (EngineOptions::ledger).
+  /// The nodes that have or need a grant, as they were judged: for the ledger (EngineOptions::ledger).
   std::vector<NodeReading> readings = {};
   /// nullopt: the policy has no rollout, or autoUpgrade is off.
   std::optional<RolloutStatus> rollout = std::nullopt;
@@ -255,7 +257,7 @@ struct NodeOutcome {
   absl::Status status = absl::OkStatus();
   /// True if the patch was acknowledged.
   bool patched = false;
-  /// The time of that acknowledgement.
+  /// Time of the acknowledgement of the patch.
   absl::Time patched_at = absl::InfinitePast();
   int evictions_accepted = 0;
   int evictions_refused = 0;
@@ -276,7 +278,7 @@ struct NodeStatus {
   std::string name = {};
   /// Derived from the node's state label or, if another client removed the label, from the node's other marks.
   UpgradeState state = UpgradeState::kUnknown;
-  /// Time at which the node entered the state, if one of the node's annotations contains that time.
+  /// Time at which the node entered the state; nullopt if no annotation of the node contains that time.
   std::optional<absl::Time> since = std::nullopt;
   /// Revision of the driver pod; empty unless there is exactly one driver pod.
   std::string revision = {};

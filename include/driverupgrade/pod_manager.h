@@ -68,9 +68,9 @@ class PodManager {
 const ControllerRevision* FindRevision(const DaemonSet& daemon_set, const std::vector<ControllerRevision>& revisions,
                                        std::string_view hash);
 
-/// Returns the target revision of the pods of `daemon_set`: the revision with its template, or else the revision with
-/// the highest number. Sets `revisions`, and `wanted_revision` or `why_unknown`, for example if two revisions have the
-/// highest number.
+/// Returns the target revision of the pods of `daemon_set`: the revision with the DaemonSet's template, or else the
+/// revision with the highest number. Sets `revisions`, and either `wanted_revision` or `why_unknown`: two revisions, for
+/// example, may both have the highest number.
 DriverDaemonSet WantedRevision(const DaemonSet& daemon_set, const std::vector<ControllerRevision>& revisions);
 
 }  // namespace driverupgrade

@@ -1,8 +1,8 @@
 /// Converts UpgradePolicy to and from the documents that administrators write: the section `upgradePolicy` in the
 /// custom resources of NVIDIA's GPU Operator and Network Operator, in YAML or JSON.
 ///
-/// Defines ParseUpgradePolicy, ParseUpgradePolicyJson, FormatUpgradePolicy, PolicyDefaults, and Warnings about fields of a
-/// valid policy that have no effect.
+/// Defines ParseUpgradePolicy, ParseUpgradePolicyJson, FormatUpgradePolicy, PolicyDefaults, and Warnings about fields
+/// of a valid policy that have no effect.
 ///
 ///     absl::StatusOr<UpgradePolicy> policy = ParseUpgradePolicy(R"(
 ///       autoUpgrade: true
@@ -64,8 +64,8 @@ using TimeZoneLoader = std::function<absl::StatusOr<TimeZoneTable>(std::string_v
 /// ParseUpgradePolicy with PolicyDefaults{} reads an equal policy back, with fractions of seconds rounded up.
 std::string FormatUpgradePolicy(const UpgradePolicy& policy);
 
-/// Returns one sentence for each field without effect, starting with the path of the field as in documents. The
-/// sentences are in the order of the fields. The list is empty for most policies. `policy` must pass Validate.
+/// Returns one sentence for each field that has no effect, in the order of the fields; most policies have no such
+/// field. Each sentence starts with the path of the field as in documents. `policy` must pass Validate.
 [[nodiscard]] std::vector<std::string> Warnings(const UpgradePolicy& policy);
 
 }  // namespace driverupgrade

@@ -38,8 +38,9 @@ using CountOrPercent = std::variant<Count, Percent>;
 /// is 1. Saturates instead of overflowing.
 int ScaledLimit(const CountOrPercent& limit, int total);
 
-/// A time zone: its name, and its offsets from UTC. Decisions read no time zone files. The files are read when a policy
-/// is read: by abseil in native programs, and by the host in programs that use the C interface. Copies share one table.
+/// A time zone: its name, and its offsets from UTC. Decisions do not read time zone files; these are read together with
+/// a policy, by abseil in native programs, and by the host in programs that use the C interface. Copies share one
+/// table.
 class TimeZoneTable {
  public:
   /// An offset from UTC, positive to the east, and the time at which it starts to apply. The first offset of a table
@@ -54,8 +55,8 @@ class TimeZoneTable {
   TimeZoneTable();
   /// The offsets of `zone` from the year 2000 to the year 2100. Implicit, because both types represent the same zone.
   TimeZoneTable(const absl::TimeZone& zone);  // NOLINT(google-explicit-constructor)
-  /// Errors: InvalidArgument if `name` or `offsets` is empty, if the times do not ascend by at least two days each, or if an
-  /// offset is not a whole number of seconds of less than a day.
+  /// Errors: InvalidArgument if `name` or `offsets` is empty, if the times do not ascend by at least two days each, or
+  /// if an offset is not a whole number of seconds of less than a day.
   [[nodiscard]] static absl::StatusOr<TimeZoneTable> Create(std::string name, std::vector<Offset> offsets);
 
   /// The IANA name, such as `Europe/Berlin`.

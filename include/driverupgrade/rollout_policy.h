@@ -8,7 +8,7 @@
 ///     rollout.closed = {{.first = absl::CivilDay(2026, 12, 24), .last = absl::CivilDay(2027, 1, 2)}};
 ///
 /// As in upgrade_policy.h, there are no sentinels, and an absent part is switched off. With a default RolloutPolicy,
-/// every node that the limits of the policy admit may start. Values.
+/// every node that the limits of the policy admit may start. All types are value types.
 #ifndef DRIVERUPGRADE_ROLLOUT_POLICY_H_
 #define DRIVERUPGRADE_ROLLOUT_POLICY_H_
 
@@ -39,7 +39,7 @@ enum class Approval : std::uint8_t {
 /// Name of the stage that contains all nodes outside the other stages.
 inline constexpr std::string_view kLastStage = "rest";
 
-/// Some nodes of the fleet, which are upgraded before the nodes of later stages.
+/// A subset of the fleet that is upgraded before the nodes of later stages.
 struct RolloutStage {
   /// Unique; up to 63 letters, digits, `-`, `_` and `.`, and not kLastStage.
   std::string name = {};
@@ -49,8 +49,8 @@ struct RolloutStage {
   /// Maximum number of nodes of this stage in progress at the same time. The limits of the policy apply as well.
   /// nullopt: the stage has no limit of its own.
   std::optional<int> max_parallel = std::nullopt;
-  /// Time that the nodes must have been healthy before the next stage starts, counted from the time when the last node
-  /// is done.
+  /// Time for which the nodes must stay healthy before the next stage starts, counted from the moment when the last
+  /// node is done.
   absl::Duration soak = absl::ZeroDuration();
   /// Number of failed nodes that the stage tolerates: one more halts the rollout, and the stage can be done despite
   /// these failures. A percentage refers to the stage and rounds down. nullopt: no failure halts the rollout, and the
@@ -75,8 +75,8 @@ struct RolloutOrder {
   friend bool operator==(const RolloutOrder&, const RolloutOrder&) = default;
 };
 
-/// Defines how the nodes of one group depend on each other. The nodes of a group have the same value for a label. A
-/// node without the label is a group on its own.
+/// Defines how the nodes of a group, which have the same value for a label, depend on each other. A node without the
+/// label is a group on its own.
 enum class GroupMode : std::uint8_t {
   kTogether,  ///< Nodes of a group start together, take one slot of maxParallel, and must all fit into maxUnavailable.
   kOneAtATime,  ///< No node of another group starts before all nodes of the current group are done.
@@ -97,7 +97,7 @@ enum class GangMode : std::uint8_t {
   kTogether,  ///< Nodes with pods of one gang start together, so that the gang is interrupted once.
   kWhenDone,  ///< Same, but a gang can finish first: within `wait`, or without a time limit if `wait` is zero.
 };
-/// Treatment of a gang on more nodes than may be unavailable at the same time.
+/// Treatment of a gang that spans more nodes than may be unavailable at the same time.
 enum class TooBig : std::uint8_t {
   kWait,   ///< Its nodes do not start.
   kSplit,  ///< Its nodes start in several parts; each part interrupts the gang.
@@ -129,8 +129,8 @@ struct RolloutWindow {
   /// Days of the month on which the window starts, 1 to 31 or kLastDayOfMonth; empty: all. If `days` is set, too, both
   /// must match: a Tuesday from the 8th to the 14th is the second Tuesday.
   std::set<int> days_of_month = {};
-  /// Local time in `time_zone`, in whole minutes from midnight. If the clocks skip the start of a window, it starts
-  /// when they resume; if they show it twice, the first time counts.
+  /// Local time in `time_zone`, in whole minutes from midnight. If the clocks skip this time, the window starts when
+  /// they resume; if they show this time twice, the first occurrence counts.
   absl::Duration start = absl::ZeroDuration();
   /// Elapsed time, even on a day on which the clocks change. However, a window of whole days ends when the clocks show
   /// `start` again.
@@ -186,7 +186,7 @@ enum class Rollback : std::uint8_t {
 struct RolloutPolicy {
   /// Stages in their order; the nodes that no stage names come last.
   std::vector<RolloutStage> stages = {};
-  /// The first criterion that distinguishes two nodes decides, or their names if none does.
+  /// Criteria by priority: the first criterion that distinguishes two nodes decides; if none does, their names decide.
   std::vector<RolloutOrder> order = {};
   std::optional<NodeGroups> groups = std::nullopt;
   /// nullopt: pods are evicted node by node. Otherwise `groups` must not be set. Nodes without pods that the upgrade
@@ -199,9 +199,10 @@ struct RolloutPolicy {
   /// Time zone of `closed`; nullopt: the time zone of each window, and UTC without windows.
   std::optional<TimeZoneTable> closed_time_zone = std::nullopt;
   Rollback rollback = Rollback::kStaged;
-  /// A node starts only if it is expected to finish before the window closes, given the durations measured so far.
+  /// True: a node starts only if it is expected to finish before the window closes, given the durations measured so
+  /// far.
   bool finish_by = false;
-  /// Expected duration of a node, until enough nodes have been measured. If it is set, measurements of earlier
+  /// Expected duration of a node's upgrade until enough nodes have been measured. If it is set, measurements of earlier
   /// revisions do not count. Must be set with `finish_by`, and be shorter than the longest window.
   std::optional<absl::Duration> expected_node_duration = std::nullopt;
   std::optional<RolloutHealth> health = std::nullopt;
@@ -231,9 +232,9 @@ std::string_view ToString(GangMode mode);
 std::string_view ToString(TooBig too_big);
 std::string_view ToString(Steer steer);
 
-/// Loads the zone with an IANA name such as `Europe/Berlin` or `UTC` from this machine's time zone files, which abseil
-/// reads. Errors: InvalidArgument for a text that is not such a name (`localtime` is not: it differs between machines)
-/// and for a zone that these files do not contain.
+/// Uses abseil to load the zone with an IANA name, such as `Europe/Berlin` or `UTC`, from this machine's time zone
+/// files. Errors: InvalidArgument if `name` is not such a name (`localtime` is not: it differs between machines), or if
+/// the files do not contain the zone.
 [[nodiscard]] absl::StatusOr<absl::TimeZone> LoadRolloutTimeZone(std::string_view name);
 
 /// Returns InvalidArgument, with the path of each field as in documents, if a value is out of range or fields

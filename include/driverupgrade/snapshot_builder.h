@@ -41,9 +41,9 @@ using PodFilter = std::function<absl::StatusOr<bool>(const CallContext& context,
 /// Returns true if an out-of-date driver pod can be replaced without evacuating the node, because the driver that it
 /// loads stays the same. `running` is the revision from which `pod` was created, `wanted` the newest. Compare these two
 /// revisions, not the DaemonSet, whose template may have changed since then. Called for nodes that need an upgrade,
-/// once for each pod version and newest revision. NotFound: the template of one of the revisions is unknown. NotFound
-/// is reported as a finding, and the node is upgraded in full. Any other error or an exception is reported as a
-/// finding, and the node waits (gate Hook). SameTemplate is a ready-made predicate:
+/// once for each pod version and newest revision. Errors are reported as findings: after NotFound, which means that the
+/// template of one of the revisions is unknown, the node is upgraded in full; after any other error or an exception,
+/// the node waits (gate Hook). SameTemplate is a ready-made predicate:
 ///
 ///     options.restart_only = [](const CallContext&, const Pod&, const ControllerRevision& running,
 ///                               const ControllerRevision& wanted) { return SameTemplate(running, wanted); };
@@ -75,8 +75,8 @@ struct SnapshotOptions {
   PodFilter uses_driver = nullptr;
   /// Null: every replacement evacuates the node.
   RestartOnlyPredicate restart_only = nullptr;
-  /// Time limit for one call of `uses_driver` or `restart_only`, in real time. When it has passed, the stop token of
-  /// the call requests a stop, and the result of the call is ignored. InfiniteDuration: calls run on the thread of the
+  /// Time limit for one call of `uses_driver` or `restart_only`, in real time. When the limit has passed, the call's
+  /// stop token requests a stop, and the call's result is ignored. InfiniteDuration: calls run on the thread of the
   /// pass, without a limit.
   absl::Duration hook_timeout = absl::Seconds(10);
   /// The nodes that this engine upgrades (default: all). Several engines can thus share a driver's nodes, each with its
@@ -90,17 +90,18 @@ struct SnapshotOptions {
 class SnapshotBuilder {
  public:
   /// `cluster` is not null. `requestor`: same as in StateMachineOptions. `attempts` belongs to the engine and must
-  /// outlive the builder. Its requests with an unknown outcome are part of the snapshots. Each read drops requests
+  /// outlive the builder: the snapshots include its requests with an unknown outcome, and each read drops requests
   /// whose outcome has become known. Null: no requests.
   SnapshotBuilder(DriverIdentity identity, std::shared_ptr<ClusterReader> cluster, SnapshotOptions options,
                   const std::optional<RequestorOptions>& requestor = std::nullopt,
                   internal::AttemptLog* attempts = nullptr);
   ~SnapshotBuilder();
 
-  /// Returns nodes, driver pods, DaemonSets and their revisions, without the nodes' other pods. Errors: the errors of the lists.
+  /// Returns nodes, driver pods, DaemonSets and their revisions, without the nodes' other pods. Errors: the errors of
+  /// the lists.
   [[nodiscard]] absl::StatusOr<ClusterSnapshot> Build(const CallContext& context);
 
-  /// Reads the pods of the nodes in `interest`. If a list fails, the node's pods stay unknown, with a finding.
+  /// Reads the pods of the nodes in `interest`. If a list fails, the node's pods stay unknown, and a finding is added.
   void ReadPods(const CallContext& context, const std::vector<std::string>& interest, ClusterSnapshot& snapshot);
 
  private:

@@ -5,9 +5,9 @@
 ///     StateMachine machine(*DriverIdentity::Create("nvidia.com", "gpu"), {});
 ///     Plan plan = machine.Step(snapshot, policy, now);
 ///
-/// Step judges every node on its own, by the NodeRules of the policy, and then admits waiting nodes within its
-/// AdmissionLimits. Every result depends only on the arguments: StateMachine uses no facade, clock, lock, log, random
-/// number or environment variable. Immutable; thread-safe.
+/// Step first judges every node on its own, by the policy's NodeRules, and then admits waiting nodes within the
+/// policy's AdmissionLimits. Every result depends only on the arguments: StateMachine uses no facade, clock, lock, log,
+/// random number or environment variable. Immutable; thread-safe.
 ///
 /// docs/state-machine.md lists the transitions. They match the Go library's transitions, except for the deviations in
 /// docs/compatibility.md.
@@ -38,7 +38,7 @@ struct StateMachineOptions {
   /// Treatment of validation pods that became ready before the new driver pod. With kRestart, the operator needs the
   /// permission to delete pods in the namespaces of these pods.
   EarlyValidation early_validation = EarlyValidation::kAsk;
-  /// Maximum number of restarts: a driver pod has failed if a container that is not ready was restarted more often.
+  /// Maximum number of restarts of a container that is not ready; after more restarts, the driver pod has failed.
   int driver_restart_count_max = 10;
   /// Requestor mode, or the data needed to finish upgrades that started in it; nullopt: nodes in that mode are left
   /// alone.
@@ -58,8 +58,8 @@ std::optional<MaintenanceCall> ReleaseClaim(const NodeMaintenance& object, const
 
 class StateMachine {
  public:
-  /// `pod_deletion`: true if the views name the pods that use the driver (SnapshotOptions::uses_driver). These pods are
-  /// then evicted before a drain.
+  /// `pod_deletion`: true if the views name the pods that use the driver (SnapshotOptions::uses_driver), which are then
+  /// evicted before a drain.
   StateMachine(DriverIdentity identity, StateMachineOptions options, bool pod_deletion = false);
 
   /// Makes one pass over all nodes. With `policy.auto_upgrade` off, the plan contains only gates and totals, but no

@@ -1,5 +1,5 @@
-/// Runs an engine continuously: when something changes, when a deadline is due, and with increasing pauses after
-/// errors. The process can be one of several replicas.
+/// Runs an engine continuously, in one process or in several replicas: when something changes, when a deadline is due,
+/// and with increasing pauses after errors.
 ///
 /// Defines UpgradeController, ControllerOptions, ControllerStatus, LeaderElection and LeaderElectionOptions.
 ///
@@ -7,11 +7,10 @@
 ///     controller.SetPolicy(policy);
 ///     controller.Run(stop);  // until `stop` is requested
 ///
-/// Run is a loop around Step, which never waits; a program with its own loop, or a virtual clock, calls Step.
+/// Run is a loop around Step, which never waits. A program with its own loop, or with a virtual clock, calls Step
+/// itself; if it steps several controllers in one loop, ControllerOptions::on_change reports when to call Step.
 ///
 /// The engine's observer is notified of problems, leadership changes, and the end of a rollout.
-///
-/// A program that steps several controllers in one loop learns from ControllerOptions::on_change when to call Step.
 ///
 /// Run and Step must be called by one thread; SetPolicy, Notify and the readers may be called by any thread.
 #ifndef DRIVERUPGRADE_UPGRADE_CONTROLLER_H_
@@ -44,19 +43,19 @@ class RolloutOver;
 }  // namespace internal
 
 struct LeaderElectionOptions {
-  /// Namespace and name of the Lease. Each set of replicas of which only one replica may act has its own Lease.
+  /// Namespace and name of the Lease. Each set of replicas in which only one may act has its own Lease.
   std::string ns = {};
   std::string name = {};
   /// Unique to this process, even among earlier processes: for example `<host name>_<uuid>`, as in controller-runtime.
   std::string identity = {};
-  /// Time after the last observed renewal for which the other replicas wait, in whole seconds.
+  /// Time, in whole seconds, for which the other replicas wait after the last renewal that they observed.
   absl::Duration lease_duration = absl::Seconds(15);
-  /// Time for which the leader continues without a renewal. The leader's work in progress must then finish before
+  /// Time for which the leader continues without a renewal. Work that is then in progress must finish before
   /// lease_duration has passed.
   absl::Duration renew_deadline = absl::Seconds(10);
-  /// Time between two attempts; candidates wait up to 2.2 times as long.
+  /// Time between two attempts to acquire or renew the Lease; candidates wait up to 2.2 times as long.
   absl::Duration retry_period = absl::Seconds(2);
-  /// Varies the waits of candidates, together with `identity`.
+  /// Randomizes the waits of candidates, together with `identity`.
   std::uint64_t seed = 0;
   /// Null: SystemClock().
   std::shared_ptr<Clock> clock = nullptr;
@@ -78,7 +77,7 @@ struct LeaderElectionOptions {
 /// the same time that they lead, provided that
 /// - the faster of their clocks runs less than lease_duration / renew_deadline (1.5 by default) times as fast as the
 ///   slower clock. The absolute times do not matter: a candidate measures expiry from the moment it saw the record
-///   change, and a leader from before it sent its last acknowledged renewal;
+///   change, and a leader measures it from a moment before it sent its last acknowledged renewal;
 /// - clocks do not jump far between two readings, or jump at most once while a lease expires. A leader that sees its
 ///   clock set back stops leading until it has renewed. A candidate counts at most 2.2 x retry_period between two
 ///   readings, which with the defaults is less than the time between renew_deadline and lease_duration;
@@ -91,40 +90,41 @@ struct LeaderElectionOptions {
 class LeaderElection {
  public:
   /// Errors: InvalidArgument unless lease_duration > renew_deadline > 1.2 x retry_period > 0, lease_duration is in
-  /// whole seconds, and no text is empty. Unimplemented, with the name of the operation, if `cluster` lacks an
-  /// operation.
+  /// whole seconds, and no string is empty. Unimplemented, with the name of the operation, if `cluster` lacks a
+  /// required operation.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<LeaderElection>> Create(std::shared_ptr<ClusterFacade> cluster,
                                                                               LeaderElectionOptions options);
 
-  /// Makes one attempt to acquire or to renew if one is due (at most three calls, each bounded by half the renew
-  /// deadline) and returns when to call again. Earlier calls cost nothing; later calls delay a takeover, or end this
-  /// replica's leadership.
+  /// Attempts to acquire or renew the Lease if an attempt is due (at most three calls, each bounded by half the renew
+  /// deadline), and returns the time of the next call. Calling earlier costs nothing; calling later delays a takeover,
+  /// or ends this replica's leadership.
   absl::Time Step(const CallContext& context);
 
-  /// Gives up leadership, if it is held, so that the other replicas need not wait. Call it when the guarded work has
+  /// Gives up leadership, if it is held, so that the other replicas need not wait. Call it once the guarded work has
   /// ended. If Step is nevertheless called afterwards, its first attempt waits to give the other replicas precedence.
-  /// IsLeader() is false as soon as this call starts, regardless of the result. Errors: the errors of the calls;
-  /// Release may then be called again.
+  /// IsLeader() is false as soon as this call starts, regardless of its result. Errors: the errors of the calls to the
+  /// cluster; Release may then be called again.
   [[nodiscard]] absl::Status Release(const CallContext& context);
 
   /// Sets an annotation of the Lease, for other clients, while this replica leads. The annotation is written with the
   /// next regular write, so it costs no request. nullopt removes the annotation of an earlier leader; annotations that
-  /// were never announced stay. Leadership has priority: values that would exceed the annotation limit of Kubernetes,
-  /// 256 KiB, are left out. After the server has refused a write with the annotations, all annotations are left out
+  /// were never announced are kept. Leadership has priority: values that would exceed the annotation limit of
+  /// Kubernetes, 256 KiB, are left out. Once the server has refused a write with annotations, all of them are left out
   /// until another value is announced or leadership is gained again. Can be called from any thread.
   void Announce(const std::string& key, std::optional<std::string> value);
 
   /// Returns true if this replica leads at this moment. Call it before every action that only a leader may take.
   bool IsLeader() const;
-  /// Returns the end of the leadership if no renewal succeeds, by this replica's clock: the latest sensible deadline of
-  /// a leader's call. nullopt: this replica does not lead.
+  /// Returns the time, by this replica's clock, at which leadership ends unless it is renewed: the latest sensible
+  /// deadline of a leader's call. nullopt: this replica does not lead.
   std::optional<absl::Time> LeadsUntil() const;
-  /// Returns how often leadership was gained. If the number changes between two calls, leadership was lost in between.
+  /// Returns how many times leadership was gained. If the number changes between two calls, leadership was lost in
+  /// between.
   std::int64_t terms() const;
   /// Returns the identity of the holder when the Lease was last read or written; empty: no holder, or unknown. Intended
   /// for status reports.
   std::string leader() const;
-  /// Returns the error of the last attempt; OK also if another replica leads or won the race.
+  /// Returns the error of the last attempt. If another replica leads or won the race, this is not an error.
   absl::Status status() const;
 
  private:
@@ -133,7 +133,7 @@ class LeaderElection {
     std::optional<Lease> record = std::nullopt;
     // True if the Lease existed when it was last read.
     bool exists = false;
-    // Time for which the Lease is known not to have changed.
+    // How long the Lease is known to have remained unchanged.
     absl::Duration watched = absl::ZeroDuration();
     // The last reading of the clock, and how often the clock was set back.
     absl::Time looked_at = absl::InfinitePast();
@@ -182,13 +182,13 @@ struct ControllerOptions {
   absl::Duration retry_max = absl::Minutes(1);
   /// Time limit for one pass. A stop ends the pass early.
   absl::Duration pass_timeout = absl::Minutes(2);
-  /// Maximum time between two passes if there is no cache that reports changes.
+  /// Maximum time between two passes if no cache reports changes.
   absl::Duration poll_interval = absl::Seconds(5);
   /// Called when Step may have something to do before the time that it returned: after SetPolicy and Notify, when the
   /// cache has changes, and when requests have been answered. Called by any thread; it must not call the controller.
   /// Null: no callback.
   std::function<void()> on_change = nullptr;
-  /// Null: there is only one replica. Otherwise passes are made only while this replica leads.
+  /// The election among replicas: passes are made only while this replica leads. Null: there is only one replica.
   std::shared_ptr<LeaderElection> election = nullptr;
 };
 
@@ -212,18 +212,18 @@ class UpgradeController {
   /// Sets the policy of the next passes. The controller does nothing before the first call. A new policy takes effect
   /// immediately, even if the last pass failed.
   void SetPolicy(UpgradePolicy policy);
-  /// Reports a change that the cache cannot detect.
+  /// Notifies the controller of a change that the cache cannot detect.
   void Notify();
 
-  /// Does the work that is due: an attempt to lead, a pass. Returns when to call again, unless Notify is called
-  /// earlier; the current time means immediately.
+  /// Performs the work that is due: an attempt to lead, a pass. Returns the time at which to call again, unless Notify
+  /// is called earlier; the current time means immediately.
   absl::Time Step(const CallContext& context);
   /// Waits in real time until `until`, the result of Step. Returns earlier on a relevant Notify, or if a stop is
   /// requested.
   void Wait(absl::Time until, const std::stop_token& stop);
   /// Shuts down: waits for requests and Events in progress, and releases the Lease. Step must not be called afterwards.
   void Stop();
-  /// Steps until `stop` is requested, then stops. After the request, Run returns within the time that one call takes.
+  /// Steps until `stop` is requested, then calls Stop. After the request, Run returns within the duration of one call.
   void Run(std::stop_token stop);
 
   ControllerStatus status() const;
@@ -260,7 +260,7 @@ class UpgradeController {
   absl::Time not_before_ = absl::InfinitePast();  // even if something changes
   absl::Time due_ = absl::InfinitePast();         // even if nothing changes
 
-  // Used by the thread that steps.
+  // Used only by the thread that steps.
   absl::Status told_trouble_ = absl::OkStatus();
   bool told_leading_ = false;
   const std::unique_ptr<internal::RolloutOver> rollout_over_;

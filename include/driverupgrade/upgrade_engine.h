@@ -43,93 +43,92 @@ struct EngineOptions {
   SnapshotOptions snapshot = {};
   StateMachineOptions state_machine = {};
   ExecutorOptions executor = {};
-  /// Cache to read from; null: each pass reads lists. One of the cache's scopes must match this driver: the same
-  /// namespace, labels and requestor namespace. With a cache, a pass judges only what has changed, its result contains
-  /// only the changed gates (see Explain), and it does not wait for responses: the requests of each node proceed
-  /// independently. With one call in flight (ExecutorOptions), requests are still made on the calling thread.
+  /// Cache to read from; if null, each pass lists the objects. One of the cache's scopes must match this driver: the
+  /// same namespace, labels and requestor namespace. With a cache, a pass judges only what has changed, returns only
+  /// the changed gates (see Explain), and does not wait for responses: each node's requests proceed independently. If
+  /// ExecutorOptions allows only one call in flight, requests are still made on the calling thread.
   std::shared_ptr<WatchCache> cache = nullptr;
-  /// With a cache: maximum number of changed or due nodes that one pass judges. A pass judges no node while the
-  /// requests of twice as many nodes are in progress. The next pass, immediately or with the next response, judges the
-  /// remaining nodes; until then, no node starts (Plan::finished). The limit keeps passes short for callers that wait
-  /// for the end of a pass, to stop or to set a new policy. At least 1.
+  /// With a cache: maximum number of changed or due nodes that one pass judges; at least 1. A pass judges no nodes
+  /// while requests for twice as many nodes are in progress. The next pass, which is due immediately or at the next
+  /// response, judges the remaining nodes; until then, no node starts (Plan::finished). The limit keeps passes short
+  /// for callers that must wait for the end of a pass before they can stop or set a new policy.
   int nodes_per_pass = 1000;
-  /// The ledger that grants a node's slot before the node starts. The budgets then hold even if two replicas believe
-  /// that they lead, or if a replica crashes (ADR 0005). Either all replicas use the same ledger, or no replica uses a
+  /// The ledger that grants a node's slot before the node starts, so that the budgets hold even if two replicas believe
+  /// that they lead, or if a replica crashes (ADR 0005). Either all replicas use the same ledger, or none uses a
   /// ledger; nullopt: no ledger.
   std::optional<AdmissionLedgerOptions> ledger = std::nullopt;
   /// Returns the limit on nodes in progress that several engines share. Called in every pass, on the thread of the
-  /// pass; null: no such limit. The limit holds if passes of these engines run in sequence and each result accounts for
-  /// the earlier passes. ServiceOptions::parallel_total ensures both conditions.
+  /// pass; null: no such limit. The limit holds if the engines make their passes in sequence and each returned limit
+  /// accounts for the earlier passes; ServiceOptions::parallel_total ensures both.
   std::function<SharedSlots()> shared_slots = nullptr;
-  /// Returns the reason why a rollout must be halted, based on any data of the embedding operator; empty: the rollout
-  /// need not be halted. Called in every pass, on the thread of the pass, only if the policy has a `rollout`. Null: not
-  /// called.
+  /// Returns the embedding operator's reason to halt the rollout, which may be based on any data; empty: no reason. If
+  /// the policy has a `rollout`, called in every pass, on the thread of the pass. Null: not called.
   std::function<std::string()> rollout_sick = nullptr;
-  /// Also used by a controller of the engine. Null: SystemClock().
+  /// Also used by the engine's controller. Null: SystemClock().
   std::shared_ptr<Clock> clock = nullptr;
-  /// Null: no observer.
   std::shared_ptr<Observer> observer = nullptr;
 };
 
 struct ReconcileResult {
   /// The decisions. Their gates explain why nodes wait.
   Plan plan = {};
-  /// Outcomes of `plan.nodes`, in their order. With a cache: outcomes of the nodes whose requests have all been
-  /// answered since the last result. Requests of `plan.nodes` may then still be in progress; the OnChange callback
-  /// reports when they are answered.
+  /// Outcomes of `plan.nodes`, in the same order. With a cache: outcomes of the nodes whose requests have all been
+  /// answered since the last result. Requests for `plan.nodes` may then still be in progress; the OnChange callback
+  /// reports when they have been answered.
   std::vector<NodeOutcome> outcomes = {};
-  /// Number of times that this pass judged a node: once for each node that changed or was due. Without a cache, a node
-  /// whose pods were read is judged before and after the read.
+  /// Number of judgments in this pass: one for each node that changed or was due. Without a cache, a node whose pods
+  /// were read is judged twice: before and after the read.
   std::uint64_t judged = 0;
-  /// Settings that have no effect although all nodes are fine: NoDaemonSet, NothingIsEvicted. Not in `plan.findings`,
-  /// because they are not about nodes; Observer::OnFinding reports each finding once.
+  /// Findings about settings that have no effect even though all nodes are fine: NoDaemonSet, NothingIsEvicted. They
+  /// are not in `plan.findings`, because they do not concern nodes; Observer::OnFinding reports each of them once.
   std::vector<Finding> configuration = {};
-  /// Call again at this time even if nothing changes: immediately, if the results of some actions have not been judged
-  /// yet; otherwise at a deadline or a retry. nullopt: only when the cluster or the policy changes.
+  /// Time at which to call Reconcile again even if nothing changes: immediately if the results of some actions have not
+  /// been judged yet, otherwise at the next deadline or retry. nullopt: only when the cluster or the policy changes.
   std::optional<absl::Time> wake_at = std::nullopt;
 };
 
 class UpgradeEngine {
  public:
   /// Errors: InvalidArgument for options that cannot work; Unimplemented, with the name of the operation, if `cluster`
-  /// lacks an operation.
+  /// lacks a required operation.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<UpgradeEngine>> Create(const DriverIdentity& identity,
                                                                              std::shared_ptr<ClusterFacade> cluster,
                                                                              EngineOptions options);
   ~UpgradeEngine();
 
-  /// Makes one pass. Errors: the errors of Validate(policy) and of reading the cluster; problems with single nodes are
-  /// in the result. Must not be called by two threads at the same time.
+  /// Makes one pass. Errors: the errors of Validate(policy) and of reading the cluster; problems with individual nodes
+  /// are reported in the result. Must not be called by two threads at the same time.
   [[nodiscard]] absl::StatusOr<ReconcileResult> Reconcile(const CallContext& context, const UpgradePolicy& policy);
 
-  /// Releases every node, for an operator that is being removed: see StateMachine::Release. Reconcile must not be
-  /// called afterwards. Errors: the errors of reading the cluster; Unavailable if a node, or in requestor mode any
-  /// object, cannot be read. All other nodes are released before the error is returned. Problems with single nodes are
-  /// in the result; call Release again until `plan.nodes` is empty.
+  /// Releases every node before the operator is removed (see StateMachine::Release). Reconcile must not be called
+  /// afterwards. Errors: the errors of reading the cluster; Unavailable if a node, or in requestor mode any object,
+  /// cannot be read. All other nodes are released before the error is returned. Problems with individual nodes are
+  /// reported in the result; call Release again until `plan.nodes` is empty.
   [[nodiscard]] absl::StatusOr<ReconcileResult> Release(const CallContext& context);
 
-  /// Returns why the node did not move in the last pass, and the node's place in the queue. Returns nullopt if the node
-  /// moves or is unknown. Can be called from any thread. Does not wait for a running pass: the results of a pass become
-  /// visible once the pass has been planned.
+  /// Returns why the node did not move in the last pass, with its place in the queue, or nullopt if the node moves or
+  /// is unknown. Can be called from any thread. Does not wait for a running pass, whose results become visible once it
+  /// has been planned.
   std::optional<Gate> Explain(const std::string& node) const;
-  /// Returns the results of the last pass for all nodes; costs O(N log N). Threads: same as Explain.
+  /// Returns the results of the last pass for all nodes, in O(N log N). Threads: same as Explain.
   Plan Everything() const;
-  /// Returns the status of the rollout after the last finished pass, for status pages; costs O(N log N). Threads: same as Explain.
+  /// Returns the status of the rollout after the last finished pass, for status pages, in O(N log N). Threads: same as
+  /// Explain.
   FleetStatus Status() const;
 
   /// Sets the callback `on_change`, which is called on another thread when the cache has changes for the next pass, or
-  /// when requests have been answered. It must not call the engine. Null: no callback. Without a cache, it is never
-  /// called.
+  /// when requests have been answered. It must not call the engine, and is never called without a cache. Null: no
+  /// callback.
   void OnChange(std::function<void()> on_change);
 
-  /// Returns the observer from the options; null if the options have no observer.
+  /// Returns EngineOptions::observer, which can be null.
   const std::shared_ptr<Observer>& observer() const;
 
-  /// Must be called before passes resume after a break, or after passes by another replica. Deadlines that expired in
-  /// the meantime get a grace period.
+  /// Gives deadlines that expired during a break a grace period. Must be called before passes resume after a break, or
+  /// after passes by another replica.
   void Resume();
 
-  /// Waits for the work that passes have started: requests of nodes, lists of pods, Events.
+  /// Waits for the work that passes have started: requests for nodes, lists of pods, and Events.
   void Quiesce();
 
   /// Returns EngineOptions::clock, or the system clock; never null.

@@ -6,10 +6,10 @@
 ///     UpgradePolicy policy{.auto_upgrade = true, .max_parallel = 2, .max_unavailable = Percent{25}};
 ///     policy.drain = DrainPolicy{.timeout = absl::Minutes(5)};
 ///
-/// There are no sentinels here: "0 = no limit" and "0 = no timeout" exist only in the documents that policy_codec.h
-/// reads and writes; here they are nullopt and absl::InfiniteDuration(). An absent section (nullopt) is switched off.
-/// Fields have the same meaning as in the custom resources of NVIDIA's GPU Operator and Network Operator. Every
-/// duration is positive, or absl::InfiniteDuration() for no limit. Values.
+/// The types contain no sentinels: 0 stands for "no limit" or "no timeout" only in the documents that policy_codec.h
+/// reads and writes; here, nullopt and absl::InfiniteDuration() take its place. A section that is nullopt is switched
+/// off. Fields have the same meaning as in the custom resources of NVIDIA's GPU Operator and Network Operator. Every
+/// duration is positive, or absl::InfiniteDuration() for no limit. All types are value types.
 #ifndef DRIVERUPGRADE_UPGRADE_POLICY_H_
 #define DRIVERUPGRADE_UPGRADE_POLICY_H_
 
@@ -28,23 +28,22 @@ namespace driverupgrade {
 
 /// waitForCompletion: pods that may finish before the node is evacuated.
 struct WaitForCompletionPolicy {
-  /// The pods to wait for, in any namespace; with the default, an empty selector, the upgrade waits for no pods. Pods
+  /// The pods to wait for, in any namespace; by default, the selector is empty, and the upgrade waits for no pods. Pods
   /// that still exist afterwards are evicted according to `pod_deletion` and `drain`.
   LabelSelector pod_selector = {};
   /// Time since the node entered wait-for-jobs-required, after which the upgrade continues even if pods are still
-  /// running. Positive. By default there is no limit, and a job that never ends holds the slot indefinitely: use the
+  /// running. Positive. By default there is no limit, so a job that never ends holds the slot indefinitely: use the
   /// duration of the longest job worth sparing.
   absl::Duration timeout = absl::InfiniteDuration();
   friend bool operator==(const WaitForCompletionPolicy&, const WaitForCompletionPolicy&) = default;
 };
 
-/// Treatment of pods that are still on the node when the time for their eviction has ended.
+/// Treatment of pods that are still on the node when the timeout for their eviction expires.
 enum class OnTimeout : std::uint8_t {
   kFail,    ///< The pods stay; the node's upgrade fails, or pod deletion falls back to a drain.
-  kDelete,  ///< The pods are deleted despite disruption budgets, with their grace period and their UID as a precondition.
-  /// The pods are deleted with grace period zero, including terminating pods. Kubernetes forgets such a pod although
-  /// its processes may still run. These processes may use the driver, and may write to volumes that another node has
-  /// mounted in the meantime.
+  kDelete,  ///< The pods are deleted despite disruption budgets, with their grace period and a UID precondition.
+  /// All pods, including terminating pods, are deleted with a grace period of zero. Kubernetes then forgets a pod whose
+  /// processes may still be running: they may use the driver, and write to volumes that another node has since mounted.
   kForceDelete,
 };
 
@@ -59,21 +58,21 @@ enum class OnFailure : std::uint8_t {
 /// podDeletion: evicts the pods that use the driver, as selected by the embedding operator (PodFilter) and by
 /// `pod_selector`.
 struct PodDeletionPolicy {
-  /// True: also evicts pods that no controller will replace. False: one such pod ends the phase immediately. The node
-  /// then moves to drain-required if there is a drain policy, otherwise to upgrade-failed.
+  /// True: also evicts pods that no controller will replace. False: one such pod ends the phase immediately, and the
+  /// node moves to drain-required if there is a drain policy, otherwise to upgrade-failed.
   bool force = false;
   /// True: also evicts pods with emptyDir volumes, whose data is lost. False: one such pod ends the phase in the same
   /// way.
   bool delete_empty_dir = false;
-  /// Selects further pods that use the driver, in addition to the pods that the operator's PodFilter selects; empty,
-  /// the default: none. Intended for pods that use the driver without requesting a resource.
+  /// Selects pods that use the driver, in addition to the pods that the operator's PodFilter selects; empty (the
+  /// default): none. Intended for pods that use the driver without requesting a resource.
   LabelSelector pod_selector = {};
   /// Time since the node entered pod-deletion-required, after which it enters drain-required if there is a drain
   /// policy, otherwise upgrade-failed. Positive. Should exceed the grace periods of the pods, and the time that a
   /// disruption budget needs to recover.
   absl::Duration timeout = absl::Seconds(300);
-  /// Use kDelete only if the driver matters more than the workloads. Has no effect with an infinite timeout. A pod that
-  /// still exists a minute after its grace period, on a node that is ready, ends the phase in the same way as kFail.
+  /// Use kDelete only if the driver matters more than the workloads. Has no effect with an infinite timeout. If a pod
+  /// still exists on a ready node one minute after its grace period, the phase ends in the same way as with kFail.
   OnTimeout on_timeout = OnTimeout::kFail;
   /// Has no effect if there is a drain policy, because the drain comes next.
   OnFailure on_failure = OnFailure::kFail;
@@ -117,7 +116,7 @@ enum class CordonedNodes : std::uint8_t {
 struct DeadlinePolicy {
   /// Time for the new driver pod to become ready, after which the node enters upgrade-failed. Positive. Set it above
   /// the longest start time ever observed. nullopt, the default, means 30 minutes if the policy has a `rollout` or a
-  /// `failure_policy`. Otherwise there is no limit, as in the Go library, and a mistyped version holds its slot
+  /// `failure_policy`; otherwise it means no limit, as in the Go library, so that a mistyped version holds its slot
   /// indefinitely.
   std::optional<absl::Duration> pod_restart = std::nullopt;
   /// Time for the validation pods to become ready once the driver pod is ready, after which the node enters
@@ -131,8 +130,8 @@ struct DeadlinePolicy {
 struct FailurePolicy {
   /// Number of failed nodes at which no further node starts; nodes in progress finish. Failed nodes hold no slot. At
   /// least 1, the default; percentages refer to the managed nodes and round down, but to at least 1. Failed nodes stay
-  /// cordoned and count as unavailable, so keep this number below `max_unavailable`. Choose a number of failures that
-  /// shows that a driver is bad.
+  /// cordoned and count as unavailable, so keep this number below `max_unavailable`. Choose the number of failures at
+  /// which the driver itself must be considered bad.
   CountOrPercent max_failures = Count{1};
   /// Budgets for single classes of failures, in addition to `max_failures`: the first budget that is used up stops the
   /// rollout. Each budget is at least 1; there are no budgets by default. A node that failed before the policy had such
@@ -147,8 +146,8 @@ struct RetryPolicy {
   /// transient failures, and 0 if an administrator should investigate first. A new target revision always returns
   /// failed nodes to upgrade-required.
   int max_attempts = 0;
-  /// Time from the first failure to the first retry; doubles with each retry, up to 24 h. Positive. Set it longer than
-  /// usual problems last; infinite: no retries.
+  /// Time from the first failure to the first retry; doubles with each retry, up to 24 h. Positive; infinite: no
+  /// retries. Set it longer than a typical problem lasts.
   absl::Duration backoff = absl::Minutes(1);
   friend bool operator==(const RetryPolicy&, const RetryPolicy&) = default;
 };
@@ -167,36 +166,35 @@ enum class IsolationScope : std::uint8_t {
 };
 
 /// isolation: with device isolation, pods that do not use the driver stay on the node while the driver is replaced, and
-/// new pods can start. Needs Kubernetes 1.37 and devices that are published by a DRA driver.
+/// new pods can start. Requires Kubernetes 1.37 and devices that a DRA driver publishes.
 struct IsolationPolicy {
   IsolationScope scope = IsolationScope::kNode;
-  /// Pause between the time when the controller manager has seen the taint and the first eviction. Claims that the
-  /// scheduler was about to allocate become visible during this pause. At least 0. The scheduler does not report when
-  /// it has seen a taint, and a busy scheduler needs seconds.
+  /// Pause between the time when the controller manager has seen the taint and the first eviction, during which claims
+  /// that the scheduler was about to allocate become visible. At least 0. The pause is a fixed time because the
+  /// scheduler does not report when it has seen a taint; a busy scheduler needs seconds.
   absl::Duration settle = absl::Seconds(10);
-  /// DRA drivers whose devices depend on this driver. Each DRA driver has one pool per node; the pool is named after
-  /// the node.
+  /// DRA drivers whose devices depend on this driver. Each DRA driver has one pool per node, named after the node.
   std::vector<std::string> device_drivers = {"gpu.nvidia.com", "compute-domain.nvidia.com"};
   /// Extended resources of this driver's device plugins; a name may end with `*`. A node that offers such a resource is
   /// cordoned, because device taints do not affect device plugins.
   std::vector<std::string> plugin_resources = {"nvidia.com/gpu*", "nvidia.com/mig-*"};
   /// Schedulers that respect device taints. If a pod of another scheduler uses a device, its node is cordoned.
   std::vector<std::string> scheduler_names = {"default-scheduler"};
-  /// True if the validation pods claim devices with a toleration for the taint. If false, a node is cordoned for its
+  /// True if the validation pods claim devices with a toleration for the taint. If false, a node is cordoned during its
   /// validation.
   bool validator_tolerates = false;
   friend bool operator==(const IsolationPolicy&, const IsolationPolicy&) = default;
 };
 
 struct UpgradePolicy {
-  /// False, the default, freezes every node in its current state, and nothing is written; true lets every node continue
-  /// from its state. Stronger than `paused`: for emergencies and manual upgrades.
+  /// False, the default, freezes every node in its current state and writes nothing; true lets every node continue from
+  /// that state. Stronger than `paused`: for emergencies and manual upgrades.
   bool auto_upgrade = false;
   /// The reason why autoUpgrade is off, if the author of the policy did not turn it off. This text is the gate detail
   /// of waiting nodes. Not part of any document.
   std::string frozen_because = {};
-  /// True admits no further node; nodes in progress finish. Use it for a gentle stop: before a weekend, or if a driver
-  /// looks bad.
+  /// True admits no further node; nodes in progress finish. Use it for a gentle stop, for example before a weekend or
+  /// if a driver looks bad.
   bool paused = false;
   /// Maximum number of nodes in progress; at least 1, and 1 by default; nullopt: no limit. A node starts only if both
   /// this limit and `max_unavailable` allow it. A failed node counts unless there is a `failure_policy`. Use the number
@@ -218,15 +216,15 @@ struct UpgradePolicy {
   Pacing pacing = Pacing::kChained;
   /// An administrator's cordon always stays. Use kIgnore if administrators work on cordoned nodes.
   CordonedNodes cordoned_nodes = CordonedNodes::kProceed;
-  /// Whether a driver pod that is not bound makes the node that its affinity names unavailable. Such a node counts only
-  /// against `max_unavailable`. Use kIgnore if such pods are common and use up the limit.
+  /// Whether an unbound driver pod makes the node that its affinity names unavailable. Such a node counts only against
+  /// `max_unavailable`. Use kIgnore if such pods are common and use up the limit.
   OnUnscheduledPods on_unscheduled_pods = OnUnscheduledPods::kCountUnavailable;
   /// Time limits for the driver pod and its validation to become ready.
   DeadlinePolicy deadlines = {};
   /// nullopt, the default: each failed node holds its slot, so that `max_parallel` failures stop the rollout.
   std::optional<FailurePolicy> failure_policy = std::nullopt;
   RetryPolicy retry = {};
-  /// By default, the node is isolated.
+  /// By default, the whole node is isolated.
   IsolationPolicy isolation = {};
   /// Read by the operator, which configures the init container of the driver pod to request safe load. The engine
   /// ignores this field and acts only on DriverIdentity::SafeLoadAnnotation.
@@ -253,7 +251,7 @@ struct NodeRules {
   OnUnscheduledPods on_unscheduled_pods = OnUnscheduledPods::kCountUnavailable;
   /// UpgradePolicy::deadlines with the default of `pod_restart` filled in.
   DeadlinePolicy deadlines = {};
-  /// True without a failurePolicy.
+  /// True if the policy has no failurePolicy.
   bool failed_hold_slots = true;
   /// True if a failed node is marked with the class of its failure, as FailurePolicy::by_class requires.
   bool classify_failures = false;

@@ -49,8 +49,8 @@ class ValidationManager {
   explicit ValidationManager(LabelSelector selector, EarlyValidation early = EarlyValidation::kAsk)
       : selector_(std::move(selector)), early_(early) {}
   /// `pods`: all pods of one node, of any namespace; they must outlive the result. `driver_ready_since`: time at which
-  /// the newest of the node's driver pods became ready; if it is unknown (nullopt), no pod is early. If the time at
-  /// which a pod became ready is unknown, the pod is not early, either.
+  /// the newest of the node's driver pods became ready. If this time (nullopt), or the time at which a validation pod
+  /// became ready, is unknown, the pod is not early.
   Validation Evaluate(const std::vector<Pod>& pods,
                       std::optional<absl::Time> driver_ready_since = std::nullopt) const;
 

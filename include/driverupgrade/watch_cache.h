@@ -1,5 +1,5 @@
-/// Keeps the objects that driver upgrades read in memory, and updates them by watches. A pass therefore sends no reads
-/// to the API server.
+/// Keeps the objects that driver upgrades read in memory, and updates them through watches, so that a pass sends no
+/// reads to the API server.
 ///
 /// Defines WatchCache, WatchCacheOptions, DriverScope and WatchRestart.
 ///
@@ -8,14 +8,15 @@
 ///     EngineOptions options{.snapshot = ..., .cache = *cache};
 ///
 /// The cache watches nodes, NodeMaintenances, the driver's DaemonSets, and their revisions and pods. One more watch
-/// covers all pods in the cluster; the cache keeps only pods on nodes for which a subscriber requested them. If a scope
-/// names DRA drivers, the cache watches the cluster's DeviceTaintRules, ResourceClaims and ResourceSlices, and keeps
-/// the objects of these drivers; claims are stored in a packed form. A broken watch resumes where it stopped. If the
-/// watch cannot resume, the cache lists the objects again and compares them with the stored objects. Objects are
-/// immutable and shared. Pods other than driver pods are an exception: because there are so many, they are stored in a
-/// packed form and unpacked on each request. An object that cannot be read is marked (OnUnreadable::kMark) until a
-/// watch or a list delivers a readable version. While one pod of a node cannot be read, the node's pods count as
-/// unknown.
+/// covers all pods in the cluster, of which the cache keeps only pods on nodes for which a subscriber requested them.
+/// If a scope names DRA drivers, the cache also watches the cluster's DeviceTaintRules, ResourceClaims and
+/// ResourceSlices, and keeps the objects of these drivers; claims are stored in a packed form.
+///
+/// A broken watch resumes where it stopped; if it cannot resume, the cache lists the objects again and compares them
+/// with the stored objects. Objects are immutable and shared, except pods other than driver pods: because there are so
+/// many of them, they are stored in a packed form and unpacked on each request. An object that cannot be read is marked
+/// (OnUnreadable::kMark) until a watch or a list delivers a readable version; while one pod of a node cannot be read,
+/// the node's pods count as unknown.
 ///
 /// Thread-safe. Shares ownership of `cluster`, and has a thread for each watch between Start and Stop.
 #ifndef DRIVERUPGRADE_WATCH_CACHE_H_
@@ -85,7 +86,7 @@ std::string_view ToString(WatchRestart reason);
 class WatchCache final {
  public:
   /// Errors: InvalidArgument without a scope, or with a scope that has no namespace or labels; Unimplemented, with the
-  /// name of the operation, if `cluster` lacks an operation.
+  /// name of the operation, if `cluster` lacks a required operation.
   [[nodiscard]] static absl::StatusOr<std::shared_ptr<WatchCache>> Create(std::shared_ptr<ClusterReader> cluster,
                                                                           WatchCacheOptions options);
   ~WatchCache();
@@ -102,8 +103,8 @@ class WatchCache final {
   /// broke. Until then, the cluster may have been restored from a backup (ADR 0007). NodeMaintenances and the kinds of
   /// DRA count as read if the cluster does not have these kinds.
   bool Synced() const;
-  /// Returns OK, or the error of a watch that has been failing for at least `patience`, with the start time of the
-  /// failures. The cached data may then be old.
+  /// Returns OK, or the error of a watch that has been failing for at least `patience`, with the time of the first
+  /// failure. In this case, the cached data may be old.
   absl::Status Health(absl::Duration patience = absl::Minutes(1)) const;
   /// Returns the number of watch restarts over all collections, by reason. Contains every reason.
   std::map<WatchRestart, std::uint64_t> Restarts() const;
@@ -126,8 +127,8 @@ class WatchCache final {
   std::vector<DaemonSet> DaemonSets(std::size_t driver) const;
   std::vector<ControllerRevision> Revisions(std::size_t driver) const;
   /// Returns the NodeMaintenances for the node, sorted by name; if `node` is empty, the objects whose node is unknown.
-  /// Returns nullopt if the driver has no maintenance namespace, or NodeMaintenances have not been read yet. The result
-  /// is also nullopt if an unreadable NodeMaintenance may belong to the node.
+  /// Returns nullopt if the driver has no maintenance namespace, if NodeMaintenances have not been read yet, or if an
+  /// unreadable NodeMaintenance may belong to the node.
   std::optional<std::vector<NodeMaintenance>> Maintenances(std::size_t driver, const std::string& node) const;
   /// Returns the DRA objects for the node's devices that belong to the drivers of the scope. Errors: NotFound if the
   /// cluster does not serve claims or slices. Unavailable if one of these kinds has not been read yet, or if the scope
@@ -146,8 +147,8 @@ class WatchCache final {
   /// Sets the nodes whose pods the driver's engine needs. Pods of other nodes are dropped, unless another engine needs
   /// them.
   void SetInterest(std::size_t driver, std::set<std::string> nodes);
-  /// Reads the pods on a node for which SetInterest was called, with one consistent list, which is therefore newer than
-  /// the cordon. Errors: the errors of the list; DataLoss, with the pod's name, if one of the pods cannot be read;
+  /// Reads the pods on a node for which SetInterest was called, with one consistent list, so that the result is newer
+  /// than the cordon. Errors: the errors of the list; DataLoss, with the pod's name, if one of the pods cannot be read;
   /// Aborted if the watch on pods was restarted in the meantime.
   [[nodiscard]] absl::Status ReadPods(const CallContext& context, const std::string& node);
   /// Same as ReadPods for many nodes, with one list of all pods in the cluster; returns the status of each node.

@@ -8,10 +8,9 @@
 ///     if (!transport.ok()) return Fail(transport.status());
 ///
 /// *Differences from cpprest_transport.h.* This backend has no thread of its own, and no process-wide effect except
-/// curl_global_init: each call does its work on the calling thread. A write is sent once. If the server closes an idle
-/// connection while a request other than GET is in transit, the call fails instead of sending the request again. A name
-/// lookup ends at the call's deadline, or when a stop is requested. IPv6 literals work. A new TLS connection reads no
-/// file.
+/// curl_global_init: each call does its work on the calling thread. A write is sent only once: if the server closes an
+/// idle connection while a request other than GET is in transit, the call fails. A name lookup ends at the call's
+/// deadline, or when a stop is requested. IPv6 literals work. A new TLS connection reads no file.
 ///
 /// *Connections.* HTTP/1.1, kept alive, one for each concurrent call. Connections that have been idle for a minute are
 /// closed at the next call, and at most 32 idle ones are kept.

@@ -77,8 +77,8 @@ absl::Status MarkRequestNotSent(absl::Status status);
 
 /// For backends: returns `path` and the encoded query, for example "/api/v1/pods?labelSelector=app%3Ddriver". Encodes
 /// all characters of the query except the unreserved characters of RFC 3986. Errors: InvalidArgument, marked as not
-/// sent, if the path does not start with "/" or contains a character that is not allowed in a path. Also
-/// InvalidArgument, marked as not sent, if content_type or a header contains a control character.
+/// sent, if the path does not start with "/" or contains a character that is not allowed in a path, or if content_type
+/// or a header contains a control character.
 [[nodiscard]] absl::StatusOr<std::string> EncodeRequestTarget(const HttpRequest& request);
 
 }  // namespace driverupgrade

@@ -15,11 +15,11 @@
 ///         {.verb = HttpVerb::kGet, .path = "/api/v1/nodes", .query = {{"limit", "500"}}});
 ///     if (answer.ok() && answer->status == 200) Use(answer->body);
 ///
-/// A transport knows the server, the credentials and TLS, but no Kubernetes objects. A transport does not retry
-/// (MakeRetryingTransport does) or follow redirects. It interprets only one status code: after a 401, it sends the
+/// A transport knows the server, the credentials and TLS, but no Kubernetes objects. It neither retries
+/// (MakeRetryingTransport does) nor follows redirects, and interprets only one status code: after a 401, it sends the
 /// request again if a new token is available. If a server echoes a credential, the library's backends replace it with
 /// `[redacted]` (SECURITY.md). A transport is meant to be shared: any number of threads may call its methods at the
-/// same time. The transport must outlive these calls. See also kube_config.h.
+/// same time. It must outlive these calls. See also kube_config.h.
 #ifndef DRIVERUPGRADE_KUBERNETES_HTTP_TRANSPORT_H_
 #define DRIVERUPGRADE_KUBERNETES_HTTP_TRANSPORT_H_
 
@@ -148,8 +148,8 @@ struct RetryOptions {
 ///  - a GET whose response is 500 or more and has a Retry-After in whole seconds;
 ///  - Unavailable, and the request was not sent (RequestWasNotSent);
 ///  - Unavailable, and the request is a GET for which nothing has been passed to a sink.
-/// All other responses and errors are returned unchanged. So is the last response when the options' limits are used up,
-/// or when the call's deadline would pass before the next attempt.
+/// All other responses and errors are returned unchanged, as is the last response once the options' limits are used up
+/// or the call's deadline would pass before the next attempt.
 std::shared_ptr<HttpTransport> MakeRetryingTransport(std::shared_ptr<HttpTransport> inner, RetryOptions options = {});
 
 struct RateLimit {
@@ -162,8 +162,8 @@ struct RateLimit {
 };
 
 /// A token bucket shared by all callers. Streams are not counted. A request that could not be sent before its deadline
-/// fails immediately with DeadlineExceeded. A request that is stopped while it waits fails with Cancelled. Both errors
-/// are marked as not sent.
+/// fails immediately with DeadlineExceeded, and a request that is stopped while it waits fails with Cancelled. Both
+/// errors are marked as not sent.
 std::shared_ptr<HttpTransport> MakeRateLimitedTransport(std::shared_ptr<HttpTransport> inner, RateLimit limit);
 
 /// Counts and times the requests of a transport:

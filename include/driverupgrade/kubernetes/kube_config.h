@@ -55,8 +55,8 @@ struct ExecPlugin {
   /// Looked up in PATH unless it has a "/".
   std::string command = {};
   std::vector<std::string> args = {};
-  /// Variables set for the program. These variables are added to this process's environment, and take precedence over
-  /// it.
+  /// Variables added to the environment that the program inherits from this process; they take precedence over
+  /// inherited variables.
   std::vector<std::pair<std::string, std::string>> env = {};
 
   friend bool operator==(const ExecPlugin&, const ExecPlugin&) = default;

@@ -54,8 +54,8 @@ struct ListObjectsParams {
   LabelSelector label_selector = {};
 };
 
-/// Each call sends one request, or for a list one request per page. There are no retries and no cache. Thread-safe if
-/// the transport is; shares ownership of the transport.
+/// Each call sends one request, or for a list one request per page. Nothing is retried or cached. Thread-safe if the
+/// transport is; shares ownership of the transport.
 ///
 /// Names, namespaces, kinds and subresources are checked before anything is sent: InvalidArgument if one of them cannot
 /// be a path segment.
@@ -108,8 +108,8 @@ class ObjectClient {
   const std::string field_manager_;
 };
 
-/// Checks, with the API server, who owns a token and whether the owner may read a path. Web servers use it to check who
-/// may read their pages, like the metrics filter of controller-runtime.
+/// Checks with the API server who owns a token, and whether the owner may read a path. A web server can thus restrict
+/// who reads its pages, like the metrics filter of controller-runtime.
 ///
 ///     AccessReview readers(transport, "/rollout");
 ///     absl::Status may_read = readers.Check({.deadline = absl::Now() + absl::Seconds(5)}, token);

@@ -62,7 +62,7 @@ struct RestClusterOptions {
 /// - CreateDeviceTaintRule: InvalidArgument without a driver or a pool, because the rule would also taint other
 ///   devices.
 /// - EvictPod: a 403 whose cause is the state of a budget is also kDisruptionBudget.
-/// - RecordEvent: an Event that already exists is the same Event from an earlier attempt (see EventName), and thus OK.
+/// - RecordEvent: an Event that already exists was stored by an earlier attempt (see EventName), so the result is OK.
 ///   An Event of a series is patched; if the Event no longer exists, a second request creates it again.
 std::shared_ptr<ClusterFacade> MakeRestCluster(std::shared_ptr<HttpTransport> transport,
                                                RestClusterOptions options = {});

@@ -80,11 +80,11 @@ class Director {
 
   /// Returns the engines that should run; nullopt: not known yet. Called at each step of the service, so it must return
   /// quickly. A director that learns of a change rings the service's bell. If only policies change, the engines and
-  /// their state are kept. Any other change creates all engines again.
+  /// their state are kept; any other change recreates all engines.
   virtual std::optional<std::vector<EngineSpec>> Wanted() = 0;
 
-  /// Called when engines have been created again, with the errors of the engines that could not be created, by name.
-  /// The other engines run. If this method returns an error, the service exits; return OK if the errors are reported
+  /// Called when engines have been recreated, with the errors of the engines that could not be created, by name. The
+  /// other engines run. If this method returns an error, the service exits; return OK if the errors are reported
   /// elsewhere.
   virtual absl::Status OnRefused(const std::map<std::string, absl::Status>& refused) {
     return refused.empty() ? absl::OkStatus() : refused.begin()->second;
@@ -131,7 +131,8 @@ class Doorbell {
   /// Wakes the waiting thread, or the next thread that waits.
   void Ring();
 
-  /// Waits in real time until the time `until` on `clock`, a ring or a stop request. Returns early after a minute.
+  /// Waits in real time until `clock` reaches `until`, the bell rings, or a stop is requested, but for at most a
+  /// minute.
   void Wait(absl::Time until, const Clock& clock, const std::stop_token& stop);
 
  private:

@@ -46,12 +46,11 @@
 
 namespace driverupgrade {
 
-/// Data that the service adds to its report for `upgradectl` because the service cannot derive the data from its other
-/// options.
+/// Additions to the service's report for `upgradectl` that the service cannot derive from its other options.
 ///
-/// A leader writes two annotations to its Lease: the policies in effect (DriverIdentity::PolicyAnnotation), and the options
-/// of its engines (OptionsAnnotation). `upgradectl` then needs no options on its command line. The second
-/// annotation is one JSON object. Members without a value are left out:
+/// A leader writes two annotations to its Lease: the policies in effect (DriverIdentity::PolicyAnnotation), and the
+/// options of its engines (OptionsAnnotation). With these annotations, `upgradectl` needs no options on its command
+/// line. The second annotation is one JSON object, in which members without a value are left out:
 ///
 ///     {"namespace": "fpga-operator",             // EngineOptions::snapshot
 ///      "driverLabels": "app=fpga-driver",        // requirements that the EngineSpecs of all engines share
@@ -64,8 +63,8 @@ namespace driverupgrade {
 ///      "policyResource": "example.com/v1/fpgas/fpga:spec.upgradePolicy",  // EngineSpec
 ///      "rolloutPort": 8443}                      // ServiceOptions::rollout_secure_address
 ///
-/// A requestor or a policy resource that differs between engines is left out. While no engine runs, the last report
-/// stays. Neither annotation is secret: every client that may read Leases can read them.
+/// A requestor or a policy resource that differs between engines is left out. While no engine runs, the last report is
+/// kept. Neither annotation is secret: every client that may read Leases can read them.
 ///
 ///     options.reported = {.resources = {"example.com/fpga"}};
 struct ReportedOptions {
@@ -73,7 +72,8 @@ struct ReportedOptions {
   std::vector<std::string> resources = {};
   /// True if pods that use an NVIDIA GPU, through a resource or a claim, use the driver.
   bool gpu_pods = false;
-  /// Default values of policy fields: `plain`, `gpu-operator` or `network-operator` (PolicyDefaults). Empty: not reported.
+  /// Default values of policy fields: `plain`, `gpu-operator` or `network-operator` (PolicyDefaults). Empty: not
+  /// reported.
   std::string defaults = {};
 };
 
@@ -91,8 +91,8 @@ struct ServiceOptions {
   /// the driver, the operator's own pod, the ledger, the clock. Labels, node selector and policy come from the
   /// director's specs; the cache comes from the service.
   EngineOptions engine = {};
-  /// Passes are made only while this replica holds the Lease. An election without a clock uses the clock of `engine`.
-  /// nullopt: there is only one replica.
+  /// Election among replicas: passes are made only while this replica holds the Lease. An election without a clock uses
+  /// the clock of `engine`. nullopt: there is only one replica.
   std::optional<LeaderElectionOptions> election = std::nullopt;
   /// Maximum number of nodes in progress at the same time over all engines; nullopt: only the limits of the engines
   /// apply. An engine keeps the slots that its nodes hold. Free slots go to the engines in the order of the director's
@@ -148,9 +148,9 @@ struct RolloutEnd {
 
 class UpgradeService {
  public:
-  /// Makes no calls to the cluster. The pages are served from this call on. `director` must outlive the service.
-  /// Errors: InvalidArgument for options that cannot work; Unimplemented, naming it, if `cluster` lacks an operation of
-  /// the election; Unavailable if the service cannot listen on an address.
+  /// Creates a service that serves its pages from this call on, without calls to the cluster. `director` must outlive
+  /// the service. Errors: InvalidArgument for options that cannot work; Unimplemented, with the name of the operation,
+  /// if `cluster` lacks an operation that the election needs; Unavailable if the service cannot listen on an address.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<UpgradeService>> Create(std::shared_ptr<ClusterFacade> cluster,
                                                                               Director& director,
                                                                               ServiceOptions options);

@@ -12,7 +12,7 @@
 /// A case is *kept* if the facade did what the name of the case states, and *broken* if it did not. A case is *skipped*
 /// if the facade lacks an operation, or the world lacks a hook; the result names the operation or the hook. Each write
 /// through the facade is read back in every way that the facade supports. A facade without gets is checked through its
-/// lists. A facade with gets and lists must return the same data from both.
+/// lists; a facade with gets and lists must return the same data from both.
 ///
 /// Needs no test framework. FakeCluster and a real API server pass the same cases. The cases of node maintenances,
 /// device taint rules, resource claims and resource slices need a server with these kinds. For a server without them,

@@ -125,8 +125,8 @@ class FakeCluster final : public ClusterFacade {
   bool SetNodeReady(const std::string& node_name, bool ready);
   /// Marks every container of the pod as ready or not ready.
   bool SetPodReady(const std::string& ns, const std::string& name, bool ready);
-  /// Applies to phases that have not started yet. A pod that is being deleted, and would have stayed indefinitely with
-  /// its old behavior, disappears.
+  /// Takes effect for phases that have not started yet. A pod that is being deleted, and would have stayed indefinitely
+  /// with its old behavior, disappears.
   bool SetPodBehavior(const std::string& ns, const std::string& name, const PodBehavior& behavior);
   /// Applies to pods that the DaemonSet creates from now on.
   bool SetDaemonSetBehavior(const std::string& ns, const std::string& name, const PodBehavior& behavior);

@@ -1,8 +1,8 @@
 /// Simulates jobs whose pods run only together, on a FakeCluster.
 ///
 /// Defines GangController, which behaves like the controllers of training jobs. If one pod of a gang is lost, the
-/// controller deletes the gang's other pods. The controller creates all pods again once enough nodes are free. Like the
-/// scheduler, the controller avoids nodes with a PreferNoSchedule taint if there are enough other nodes.
+/// controller deletes the gang's other pods, and creates all pods again once enough nodes are free. Like the scheduler,
+/// the controller avoids nodes with a PreferNoSchedule taint if there are enough other nodes.
 ///
 ///     GangController jobs(cluster, /*seed=*/1);
 ///     jobs.Add("train", {PodBuilder("team", "train-0").OnNode("n1").Build(), PodBuilder("team", "train-1").OnNode("n2").Build()});

@@ -24,9 +24,8 @@
 /// - `I14`, `I20` to `I22`: rollouts;
 /// - `I19`: the number of nodes controlled by engines, even if other clients change the labels.
 ///
-/// On request, the checker also checks writes without a Lease (`I9`), log lines (`I11`) and writes of an idle engine
-/// (`I12`). In addition, it checks three liveness properties on request: the delay caused by one bad node (`L4`), gates
-/// (`L5`) and totals (`L6`).
+/// On request, the checker also checks writes without a Lease (`I9`), log lines (`I11`), writes of an idle engine
+/// (`I12`), and three liveness properties: the delay caused by one bad node (`L4`), gates (`L5`) and totals (`L6`).
 ///
 /// Not thread-safe: use it for engines with `calls_in_flight = 1`, on the thread that runs them. The checker observes
 /// the cluster's changes (FakeCluster::SetChangeObserver) during its lifetime, and must be destroyed before the

@@ -81,8 +81,8 @@ struct ListPage {
   friend bool operator==(const ListPage&, const ListPage&) = default;
 };
 
-/// `on_unreadable` is ignored for a Lease, a ConfigMap and an ApiObject: an unreadable object of these kinds always
-/// fails the list.
+/// Reads one page of a list. `on_unreadable` is ignored for a Lease, a ConfigMap and an ApiObject: an unreadable object
+/// of these kinds always fails the list.
 ///
 /// Errors: same as ParseObject.
 template <typename T>
@@ -106,7 +106,7 @@ struct ClusterObjects {
 /// Reads a `List` whose items have a kind, as printed by kubectl. Items of other kinds, or of another API group, are
 /// ignored; an item without apiVersion is identified by its kind.
 ///
-/// Errors: same as ParseObject. Also InvalidArgument for items that no cluster has. These are items without a kind,
+/// Errors: same as ParseObject. Also InvalidArgument for items that cannot exist in a cluster: items without a kind,
 /// items of one of our kinds without a name, and items with a duplicate name within a kind and namespace.
 [[nodiscard]] absl::StatusOr<ClusterObjects> ParseMixedList(std::string_view json,
                                                             OnUnreadable on_unreadable = OnUnreadable::kFail);

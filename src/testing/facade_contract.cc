@@ -140,8 +140,8 @@ ContractResult RunCase(const NeededCase& one, ContractWorld& world) {
     result.reason = fmt::format("the world has no {}", noting.missing());
   } else {
     result.outcome = kBroken;
-    // Failed expectations are Unknown errors. The code of any other error is reported, because the facade or a hook
-    // returned that error.
+    // A failed expectation is an Unknown error. Any other error comes from the facade or a hook, so its code is
+    // reported.
     result.reason = absl::IsUnknown(status) ? std::string(driverupgrade::internal::Message(status)) : status.ToString();
   }
   return result;

@@ -71,7 +71,6 @@ absl::Status LeaseIsReplacedOnce(ContractWorld& world) {
   EXPECT_THAT(absl::IsInvalidArgument(blind), Describe(blind));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const Lease after, world.facade().GetLease(world.context(), {made.ns, "leader"}));
   EXPECT_THAT(after == taken, after.holder);
-  // The holder releases the lease.
   mine = taken;
   mine.holder.clear();
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const Lease freed, world.facade().UpdateLease(world.context(), mine));
@@ -79,7 +78,7 @@ absl::Status LeaseIsReplacedOnce(ContractWorld& world) {
   return absl::OkStatus();
 }
 
-// A PUT creates a missing lease, unless the UID in the request is a precondition that fails.
+// Without the UID in the request, which is a precondition that fails, the PUT would create the missing lease.
 absl::Status MissingLeaseIsNotUpdated(ContractWorld& world) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(Lease lease, MakeLease(world));
   lease.name = "none";

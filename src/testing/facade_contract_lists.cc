@@ -1,5 +1,5 @@
-// The contract of lists and gets. The engine relies on it, because it treats an object that is missing from a list as
-// deleted.
+// The contract of lists and gets. The engine relies on this contract, because it treats an object that is missing from
+// a list as deleted.
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
-// The contract of watches. Other clients of a real cluster also write to the objects. The cases therefore check only
-// the order of their own steps, each of which changes the label `step`.
+// The contract of watches. Because other clients of a real cluster also write to the objects, the cases check only the
+// order of their own steps, each of which changes the label `step`.
 
 #include <fmt/ranges.h>
 

@@ -73,11 +73,11 @@ struct FakeCluster::Impl {
   /// Returns the watch's next delivery. Takes the lock.
   template <class T>
   Delivery<T> Next(Feed<T>& feed);
-  /// Needs the lock.
+  /// The caller must hold the lock.
   template <class T>
   Delivery<T> NextChange(Feed<T>& feed);
 
-  /// Needs the lock.
+  /// The caller must hold the lock.
   void Settle();
   /// Counts and records the call. Returns the error that prevents the call from reaching the model, or OK. Takes the
   /// lock.

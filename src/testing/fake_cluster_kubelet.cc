@@ -17,7 +17,7 @@ bool Model::SetPodBehavior(const Key& key, const PodBehavior& behavior) {
   PodRecord& record = found->second;
   const bool was_stuck = record.behavior.stop_delay == absl::InfiniteDuration();
   record.behavior = behavior;
-  // The pod would have stayed indefinitely. It now stops, as if its finalizer had been removed.
+  // The pod, which would have stayed indefinitely, now stops, as if its finalizer had been removed.
   if (was_stuck && record.pod->deletion_timestamp.has_value()) {
     QueueForPod(behavior.stop_delay, EffectKind::kPodStopped, *record.pod);
   }

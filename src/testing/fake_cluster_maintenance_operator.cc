@@ -70,7 +70,7 @@ void Model::StepMaintenance(const Effect& effect) {
   auto found = maintenances_.find(effect.key);
   if (!maintenance_operator_.has_value() || found == maintenances_.end()) return;
   MaintenanceRecord& record = found->second;
-  // Ignores a wake-up if its step has already been done.
+  // Ignores a wake-up whose step has already been carried out.
   if (record.object.uid != effect.uid || record.next_step != now_) return;
   record.next_step = absl::InfiniteFuture();
   const Node* node = FindNode(record.object.node_name);
@@ -175,7 +175,7 @@ void Model::StepDraining(MaintenanceRecord& record) {
   }
 }
 
-// Returns nullopt if a pod must not be deleted or the selector is invalid. The drain then does not start.
+// Returns nullopt if a pod must not be deleted or the selector is invalid; in both cases, the drain does not start.
 std::optional<std::vector<PodRef>> Model::PodsToDrain(const NodeMaintenance& object) const {
   const std::string& own = object.drain->pod_selector;
   const absl::StatusOr<LabelSelector> selector =

@@ -1,5 +1,5 @@
 // The model behind FakeCluster: deterministic, not thread-safe, and without its own clock. Every effect that the
-// cluster itself causes is queued. RunNextEffect runs the earliest queued effect.
+// cluster itself causes is queued; RunNextEffect runs the earliest.
 //
 // The class is implemented in one file for each component:
 // - fake_cluster_store.cc: etcd, garbage collection;
@@ -245,7 +245,7 @@ class Model {
   std::map<Key, std::shared_ptr<const Lease>> leases_;
   std::map<Key, std::shared_ptr<const ConfigMap>> config_maps_;
   std::int64_t maintenance_count_ = 0;
-  /// nullopt if the maintenance operator does not run.
+  /// nullopt if the maintenance operator is not running.
   std::optional<MaintenanceOperatorOptions> maintenance_operator_;
   std::set<std::string> terminating_namespaces_;
   /// UIDs by namespace, kind and name.

@@ -63,7 +63,7 @@ struct WorkloadRecord {
   std::map<std::string, int> pods_on_node = {};
   std::set<std::pair<int, std::string>> nodes_by_load = {};
   /// Name at which the search for a free node starts: every suitable open node with a smaller name already has a pod of
-  /// the workload. Nodes opened after `openings_seen` are the exception.
+  /// the workload, except nodes opened after `openings_seen`.
   std::string free_from = {};
   std::size_t openings_seen = 0;
 };

@@ -171,7 +171,7 @@ std::string Model::FirstFreeNode(WorkloadRecord& record) {
 }
 
 std::string Model::PickNode(const Pod& pod) {
-  // Such a pod stays unbound until SetNodeFull, or a test that edits the pod, clears the message.
+  // A pod with a message stays unbound until SetNodeFull, or a test that edits the pod, clears the message.
   if (!pod.unscheduled_message.empty()) return "";
   if (!pod.affinity_node_name.empty()) return nodes_.contains(pod.affinity_node_name) ? pod.affinity_node_name : "";
   if (!pod.resource_claims.empty()) return FirstNodeWithDevices(pod);

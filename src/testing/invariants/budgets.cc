@@ -231,8 +231,8 @@ void InvariantChecker::Impl::JudgeFailures(const Node& started) {
                           FailedKnown(started, failure), ToString(*failure)));
 }
 
-// A reader counts the nodes that it has read, with their pods. It gets a different number if it has not read the last
-// changes.
+// A reader counts the nodes that it has read, with their pods. A reader that has not read the latest changes may
+// therefore count a different number.
 int InvariantChecker::Impl::NodesWithDriver(std::int64_t known) const {
   int count = 0;
   for (auto it = driver_nodes_.rbegin(); it != driver_nodes_.rend(); ++it) {

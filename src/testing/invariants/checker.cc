@@ -74,7 +74,7 @@ void InvariantChecker::Impl::NotePath(const NodePlan& plan) {
   if (plan.path.empty()) return;
   std::deque<Path>& paths = paths_[plan.uid];
   paths.push_back({.resource_version = plan.resource_version, .from = plan.from, .path = plan.path});
-  // Late patches are judged as well, so the last eight paths are kept. No client has more than eight patches in flight.
+  // Keeps the last eight paths, because late patches are judged as well, and no client has more patches in flight.
   if (paths.size() > 8) paths.pop_front();
 }
 

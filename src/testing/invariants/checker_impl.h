@@ -43,7 +43,7 @@ class InvariantChecker::Impl {
 
   // Commits.
   void OnChange(const Change& change);
-  // Records a revision of the driver. The revisions show whether a restart changes the driver.
+  // Records a revision of the driver, so that restarts that change the driver can be recognized.
   void NoteRevision(const ControllerRevision& revision);
 
   // Requests, which are checked before they are applied. `writer` is the sender of the request.
@@ -156,7 +156,7 @@ class InvariantChecker::Impl {
   std::string WhyOverBudget(const UpgradePolicy& the_policy, const Node& before, const Node& after) const;
   // Returns the writer's first request for this version of the node, or nullptr.
   const Attempt* FirstAttempt(const Node& started) const;
-  // Returns the highest number of nodes that a reader may have counted if the reader has read at least up to `known`.
+  // Returns the highest number of nodes that a reader may have counted if it has read changes up to at least `known`.
   int NodesWithDriver(std::int64_t known) const;
   void CountDriverNode(const std::string& node, std::int64_t revision);
   std::int64_t Known(const Node& started) const;
@@ -287,8 +287,8 @@ class InvariantChecker::Impl {
     absl::Time moved = absl::InfinitePast();
   };
   std::map<std::string, RolloutMember> members_;
-  // The nodes of a group, with their versions, that still waited when the first node of the group was started. For
-  // groups that start together, in order of time.
+  // For groups that start together, in order of time: the nodes of the group, with their versions, that were still
+  // waiting when the first node of the group was started.
   struct StartedGroup {
     struct Waiting {
       std::string name = {};

@@ -235,9 +235,9 @@ void InvariantChecker::Impl::NoteCordon(const Node* before, const Node& after, M
     truth.cordon = by_upgrade ? Maker::kEngine : maker;
     // If a client cordons a node whose marks still show an upgrade, nothing shows who set the cordon.
     const bool says_so = internal::IsBusy(StateOf(*before, keys)) || !internal::LiveName(after, keys).empty();
-    // The maintenance operator also cordons nodes in progress, but then a NodeMaintenance shows who set the cordon. But
-    // if no driver on the node requested the maintenance, a driver that is about to cordon the node treats such a
-    // cordon as its own (ADR 0004).
+    // The maintenance operator also cordons nodes in progress, but then a NodeMaintenance shows who set the cordon.
+    // However, if no driver on the node requested the maintenance, a driver that is about to cordon the node treats the
+    // operator's cordon as its own (ADR 0004).
     const bool joins = options.requestor_id.empty() && StateOf(*before, keys) == UpgradeState::kCordonRequired &&
                        internal::WhoRelies(after, keys).empty();
     const bool claimed = internal::IsMarked(after, keys) || joins || (maker != Maker::kOperator && says_so);
@@ -279,8 +279,8 @@ void InvariantChecker::Impl::JudgePath(const Node& before, const Node& after) {
   const auto from = StateOf(before, keys);
   const auto to = StateOf(after, keys);
   if (from == to) return;
-  // Release removes the label in any state. Otherwise, the engine removes the label only from nodes without a driver
-  // pod.
+  // Release removes the label in any state; apart from Release, the engine removes the label only from nodes without a
+  // driver pod.
   if (to == UpgradeState::kUnknown && writer != nullptr && (writer->releases || !driver_pods_.contains(after.name)))
     return;
   // The engine restores a label that another client removed. The state may then also depend on the driver pods.

@@ -56,8 +56,8 @@ void InvariantChecker::Impl::NoteFault() {
 }
 
 // Each new count in the sketch must belong to an attempt with the duration of its step, or with a duration up to a
-// fifth shorter. Does not judge attempts with faults, because the engine then measures until it has recovered. Does not
-// judge the first record of a new leader, because it may contain measurements of an earlier term.
+// fifth shorter. Attempts with faults are not judged, because the engine then measures until it has recovered; nor is
+// the first record of a new leader, which may contain measurements of an earlier term.
 void InvariantChecker::Impl::JudgeDurations(const DurationSketch& before, const DurationSketch& after) {
   const std::string sender = writer == nullptr ? "" : writer->name;
   const bool leads_anew = std::exchange(stored_by_, sender) != sender;

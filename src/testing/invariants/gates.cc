@@ -1,5 +1,5 @@
-// Checks the gates and totals that a replica reports: each node that is not done must have exactly one gate, which must
-// be correct (L5). The totals must be correct, too (L6).
+// Checks the gates and totals that a replica reports: each node that is not done must have exactly one gate, and both
+// the gate (L5) and the totals (L6) must be correct.
 #include <algorithm>
 #include <iterator>
 #include <set>
@@ -94,8 +94,8 @@ bool InvariantChecker::Impl::MayBeRefused(const Writer& who, const Pod& pod, boo
   return by_budget == (answer->second == Refusal::kDisruptionBudget || answer->second == Refusal::kSeveralBudgets);
 }
 
-// Returns nodes that may be in progress although their state does not show it. These are nodes with a grant, nodes that
-// a plan is about to start, and nodes that had a slot and lack a grant.
+// Returns nodes that may be in progress although their state does not show it: nodes with a grant, nodes that a plan is
+// about to start, and nodes that had a slot and lack a grant.
 InvariantChecker::Impl::Uids InvariantChecker::Impl::MayBeUnderWay(const Plan& plan) const {
   Uids result;
   for (const std::string& line : granted_) result.insert(line.substr(0, line.find(' ')));

@@ -84,7 +84,7 @@ void InvariantChecker::Impl::JudgeMaintenance(const Node& before, const Node& af
   const bool starts = !internal::IsBusy(from) && !internal::MayGoOn(before, keys) &&
                       after.annotations.contains(options.identity.RequestorModeAnnotation());
   if (from != UpgradeState::kNodeMaintenanceRequired && !starts) return;
-  // A node without a label on which the driver runs does not need an evacuation.
+  // An unlabeled node on which the driver runs does not need an evacuation.
   const bool is_proved = !internal::HasLabel(before, keys) && !truth.ready_drivers.empty();
   if (to == UpgradeState::kPodRestartRequired && !truth.evacuated && !is_proved) {
     Fail("I2", fmt::format("node {} continued before the maintenance operator was ready", after.name));

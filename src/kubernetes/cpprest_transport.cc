@@ -31,7 +31,7 @@ absl::Status StartPool(bool accept_foreign_pool) {
   static std::mutex mutex;
   static bool ours = false;
   const std::lock_guard<std::mutex> lock(mutex);
-  // OpenSSL must start before the pool. Exit handlers run in reverse order, and the pool's threads must end before
+  // OpenSSL must start before the pool: exit handlers run in reverse order, and the pool's threads must end before
   // OpenSSL cleans up.
   OPENSSL_init_ssl(0, nullptr);
   if (ours) return absl::OkStatus();
@@ -106,7 +106,7 @@ absl::StatusOr<web::http::http_request> CpprestTransport::Prepare(const HttpRequ
   for (const auto& [name, value] : request.headers) headers.add(name, value);
   headers.add("Accept", "application/json");
   headers.add("User-Agent", setup().options.user_agent);
-  // The library takes SNI and the name to verify from this header. The header must therefore not contain a port.
+  // The library takes SNI and the name to verify from this header, so the header must not contain a port.
   if (setup().tls != nullptr && setup().tls->peer_name() != setup().url.host)
     headers.add("Host", setup().tls->peer_name());
   if (!token.empty()) headers.add("Authorization", "Bearer " + token.Reveal());
@@ -144,8 +144,8 @@ absl::StatusOr<HttpResponse> CpprestTransport::SendOnce(const CallContext& conte
   CpprestCall::Event event = call->Next(deadline);
   if (event == CpprestCall::Event::kHead) event = call->Next(deadline);
   if (event != CpprestCall::Event::kDone) call->Abandon();
-  // A response that arrived at the last moment is still used. An error that the library reports because of the
-  // cancellation is ignored.
+  // Uses a response that arrived at the last moment, but ignores an error that the library reports because of the
+  // cancellation.
   if (event == CpprestCall::Event::kDone || (call->done() && !call->failed())) {
     absl::StatusOr<HttpResponse> response = Finish(request, *call);
     if (response.ok()) response->body = std::move(call->body());
@@ -199,13 +199,13 @@ absl::StatusOr<HttpResponse> CpprestTransport::StreamOnce(const CallContext& con
 web::http::client::http_client_config Configure(const TransportSetup& setup) {
   web::http::client::http_client_config config;
   config.set_max_redirects(0);  // A redirect would send the token to any host.
-  // CpprestCall::Next enforces all time limits. This timeout limits only silence, and must never fire before them.
+  // CpprestCall::Next enforces all time limits. This timeout limits only silence, and must never expire before them.
   config.set_timeout(std::chrono::hours(24 * 365));
   if (setup.tls != nullptr) {
     const std::shared_ptr<TlsMaterial> tls = setup.tls;
     config.set_validate_certificates(tls->verifies());
     config.set_tlsext_sni_enabled(!tls->peer_is_address());
-    // The library creates a context with the system's certificate authorities for each connection. The callback
+    // The library creates a context with the system's certificate authorities for each connection; the callback
     // replaces that context with the shared one.
     config.set_ssl_context_callback(
         [tls](boost::asio::ssl::context& context) { context = boost::asio::ssl::context(tls->ShareContext()); });

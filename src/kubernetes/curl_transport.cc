@@ -191,7 +191,7 @@ absl::StatusOr<HttpResponse> CurlTransport::StreamOnce(const CallContext& contex
   return response;
 }
 
-// The option names come from the headers at build time, but the library that is loaded may be older.
+// Checks the loaded library, which may be older than the headers from which the option names come at build time.
 absl::Status StartLibrary() {
   static const CURLcode started = curl_global_init(CURL_GLOBAL_DEFAULT);
   if (started != CURLE_OK) return absl::InternalError("libcurl cannot start");

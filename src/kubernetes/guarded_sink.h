@@ -1,4 +1,4 @@
-// Wraps the caller's sink for a backend. Checks the stop token before each line, and catches exceptions. Private to
+// Wraps the caller's sink for a backend: checks the stop token before each line, and catches exceptions. Private to
 // src/kubernetes; shared by the backends. Not thread-safe.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_GUARDED_SINK_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_GUARDED_SINK_H_

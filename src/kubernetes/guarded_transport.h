@@ -1,5 +1,6 @@
-// Implements the common steps of all backends. Adds the token, and retries the request with a new token if the server
-// refused the token (api-A66). Catches exceptions, and removes secrets from the response. Private to src/kubernetes.
+// Implements the common steps of all backends: adds the token, retries the request with a new token if the server
+// refused the old token (api-A66), catches exceptions, and removes secrets from the response. Private to
+// src/kubernetes.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_GUARDED_TRANSPORT_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_GUARDED_TRANSPORT_H_
 
@@ -23,8 +24,8 @@ class GuardedTransport : public HttpTransport {
   const TransportErrors& errors() const { return errors_; }
 
  private:
-  // These functions make one request with the token, and may throw. After a 401, the request was not carried out, and
-  // the sink received nothing.
+  // These functions make one request with the token, and may throw. A 401 means that the request was not carried out,
+  // and that the sink received nothing.
   virtual absl::StatusOr<HttpResponse> SendOnce(const CallContext& context, const HttpRequest& request,
                                                 const Secret& token) = 0;
   virtual absl::StatusOr<HttpResponse> StreamOnce(const CallContext& context, const HttpRequest& request,

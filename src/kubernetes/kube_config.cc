@@ -208,7 +208,7 @@ class Reader {
     return absl::OkStatus();
   }
 
-  // Returns the content of the file that `file_key` names, or the decoded value of `data_key`. Returns an empty text if
+  // Returns the content of the file that `file_key` names, or the decoded value of `data_key`, or an empty text if
   // neither key is set.
   absl::StatusOr<std::string> DataOrFile(const YamlEntry& entry, const char* file_key, const char* data_key) const {
     absl::StatusOr<std::string> file = entry.Text(file_key);

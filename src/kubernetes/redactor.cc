@@ -133,8 +133,8 @@ void Redactor::Remember(const Secret& token) {
   if (tokens_.size() > kTokenCountMax) tokens_.pop_back();
   auto known = std::make_shared<Needles>(key_needles_);
   for (const Token& each : tokens_) known->insert(known->end(), each.needles.begin(), each.needles.end());
-  // Longer secrets come first. Otherwise, if one secret is a prefix of another, the rest of the longer secret would
-  // stay.
+  // Longer secrets come first: if one secret is a prefix of another, striking the shorter secret first would leave the
+  // rest of the longer one.
   std::stable_sort(known->begin(), known->end(), [](const auto& a, const auto& b) { return a->size() > b->size(); });
   known_ = std::move(known);
 }

@@ -1,5 +1,5 @@
-// Removes a transport's own secrets from server responses. If a server echoes the Authorization header, the token must
-// not reach the log. Private to src/kubernetes; shared by the backends.
+// Removes a transport's own secrets from server responses, so that a token does not reach the log if a server echoes
+// the Authorization header. Private to src/kubernetes; shared by the backends.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_REDACTOR_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_REDACTOR_H_
 

@@ -1,4 +1,4 @@
-// Sends ClusterFacade requests, and reads the responses. Handles single requests, paged lists and watches.
+// Sends ClusterFacade requests (single requests, paged lists and watches), and reads the responses.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_REST_CALLER_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_REST_CALLER_H_
 
@@ -48,7 +48,7 @@ class RestCaller {
     return std::move(reader).Page();
   }
 
-  // Runs a list if `params` requests a list, and then follows the changes. `collection` requests the objects that
+  // Lists the objects if `params` requests a list, and then follows the changes. `collection` requests the objects that
   // `params` selects.
   template <typename T>
   absl::Status Watch(const CallContext& context, const RestRequest& collection, const WatchParams& params,

@@ -34,8 +34,8 @@ absl::Duration RetryAfterOf(const absl::Status& status);
 // Returns the error for a successful response whose body has an unexpected format.
 absl::Status NotUnderstood(std::string_view attempted, const absl::Status& parse_error);
 
-// Returns true if the response to a failed delete or eviction shows that no object with the requested UID exists. Such
-// a response is a 404, or a conflict about the UID (E16).
+// Returns true if the response to a failed delete or eviction shows that no object with the requested UID exists: a
+// 404, or a conflict about the UID (E16).
 bool SaysGone(const HttpResponse& response);
 
 // Returns true if a failed patch shows that the object has another UID. The server compares the resource version first,

@@ -17,7 +17,7 @@ namespace driverupgrade::internal {
 
 class FieldWriter {
  public:
-  // `only_set`: if true, the writer omits nulls and Booleans that are false. A field that a later version adds then
+  // `only_set`: if true, the writer omits nulls and Booleans that are false, so that a field that a later version adds
   // does not change documents in which the field is not set.
   explicit FieldWriter(bool only_set = false) : only_set_(only_set) {}
   bool only_set() const { return only_set_; }

@@ -40,7 +40,7 @@ struct ByClass {
   void Write(FieldWriter& out, std::string_view name, const FailureBudgets& value) const;
 };
 
-// A time that, unlike in documents, can be infinite in code. An unwell node then never counts as sick.
+// A time that can be infinite in code, but not in documents. If it is infinite, an unwell node never counts as sick.
 struct UnwellTime : Seconds {
   void Check(FieldChecker& checker, const std::string& path, absl::Duration value) const;
 };

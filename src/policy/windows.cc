@@ -44,8 +44,8 @@ bool BeginsOn(const RolloutWindow& window, absl::CivilDay day) {
   return window.days_of_month.contains(kLastDayOfMonth) && (day + 1).month() != day.month();
 }
 
-// Returns the end of the window. A window of whole days ends at the time of day at which it starts. Otherwise a weekend
-// window would end on Monday when the clocks go forward.
+// Returns the end of the window. A window of whole days ends at the time of day at which it starts, because a weekend
+// window would otherwise end on Monday when the clocks go forward.
 absl::Time EndOf(const RolloutWindow& window, absl::CivilSecond start, absl::Time begin) {
   constexpr absl::Duration kDay = absl::Hours(24);
   if (absl::Trunc(window.duration, kDay) != window.duration) return begin + window.duration;
@@ -124,7 +124,7 @@ StartTime Shut(const RolloutPolicy& rollout, absl::Time now, StartTime shut) {
 StartTime StartTimeAt(const RolloutPolicy& rollout, absl::Time now, absl::Duration takes) {
   if (rollout.windows.empty() && rollout.closed.empty()) return {};
   const absl::Duration needed = rollout.finish_by ? takes : absl::ZeroDuration();
-  // Looks ahead by the needed time in addition, so that a span that is cut off at the horizon is still long enough.
+  // Also looks ahead by the needed time, so that a span that is cut off at the horizon is still long enough.
   const auto days_needed = std::clamp<std::int64_t>(needed / absl::Hours(24), 0, kDaysAheadMax);
   bool too_late = false;
   for (const int days : {kDaysAtFirst, kDaysAheadMax}) {

@@ -18,8 +18,8 @@ namespace driverupgrade::internal {
 struct StartTime {
   // True if nodes may start now.
   bool open = true;
-  // Time until which the result stays valid. At this time, the result must be computed again. If `open` is false, nodes
-  // may start again at this time. Infinite if the policy has neither windows nor closed days, or if no window opens for
+  // Time until which the result stays valid, and at which it must be computed again. If `open` is false, nodes may
+  // start again at this time. Infinite if the policy has neither windows nor closed days, or if no window opens for
   // more than a year.
   absl::Time until = absl::InfiniteFuture();
   // True if a window is open, but the remaining time is shorter than the duration of a node's upgrade.
@@ -31,7 +31,7 @@ struct StartTime {
   friend bool operator==(const StartTime&, const StartTime&) = default;
 };
 
-// Returns whether nodes may start at `now`. `takes`: duration of a node's upgrade. It matters only if
+// Returns whether nodes may start at `now`. `takes`: duration of a node's upgrade, which matters only if
 // RolloutPolicy::finish_by is set, because a node may then start only if it will finish before the window ends.
 StartTime StartTimeAt(const RolloutPolicy& rollout, absl::Time now, absl::Duration takes);
 

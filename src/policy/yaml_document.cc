@@ -20,7 +20,7 @@ absl::Status At(const YAML::Mark& mark, std::string_view problem) {
 }
 
 // Limits the size of a tree. Aliases share nodes, so a short document can describe an endless or exponentially large
-// tree. A node and its text therefore count once for each path to the node.
+// tree; a node and its text therefore count once for each path to the node.
 struct Budget {
   int nodes = kYamlNodesMax;
   std::size_t bytes = kDocumentSizeMax;

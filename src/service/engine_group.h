@@ -1,5 +1,4 @@
-/// The engines of one driver, one engine for each owner of nodes. The engines share a cache and are stepped in
-/// sequence.
+/// The engines of one driver, one for each owner of nodes, which share a cache and are stepped in sequence.
 ///
 /// Defines GroupOptions and EngineGroup.
 ///
@@ -30,8 +29,8 @@
 
 namespace driverupgrade::internal {
 
-/// Returns true if `a` and `b` request the same engines, regardless of the engines' policies: the group then need not
-/// be created again.
+/// Returns true if `a` and `b` request the same engines, regardless of the engines' policies, so that the group need
+/// not be recreated.
 bool SameEngines(const std::vector<EngineSpec>& a, const std::vector<EngineSpec>& b);
 
 struct GroupOptions {
@@ -71,7 +70,8 @@ class EngineGroup {
   void Start();
   /// Sets the policies of the engines. `specs` must contain the same engines in the same order.
   void SetPolicies(const std::vector<EngineSpec>& specs);
-  /// Does the work that is due for all engines. Returns when to call again, unless the bell rings.
+  /// Performs the work that is due for all engines. Returns the time at which to call again unless the bell rings
+  /// earlier.
   absl::Time Step(const CallContext& context);
   /// Waits for work in progress, and stops the cache. Step must not be called afterwards.
   void Quiesce();

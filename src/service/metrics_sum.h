@@ -15,9 +15,9 @@
 
 namespace driverupgrade::internal {
 
-/// Counts are summed. auto_upgrade and paused are true if they are true in at least one of `running`. The time of the
-/// latest progress is used. The sum has a limit only if every engine has a limit. Engines that no longer run, `ended`,
-/// still contribute their counters, because counters must not decrease. `none`: the result if no engine runs.
+/// Sums counts. auto_upgrade and paused are true if they are true in at least one of `running`, the time of progress is
+/// the latest, and the sum has a limit only if every engine has a limit. Engines that no longer run, `ended`, still
+/// contribute their counters, because counters must not decrease. `none`: the result if no engine runs.
 MetricsSnapshot SumFigures(const std::vector<MetricsSnapshot>& running, const std::vector<MetricsSnapshot>& ended,
                            MetricsSnapshot none);
 

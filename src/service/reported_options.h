@@ -1,5 +1,4 @@
-// Formats an operator's report for upgradectl. The operator's leader writes the report to the Lease
-// (OptionsAnnotation).
+// Formats an operator's report for upgradectl, which the operator's leader writes to the Lease (OptionsAnnotation).
 #ifndef DRIVERUPGRADE_SRC_SERVICE_REPORTED_OPTIONS_H_
 #define DRIVERUPGRADE_SRC_SERVICE_REPORTED_OPTIONS_H_
 

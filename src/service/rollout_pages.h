@@ -19,10 +19,10 @@ extern const char kRolloutPage[];
 // Checks a request before it is served. Returns 401, 403 or 503 with the reason; nullopt: the request is served.
 using Guard = std::function<std::optional<Page>(const PageRequest&)>;
 // Returns the guard for an address that only this machine can reach. The guard refuses requests whose host name is not
-// a name of this machine. Otherwise a website could read the page through its own host name (DNS rebinding).
+// a name of this machine, because a website could otherwise read the page through its own host name (DNS rebinding).
 Guard OnlyThisMachine();
-// Returns the guard for an address that other machines can reach. The guard refuses requests whose token `check` does
-// not accept.
+// Returns the guard for an address that other machines can reach, which refuses requests whose token `check` does not
+// accept.
 Guard OnlyReaders(ReaderCheck check);
 
 // `GET /`: one HTML file that loads nothing from elsewhere.

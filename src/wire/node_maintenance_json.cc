@@ -61,8 +61,8 @@ void ReadSpec(const JsonField& spec, NodeMaintenance& maintenance) {
   if (const JsonField drain = spec.Member("drainSpec"); drain.present()) maintenance.drain = ReadDrain(drain);
 }
 
-// Also writes values that are zero or false. The server would replace a missing member with a default that is not zero
-// or false (dep-F13).
+// Also writes values that are zero or false, because the server would replace a missing member with a default that is
+// neither (dep-F13).
 void WriteSpec(JsonWriter& writer, const NodeMaintenance& maintenance) {
   writer.ObjectMember("spec", [&] {
     writer.Member("requestorID", maintenance.requestor_id);

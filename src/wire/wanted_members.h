@@ -22,8 +22,8 @@ struct WantedMember {
 using WantedMembers = std::span<const WantedMember>;
 
 // The members that ReadObject and ReadIdentity read from an object T, and from a list or a watch event with such
-// objects. Empty means all members. If a reader needs another member, add it here; otherwise the member always seems to
-// be missing.
+// objects. Empty means all members. Every member that a reader needs must be added here, or else it always seems to be
+// missing.
 template <typename T>
 struct Wanted {
   static constexpr WantedMembers Object() { return {}; }

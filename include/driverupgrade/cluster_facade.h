@@ -187,7 +187,7 @@ class ClusterWriter {
   /// Same as CreateLease.
   [[nodiscard]] virtual absl::StatusOr<ConfigMap> CreateConfigMap(const CallContext& context,
                                                                   const ConfigMap& config_map);
-  /// Compare-and-set of single keys. Returns the patched object. Errors: Aborted if it is at another version or has
+  /// Compare-and-set of individual keys. Returns the patched object. Errors: Aborted if it is at another version or has
   /// another UID.
   [[nodiscard]] virtual absl::StatusOr<ConfigMap> PatchConfigMap(const CallContext& context,
                                                                  const PatchConfigMapParams& params);
@@ -213,7 +213,7 @@ class ClusterFacade : public ClusterReader, public ClusterWriter {};
 ///       std::atomic<int> writes_ = 0;
 ///     };
 ///
-/// A decorator that counts, delays or refuses calls overrides only Around. A decorator that reads parameters or changes
+/// A decorator that counts, delays or refuses calls overrides only Around; a decorator that reads parameters or changes
 /// a result overrides the operation.
 ///
 /// Thread-safe if the underlying facade is. A decorator keeps the contract of this header: one call to it causes at
@@ -283,8 +283,8 @@ class ForwardingFacade : public ClusterFacade {
   using Call = std::function<absl::Status(const CallContext&)>;
 
   /// Wraps every call to the operations above, on the caller's thread. An override can invoke `call` with another
-  /// context, later, or not at all. If Around returns an error, the operation fails with that error. If Around returns
-  /// OK, the operation returns the result of the last `call`, so Around must have invoked `call` at least once.
+  /// context, later, or not at all. If Around returns an error, the operation fails with that error; if it returns OK,
+  /// the operation returns the result of the last `call`, so Around must have invoked `call` at least once.
   virtual absl::Status Around(Operation operation, const CallContext& context, const Call& call);
 
  private:

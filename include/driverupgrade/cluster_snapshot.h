@@ -42,7 +42,7 @@ namespace internal {
 struct MarksOfDriver;
 class MarksOfView;
 
-// The marks that ShareView has decoded from a view's node. The marks are derived from the rest of the view, so any two
+// The marks that ShareView has decoded from a view's node. Because they are derived from the rest of the view, any two
 // DecodedMarks compare equal. A copy of the view does not inherit the decoded marks, and may therefore be changed.
 class DecodedMarks {
  public:
@@ -72,7 +72,7 @@ enum class Outcome : std::uint8_t {
 
 /// The attempts to patch a node at one of the node's versions.
 struct PatchAttempt {
-  /// The version on which the patches in `possible` are based. These patches cannot apply to any other version.
+  /// The version on which the patches in `possible` are based, and the only version to which they can apply.
   std::string based_on = {};
   /// Every patch sent at that version that was not definitely refused: each may have been applied.
   std::vector<PatchNodeParams> possible = {};

@@ -232,7 +232,7 @@ struct Condition {
   friend bool operator==(const Condition&, const Condition&) = default;
 };
 
-/// `spec.waitForPodCompletion` of a NodeMaintenance. The operator waits until no matching pod exists any longer.
+/// `spec.waitForPodCompletion` of a NodeMaintenance. The operator waits until no matching pods are left.
 struct MaintenanceWait {
   std::string pod_selector = {};
   /// In whole seconds; zero waits indefinitely.
@@ -259,13 +259,13 @@ struct NodeMaintenance {
   std::string name = {};
   std::string uid = {};
   std::string resource_version = {};
-  /// Set once the object is being deleted. The object disappears when the operator has released the node.
+  /// Set once the object is being deleted; the object disappears when the operator has released the node.
   std::optional<absl::Time> deletion_timestamp = {};
   /// UID of the Node in the owner references; empty until the operator has processed the object.
   std::string node_uid = {};
   /// The requestor that created the object; immutable.
   std::string requestor_id = {};
-  /// Further requestors that rely on the object; a set.
+  /// Other requestors that rely on the object; a set.
   std::vector<std::string> additional_requestors = {};
   std::string node_name = {};
   bool cordon = true;

@@ -2,7 +2,7 @@
 /// nodes.
 ///
 /// Defines DeviceTaintRule, ResourceClaim, ResourceSlice and their parts: plain value types. See cluster_types.h for
-/// `unreadable`. Fields are named after the Kubernetes fields they hold.
+/// `unreadable`. Fields are named after the Kubernetes fields that they contain.
 ///
 ///     const DeviceTaintRule rule{.name = "gpu.nvidia.com-gpu-7", .driver = "gpu.nvidia.com", .pool = "gpu-7"};
 ///
@@ -24,7 +24,7 @@ namespace driverupgrade {
 enum class DeviceTaintEffect : std::uint8_t {
   kNone,        ///< Taints nothing; the rule's status reports what another effect would do.
   kNoSchedule,  ///< New claims are not allocated unless they tolerate the taint; existing allocations stay.
-  kNoExecute,   ///< Pods are deleted as well, without regard to disruption budgets. Never used by this library.
+  kNoExecute,   ///< Pods are also deleted, regardless of disruption budgets. Never used by this library.
 };
 /// Returns `None`, `NoSchedule` or `NoExecute`.
 std::string_view ToString(DeviceTaintEffect effect);

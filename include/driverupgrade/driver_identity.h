@@ -64,7 +64,7 @@ class DriverIdentity {
   const std::string& StageAnnotation() const;
   /// Node annotation: the target revision at which the node's upgrade failed.
   const std::string& FailedRevisionAnnotation() const;
-  /// Node annotation `<count>@<unix seconds>`: how often the node's upgrade has failed at the revision in
+  /// Node annotation `<count>@<unix seconds>`: how many times the node's upgrade has failed at the revision in
   /// FailedRevisionAnnotation, and the time of the last failure.
   const std::string& FailuresAnnotation() const;
   /// Node annotation: the FailureClass of the node's last failure, for policies that count failures by class.

@@ -70,8 +70,8 @@ struct AdmissionLedgerOptions {
   /// `<domain>_<driver>_<owner>`, and no other driver may be named `<driver>_<owner>`. A DNS subdomain, as used for
   /// names of Kubernetes objects. Empty: one engine upgrades all nodes.
   std::string owner = {};
-  /// Maximum number of grants; further nodes wait. A grant takes about 50 bytes, and a Kubernetes object can have at
-  /// most 1 MiB.
+  /// Maximum number of grants; other nodes wait. A grant takes about 50 bytes, and a Kubernetes object can have at most
+  /// 1 MiB.
   std::size_t grants_max = 5000;
 };
 

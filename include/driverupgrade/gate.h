@@ -28,14 +28,14 @@ enum class GateReason : std::uint8_t {
   // In upgrade-required.
   kMaxParallel,     ///< The maximum number of nodes is in progress.
   kMaxUnavailable,  ///< The maximum number of nodes is unavailable.
-  kMaxFailures,     ///< The number of failed nodes has reached the policy's limit, so no further node may start.
+  kMaxFailures,     ///< The number of failed nodes has reached the policy's limit, so no more nodes may start.
   kPaused,          ///< The policy is paused.
   kLedger,          ///< A slot is free, but the AdmissionLedger has no grant for the node yet.
   kHalted,          ///< The rollout is halted: an upgraded node is sick, or too many have failed.
   kWindow,          ///< No window of the rollout is open, the day is closed, or the node would not finish in time.
   kNoWindow,        ///< No window of the rollout opens within a year, or no window is long enough for a node.
   kStage,           ///< An earlier stage of the rollout is not done.
-  kSoak,            ///< The previous stage is done and soaks.
+  kSoak,            ///< The previous stage is done and is soaking.
   kApproval,        ///< The previous stage waits for an administrator's approval.
   kGroup,           ///< The rules for the node's group do not allow it to start now.
   kGangRuns,        ///< A gang with pods on the node may finish, or save its work, before it is interrupted.
@@ -193,7 +193,7 @@ struct GateSubject {
 /// A limit and how much of it is used; for a stage, the number of its nodes and how many of them have finished.
 struct GateCount {
   int used = 0;
-  /// 0: nothing is allowed, or the stage has no node.
+  /// 0: nothing is allowed, or the stage has no nodes.
   int limit = 0;
   friend bool operator==(const GateCount&, const GateCount&) = default;
 };

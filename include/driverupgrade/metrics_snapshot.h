@@ -8,7 +8,7 @@
 ///     MetricsSnapshot now = metrics->Snapshot();
 ///     fmt::print("{} of {} nodes done\n", now.nodes.done, now.nodes.total);
 ///
-/// No metric is about a single node, so the number of metrics does not grow with the cluster. For Prometheus, see
+/// No metric describes an individual node, so the number of metrics does not grow with the cluster. For Prometheus, see
 /// prometheus/metrics_collector.h. Counters are 0 when the observer is created.
 #ifndef DRIVERUPGRADE_METRICS_SNAPSHOT_H_
 #define DRIVERUPGRADE_METRICS_SNAPSHOT_H_
@@ -75,7 +75,7 @@ struct MetricsSnapshot {
   std::uint64_t evictions_accepted = 0;
   std::uint64_t evictions_refused = 0;
   std::uint64_t driver_pods_deleted = 0;
-  /// Interruptions of gangs (RolloutPolicy::gangs). A gang counts again for each unit, or single node, that interrupts
+  /// Interruptions of gangs (RolloutPolicy::gangs). A gang counts once for each unit or individual node that interrupts
   /// it.
   std::uint64_t gang_interruptions = 0;
   /// Pods that were evicted because they were given a device after it had been tainted.

@@ -70,7 +70,7 @@ struct UpgradeBudget {
   /// The first five unavailable nodes by name, each with its cause: `gpu-7 (NotReady)`. Empty without
   /// `unavailable_max`.
   std::vector<std::string> unavailable_nodes = {};
-  /// Number of failed nodes at which no further node starts; nullopt: no limit.
+  /// Number of failed nodes at which no more nodes start; nullopt: no limit.
   std::optional<int> failures_max = std::nullopt;
   int failed = 0;
   /// The entry of FailurePolicy::by_class that is used up, as text for messages; empty: none.
@@ -79,7 +79,7 @@ struct UpgradeBudget {
   bool Halted() const { return (failures_max && failed >= *failures_max) || !failed_class.empty(); }
   /// Returns the number of slots that `parallel_max` and `shared` leave free; INT_MAX without a limit.
   int ParallelFree() const;
-  /// Returns the number of further nodes that may become unavailable; INT_MAX without a limit.
+  /// Returns how many more nodes may become unavailable; INT_MAX without a limit.
   int Headroom() const;
   friend bool operator==(const UpgradeBudget&, const UpgradeBudget&) = default;
 };
@@ -185,7 +185,7 @@ struct RolloutGangs {
   int by_name = 0;
   /// Number of gangs that this process has interrupted at this revision; each counts once.
   int interrupted = 0;
-  /// Number of interruptions that this process has caused at this revision. It equals `interrupted` if each gang was
+  /// Number of interruptions that this process has caused at this revision; equal to `interrupted` if each gang was
   /// interrupted once.
   int caused = 0;
   /// Number of interrupted gangs, keyed by how often each was interrupted (GangsInterrupted::by_interruptions).

@@ -46,8 +46,8 @@ struct RolloutStage {
   /// The nodes of the stage: a selector, or a number of nodes that are not in an earlier stage. A percentage refers to
   /// the whole fleet and rounds up.
   std::variant<CountOrPercent, LabelSelector> nodes = Count{1};
-  /// Maximum number of nodes of this stage in progress at the same time. The limits of the policy apply as well.
-  /// nullopt: the stage has no limit of its own.
+  /// Maximum number of nodes of this stage in progress at the same time. The policy's own limits also apply. nullopt:
+  /// the stage has no limit of its own.
   std::optional<int> max_parallel = std::nullopt;
   /// Time for which the nodes must stay healthy before the next stage starts, counted from the moment when the last
   /// node is done.
@@ -64,7 +64,7 @@ struct RolloutStage {
 enum class OrderBy : std::uint8_t {
   kIdle,        ///< Nodes on which no pod would be evicted come first.
   kFewestPods,  ///< Nodes with fewer pods that would be evicted come first.
-  kLabel,       ///< Larger integers in a label come first; a missing label counts as 0.
+  kLabel,       ///< Nodes with larger integers in a label come first; a missing label counts as 0.
   kTopology,  ///< Sorted by the text of a label, which keeps equal values together; nodes without the label come last.
   kName,
 };
@@ -121,12 +121,12 @@ struct NodeGangs {
 /// In RolloutWindow::days_of_month: the last day of the month, regardless of its number.
 inline constexpr int kLastDayOfMonth = -1;
 
-/// A time of the week, or of the month, at which nodes may start. Nodes that have started may finish after the window
-/// closes.
+/// A recurring period, of the week or of the month, in which nodes may start. Nodes that have started may finish after
+/// the window closes.
 struct RolloutWindow {
   /// Weekdays on which the window starts, regardless of when it ends; empty: all.
   std::set<absl::Weekday> days = {};
-  /// Days of the month on which the window starts, 1 to 31 or kLastDayOfMonth; empty: all. If `days` is set, too, both
+  /// Days of the month on which the window starts, 1 to 31 or kLastDayOfMonth; empty: all. If `days` is also set, both
   /// must match: a Tuesday from the 8th to the 14th is the second Tuesday.
   std::set<int> days_of_month = {};
   /// Local time in `time_zone`, in whole minutes from midnight. If the clocks skip this time, the window starts when
@@ -221,7 +221,7 @@ inline constexpr std::array kAllFailureClasses = {FailureClass::kDriverCrash, Fa
                                                   FailureClass::kValidation, FailureClass::kDrainBlocked,
                                                   FailureClass::kNodeLost};
 
-/// Number of failed nodes of one class at which no further node starts; FailurePolicy::max_failures counts all classes.
+/// Number of failed nodes of one class at which no more nodes start; FailurePolicy::max_failures counts all classes.
 /// Percentages refer to the fleet and round down, but to at least 1. A missing class has no separate budget.
 using FailureBudgets = std::map<FailureClass, CountOrPercent>;
 

@@ -79,8 +79,9 @@ struct SnapshotOptions {
   /// stop token requests a stop, and the call's result is ignored. InfiniteDuration: calls run on the thread of the
   /// pass, without a limit.
   absl::Duration hook_timeout = absl::Seconds(10);
-  /// The nodes that this engine upgrades (default: all). Several engines can thus share a driver's nodes, each with its
-  /// own policy. A node that no longer matches stays unchanged until another engine's selector matches it.
+  /// The nodes that this engine upgrades (default: all). With selectors, several engines can share a driver's nodes,
+  /// each with its own policy. A node that no longer matches stays unchanged until another engine's selector matches
+  /// it.
   LabelSelector node_selector = {};
   /// The DRA drivers (`gpu.nvidia.com`) whose DeviceTaintRules, ResourceClaims and ResourceSlices are read; empty:
   /// none.

@@ -135,7 +135,7 @@ class LeaderElection {
     bool exists = false;
     // How long the Lease is known to have remained unchanged.
     absl::Duration watched = absl::ZeroDuration();
-    // The last reading of the clock, and how often the clock was set back.
+    // The last reading of the clock, and how many times the clock was set back.
     absl::Time looked_at = absl::InfinitePast();
     int setbacks = 0;
     bool leading = false;
@@ -215,8 +215,8 @@ class UpgradeController {
   /// Notifies the controller of a change that the cache cannot detect.
   void Notify();
 
-  /// Performs the work that is due: an attempt to lead, a pass. Returns the time at which to call again, unless Notify
-  /// is called earlier; the current time means immediately.
+  /// Performs the work that is due: an attempt to lead, and a pass. Returns the time at which to call again, unless
+  /// Notify is called earlier; the current time means immediately.
   absl::Time Step(const CallContext& context);
   /// Waits in real time until `until`, the result of Step. Returns earlier on a relevant Notify, or if a stop is
   /// requested.
@@ -227,11 +227,11 @@ class UpgradeController {
   void Run(std::stop_token stop);
 
   ControllerStatus status() const;
-  /// Returns OK while the loop runs, for a liveness probe. Returns an error once a pass has been running for twice its
-  /// time limit.
+  /// For a liveness probe: returns OK while the loop runs, and an error once a pass has been running for twice its time
+  /// limit.
   absl::Status Healthy() const;
-  /// Returns OK, for a readiness probe, once the cache has read everything, and a pass has succeeded since then or
-  /// another replica leads.
+  /// For a readiness probe: returns OK once the cache has read everything, and either a pass has succeeded since then
+  /// or another replica leads.
   absl::Status Ready() const;
 
  private:

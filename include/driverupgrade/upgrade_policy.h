@@ -128,14 +128,14 @@ struct DeadlinePolicy {
 /// failurePolicy: limits the number of failed nodes. Without a failure policy, a failed node holds its slot, so that
 /// failures gradually bring the rollout to a stop.
 struct FailurePolicy {
-  /// Number of failed nodes at which no further node starts; nodes in progress finish. Failed nodes hold no slot. At
-  /// least 1, the default; percentages refer to the managed nodes and round down, but to at least 1. Failed nodes stay
+  /// Number of failed nodes at which no more nodes start; nodes in progress finish. Failed nodes hold no slot. At least
+  /// 1, the default; percentages refer to the managed nodes and round down, but to at least 1. Failed nodes stay
   /// cordoned and count as unavailable, so keep this number below `max_unavailable`. Choose the number of failures at
   /// which the driver itself must be considered bad.
   CountOrPercent max_failures = Count{1};
-  /// Budgets for single classes of failures, in addition to `max_failures`: the first budget that is used up stops the
-  /// rollout. Each budget is at least 1; there are no budgets by default. A node that failed before the policy had such
-  /// budgets has no class.
+  /// Budgets for individual classes of failures, in addition to `max_failures`: the first budget that is used up stops
+  /// the rollout. Each budget is at least 1; there are no budgets by default. A node that failed before the policy had
+  /// such budgets has no class.
   FailureBudgets by_class = {};
   friend bool operator==(const FailurePolicy&, const FailurePolicy&) = default;
 };
@@ -193,8 +193,8 @@ struct UpgradePolicy {
   /// The reason why autoUpgrade is off, if the author of the policy did not turn it off. This text is the gate detail
   /// of waiting nodes. Not part of any document.
   std::string frozen_because = {};
-  /// True admits no further node; nodes in progress finish. Use it for a gentle stop, for example before a weekend or
-  /// if a driver looks bad.
+  /// True admits no more nodes; nodes in progress finish. Use it for a gentle stop, for example before a weekend or if
+  /// a driver looks bad.
   bool paused = false;
   /// Maximum number of nodes in progress; at least 1, and 1 by default; nullopt: no limit. A node starts only if both
   /// this limit and `max_unavailable` allow it. A failed node counts unless there is a `failure_policy`. Use the number
@@ -216,7 +216,7 @@ struct UpgradePolicy {
   Pacing pacing = Pacing::kChained;
   /// An administrator's cordon always stays. Use kIgnore if administrators work on cordoned nodes.
   CordonedNodes cordoned_nodes = CordonedNodes::kProceed;
-  /// Whether an unbound driver pod makes the node that its affinity names unavailable. Such a node counts only against
+  /// Whether an unbound driver pod makes the node that its affinity names unavailable; such a node counts only against
   /// `max_unavailable`. Use kIgnore if such pods are common and use up the limit.
   OnUnscheduledPods on_unscheduled_pods = OnUnscheduledPods::kCountUnavailable;
   /// Time limits for the driver pod and its validation to become ready.

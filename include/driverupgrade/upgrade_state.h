@@ -51,10 +51,10 @@ struct UpgradeStateTraits {
   UpgradeState state = UpgradeState::kUnknown;
   /// The value of the state label.
   std::string_view label = {};
-  /// True if an upgrade has started and not completed successfully. Such a node holds a slot, unless the policy counts
-  /// it separately.
+  /// True if an upgrade has started and not completed successfully, in which case the node holds a slot unless the
+  /// policy counts it separately.
   bool in_progress = false;
-  /// True if the next pass cordons a schedulable node in this state. The node therefore counts as unavailable.
+  /// True if the next pass cordons a schedulable node in this state, so that the node counts as unavailable.
   bool holds_cordon = false;
   StageLimit limit = StageLimit::kNone;
 };

@@ -21,8 +21,7 @@
 
 namespace driverupgrade {
 
-/// Treatment of a validation pod that became ready before the new driver pod. Such a pod has validated only the old
-/// driver.
+/// Treatment of a validation pod that became ready before the new driver pod, and so has validated only the old driver.
 enum class EarlyValidation : std::uint8_t {
   kAsk,      ///< The node waits until the pod is ready again, and its gate asks an administrator to restart the pod.
   kRestart,  ///< The engine deletes the pod if it has a controller, which replaces it; otherwise the same as kAsk.

@@ -1,5 +1,5 @@
 /// The version of the library, which follows semantic versioning. Before 1.0, a minor release may break source
-/// compatibility; if it does, the shared object name changes, too. The label and annotation keys (driver_identity.h)
+/// compatibility; if it does, the shared object name also changes. The label and annotation keys (driver_identity.h)
 /// are a wire format, and changes to these keys follow the same rules.
 ///
 /// Defines DRIVERUPGRADE_VERSION_STRING and its three parts. The build reads the version from this file.

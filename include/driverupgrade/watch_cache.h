@@ -75,8 +75,8 @@ struct WatchCacheOptions {
 enum class WatchRestart : std::uint8_t {
   kEnded,    ///< The watch ended normally, after its timeout. The only reason that occurs during normal operation.
   kExpired,  ///< The version to continue from is too old: the objects are listed again.
-  kFailed,   ///< The watch broke, was refused, was not understood, or ended as soon as it started.
-  kAbsent,   ///< The cluster does not have this kind; retried from time to time.
+  kFailed,   ///< The watch broke, was refused, sent data that was not understood, or ended immediately.
+  kAbsent,   ///< The cluster does not serve this kind; retried from time to time.
 };
 inline constexpr std::array kAllWatchRestarts = {WatchRestart::kEnded, WatchRestart::kExpired, WatchRestart::kFailed,
                                                  WatchRestart::kAbsent};
@@ -101,7 +101,7 @@ class WatchCache final {
   void Stop();
   /// Returns true if every collection has been read once, and the nodes have been read again since their watch last
   /// broke. Until then, the cluster may have been restored from a backup (ADR 0007). NodeMaintenances and the kinds of
-  /// DRA count as read if the cluster does not have these kinds.
+  /// DRA count as read if the cluster does not serve them.
   bool Synced() const;
   /// Returns OK, or the error of a watch that has been failing for at least `patience`, with the time of the first
   /// failure. In this case, the cached data may be old.

@@ -13,7 +13,7 @@ absl::Status Invalid(const std::string& path, std::string_view why) {
   return YamlError(absl::StatusCode::kInvalidArgument, path, why);
 }
 
-// Returns the items of a list; empty if the list is missing. The items are not checked yet.
+// Returns the unchecked items of a list; empty if the list is missing.
 absl::StatusOr<std::vector<YamlEntry>> Items(const YamlEntry& entry, const char* key) {
   std::vector<YamlEntry> items;
   if (!entry.Has(key)) return items;

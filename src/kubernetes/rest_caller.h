@@ -1,4 +1,4 @@
-// Sends ClusterFacade requests (single requests, paged lists and watches), and reads the responses.
+// Sends ClusterFacade requests (individual requests, paged lists and watches), and reads the responses.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_REST_CALLER_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_REST_CALLER_H_
 

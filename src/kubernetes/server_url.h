@@ -28,7 +28,7 @@ struct ServerUrl {
   std::string ToString() const;
 };
 
-// Drops the query and the fragment (api-A72). Errors: InvalidArgument. The error text does not repeat the URL, which
+// Drops the query and the fragment (api-A72). Errors: InvalidArgument, with a text that does not repeat the URL, which
 // may contain a password.
 absl::StatusOr<ServerUrl> ParseServerUrl(std::string_view url);
 

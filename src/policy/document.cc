@@ -17,7 +17,7 @@ bool IsText(char c) {
   return byte >= ' ' ? byte != 0x7f : c == '\n' || c == '\r' || c == '\t';
 }
 
-// Builds a value from the events of RapidJSON's reader. The reader stops if a function returns false.
+// Builds a value from the events of RapidJSON's reader, which stops if a function returns false.
 class DocumentBuilder {
  public:
   using Ch = char;

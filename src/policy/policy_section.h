@@ -47,7 +47,7 @@ struct PolicyReading {
 };
 
 /// Each Read leaves the output unchanged if the field is absent or invalid, and treats null as absent, as Kubernetes
-/// does. Each Read also registers the name of the field for RejectUnknown, which must be called last.
+/// does. It also registers the name of the field for RejectUnknown, which must be called last.
 class PolicySection {
  public:
   /// `value`: a mapping, or a list. The items of a list are fields with the names `[0]`, `[1]` and so on. `value` and

@@ -18,7 +18,7 @@ using internal::DocumentValue;
 constexpr std::string_view kPlainTag = "?";
 constexpr std::string_view kQuotedTag = "!";
 
-// Converts a node. The node comes from LoadYaml, so the depth of the recursion is limited.
+// Converts a node from LoadYaml, which limits the depth of the recursion.
 DocumentValue ValueOf(const YAML::Node& node) {
   DocumentValue value{.mark = {.line = node.Mark().line, .column = node.Mark().column}, .entries = {}};
   if (node.Tag() != kPlainTag && node.Tag() != kQuotedTag) value.tag = node.Tag();

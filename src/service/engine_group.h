@@ -39,7 +39,7 @@ struct GroupOptions {
   /// Options that all engines have in common. Each engine has its own ledger entry and ignores the grants of other
   /// engines.
   EngineOptions engine = {};
-  /// Further scopes for the cache, after the scopes of the engines.
+  /// Additional scopes for the cache, after the scopes of the engines.
   std::vector<DriverScope> more_scopes = {};
   /// Maximum number of nodes in progress at the same time over all engines; nullopt: only the limits of the engines
   /// apply.

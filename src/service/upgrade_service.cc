@@ -218,7 +218,7 @@ class UpgradeService::Impl {
     return absl::OkStatus();
   }
 
-  // Announces the policies and options in effect, for readers of the Lease. Candidates announce them, too: a new leader
+  // Announces the policies and options in effect, for readers of the Lease. Candidates also announce them: a new leader
   // writes its report with the update that acquires the Lease.
   void Report(const std::vector<EngineSpec>& wanted) {
     if (!election_ || reported_ == wanted) return;

@@ -66,8 +66,8 @@ struct Pages {
 /// Serves until it is destroyed.
 class WebServer {
  public:
-  /// Maximum number of simultaneous streams (Page::next), because each stream needs a thread. A further request gets
-  /// 503, and the reader polls instead.
+  /// Maximum number of simultaneous streams (Page::next), because each stream needs a thread. Any other request for a
+  /// stream gets 503, and the reader polls instead.
   static constexpr int kStreamsMax = 8;
 
   /// `address` is `host:port`, `[::1]:port` or `:port` for all interfaces; port 0 selects any free port. `pages`: the

@@ -112,7 +112,7 @@ PatchConfigMapParams PatchOf(const ConfigMap& map) {
           .data = {{"new", "ü \"\n{}"}, {"plain", "2"}, {"odd", std::nullopt}, {"absent", std::nullopt}}};
 }
 
-// Other clients use the config map, too: a patch must not touch keys that it does not name.
+// Other clients also use the config map: a patch must not touch keys that it does not name.
 absl::Status ConfigMapIsPatchedKeyByKey(ContractWorld& world) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(ConfigMap map, MakeConfigMap(world));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const ConfigMap patched, world.facade().PatchConfigMap(world.context(), PatchOf(map)));

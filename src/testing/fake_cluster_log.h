@@ -14,7 +14,7 @@ namespace driverupgrade::testing::internal {
 /// Lowest revision of an empty cluster.
 inline constexpr std::int64_t kFirstRevision = 1000;
 
-/// One commit. `before` is null if the commit created the object; `after` is null if the commit deleted the object.
+/// One commit. `before` is null if it created the object; `after` is null if it deleted the object.
 template <class T>
 struct LogEntry {
   std::int64_t revision = 0;

@@ -11,7 +11,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Maximum length of a key in a path. It is enough for the significant part of any label key.
+// Maximum length of a key in a path, which is enough for the significant part of any label key.
 constexpr std::size_t kKeyBytesMax = 80;
 
 // Number of extra bytes after the text. The parser reads sixteen bytes or a whole UTF-8 character at a time, even

@@ -104,7 +104,7 @@ class JsonWriter {
         word | has_below(word, 0x20) | has_below(word ^ (kOnes * '"'), 1) | has_below(word ^ (kOnes * '\\'), 1);
     return (odd & (kOnes * 0x80)) == 0;
   }
-  // Checks a word at a time. `text` must have at least one word. The last two words may overlap.
+  // Checks a word at a time; the last two words may overlap. `text` must have at least one word.
   template <typename Word>
   static bool IsPlainIn(std::string_view text) {
     const auto is_plain_at = [&](std::size_t at) {

@@ -8,9 +8,9 @@
 ///     if (!transport.ok()) return Fail(transport.status());
 ///
 /// *Effects on the whole process.* cpprestsdk has one thread pool per process. The first transport starts it with ONE
-/// thread: with more threads, canceling a request over TLS is a data race in that library and crashes. One thread is
-/// enough (it only transfers bytes; sinks and decoders run on the callers' threads) and faster than the default of 40
-/// threads. If the process has already started the pool, MakeCpprestTransport returns an error, unless
+/// thread: with more threads, canceling a request over TLS causes a data race in that library, and a crash. One thread
+/// is enough (it only transfers bytes; sinks and decoders run on the callers' threads) and faster than the default of
+/// 40 threads. If the process has already started the pool, MakeCpprestTransport returns an error, unless
 /// CpprestPool::kForeign states that the pool has one thread. OpenSSL is initialized first, so that its exit handler
 /// runs after the pool's threads have ended.
 ///

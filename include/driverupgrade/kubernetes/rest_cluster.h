@@ -47,8 +47,8 @@ struct RestClusterOptions {
 /// - With the selector `LabelSelector::Nothing()`, a list is empty without a request. A watch returns OK immediately,
 ///   after an empty list at the empty version, unless it continues after a version. Do not repeat such a watch.
 /// - Names are checked before anything is sent: a name that is empty, `.`, `..`, or contains `/`, `%`, a space or a
-///   control character is InvalidArgument. A write without a UID, and a patch or an update without a resource version,
-///   are InvalidArgument, too. An empty namespace means all namespaces only if ClusterFacade documents it.
+///   control character is InvalidArgument. So are a write without a UID, and a patch or an update without a resource
+///   version. An empty namespace means all namespaces only if ClusterFacade documents it.
 /// - Watch...: the list is read in the same way as by the List... of that kind, with every page in memory; with
 ///   `list = false`, one object is read to learn the version. Bookmarks are requested. The timeout is rounded up to
 ///   whole seconds, at least one. An event of an unknown type is skipped. A malformed line is Unavailable, and fails

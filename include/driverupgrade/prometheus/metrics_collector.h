@@ -29,7 +29,7 @@ namespace driverupgrade {
 /// knows.
 using MetricsSource = std::function<MetricsSnapshot()>;
 
-/// A metric that is also exported under a name used by existing dashboards. The exported metric has no labels.
+/// A metric that is also exported without labels, under a name that existing dashboards use.
 struct MetricAlias {
   enum class Value : std::uint8_t {
     kAutoUpgrade,  ///< 1 or 0.

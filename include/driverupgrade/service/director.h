@@ -64,7 +64,7 @@ struct EngineProgress {
   /// Number of pending nodes that an administrator has excluded, for example with the skip label. Counted only while no
   /// other node is in progress.
   int left_out = 0;
-  /// True if no further node starts because too many nodes have failed.
+  /// True if no more nodes start because too many nodes have failed.
   bool halted = false;
   friend bool operator==(const EngineProgress&, const EngineProgress&) = default;
 };
@@ -106,9 +106,9 @@ class Director {
   /// Receives the progress of each engine that has made a pass, by engine name. Called before Work.
   virtual void OnProgress(const std::map<std::string, EngineProgress>& /*engines*/) {}
 
-  /// Does other work of the leading replica. It must finish within the context's deadline, after which another replica
-  /// may lead. `cache`: the cache of the running engines, null without engines; `scope`: the cache's index for the
-  /// first entry of ServiceOptions::more_scopes. Returns the time of the next call; if the bell rings, the service
+  /// Does the leading replica's other work, which must finish within the context's deadline, after which another
+  /// replica may lead. `cache`: the cache of the running engines, null without engines; `scope`: the cache's index for
+  /// the first entry of ServiceOptions::more_scopes. Returns the time of the next call; if the bell rings, the service
   /// calls earlier.
   virtual absl::Time Work(const CallContext&, WatchCache* /*cache*/, std::size_t /*scope*/) {
     return absl::InfiniteFuture();

@@ -98,7 +98,7 @@ struct ServiceOptions {
   /// apply. An engine keeps the slots that its nodes hold. Free slots go to the engines in the order of the director's
   /// specs.
   std::optional<int> parallel_total = std::nullopt;
-  /// Further scopes that the cache follows, after the scopes of the engines: for Director::Work.
+  /// Additional scopes that the cache follows for Director::Work, after the scopes of the engines.
   std::vector<DriverScope> more_scopes = {};
   /// Additions to the report for `upgradectl`, which needs `election`.
   ReportedOptions reported = {};
@@ -160,10 +160,10 @@ class UpgradeService {
   /// deadline, and the errors of Step.
   [[nodiscard]] absl::Status Run(const CallContext& context);
 
-  /// Does the work that is due: an attempt to lead, the director's work, passes of the engines. Returns when to call
-  /// Step again, unless Wait returns earlier. Errors: the errors of engines that cannot work at all, as returned by
-  /// Director::OnRefused; the service is then unusable. Problems in the cluster are not errors: they are logged,
-  /// counted, reported by Ready, and retried.
+  /// Performs the work that is due: an attempt to lead, the director's work, and passes of the engines. Returns the
+  /// time at which to call Step again, unless Wait returns earlier. Errors: the errors of engines that cannot work at
+  /// all, as returned by Director::OnRefused; the service is then unusable. Problems in the cluster are not errors:
+  /// they are logged, counted, reported by Ready, and retried.
   [[nodiscard]] absl::StatusOr<absl::Time> Step(const CallContext& context);
   /// Waits in real time until `until`, the result of Step. Returns earlier if there is work to do or a stop is
   /// requested.
@@ -172,10 +172,10 @@ class UpgradeService {
   /// the next leader can start immediately. Step must not be called afterwards.
   void Stop();
 
-  /// Returns OK while the loop runs: for a liveness probe.
+  /// For a liveness probe: returns OK while the loop runs.
   absl::Status Healthy() const;
-  /// Returns OK, for a readiness probe, once the policies and the cluster have been read, and a pass has succeeded
-  /// since then or another replica leads.
+  /// For a readiness probe: returns OK once the policies and the cluster have been read, and either a pass has
+  /// succeeded since then or another replica leads.
   absl::Status Ready() const;
   /// Returns the text of /metrics, of type MetricsCollector::kContentType, for programs with their own web server.
   std::string Metrics() const;

@@ -23,8 +23,8 @@
 /// - Not modeled of the maintenance operator: its webhook, its garbage collector, maxUnavailable, its ranking of
 ///   requests (here the oldest request comes first), and OpenShift. In addition, the real operator leaves out zeros and
 ///   falses when it writes an object, and the server then fills in its defaults.
-/// - Not modeled of DRA: tolerations, single devices of a pool, and the effect NoExecute, which acts like NoSchedule
-///   here and deletes nothing.
+/// - Not modeled of DRA: tolerations, individual devices of a pool, and the effect NoExecute, which acts like
+///   NoSchedule here and deletes nothing.
 /// - Thread-safe. The facade's calls take no virtual time. Watches block their threads until new events happen on the
 ///   virtual clock; their sinks are called without a lock, and may use the cluster. End all watches before the cluster
 ///   is destroyed.
@@ -99,7 +99,7 @@ class FakeCluster final : public ClusterFacade {
   /// Changes a DaemonSet's labels and annotations; all other changes are dropped.
   bool EditDaemonSet(const std::string& ns, const std::string& name, const std::function<void(DaemonSet&)>& edit);
   /// Deletes a DaemonSet with its ControllerRevisions. If `orphan` is true, the DaemonSet's pods lose their owner;
-  /// otherwise, they are deleted, too.
+  /// otherwise, they are also deleted.
   bool RemoveDaemonSet(const std::string& ns, const std::string& name, bool orphan = false);
   bool RemoveDisruptionBudget(const std::string& ns, const std::string& name);
   /// From now on, nothing can be created in the namespace, not even evictions. Existing pods stay.
@@ -130,9 +130,9 @@ class FakeCluster final : public ClusterFacade {
   bool SetPodBehavior(const std::string& ns, const std::string& name, const PodBehavior& behavior);
   /// Applies to pods that the DaemonSet creates from now on.
   bool SetDaemonSetBehavior(const std::string& ns, const std::string& name, const PodBehavior& behavior);
-  /// Pods of the DaemonSet with this hash (empty: any) on this node (empty: any) crash whenever they start: they never
-  /// become ready, and their restart count grows. Running pods keep running; clearing the rules lets crashing pods
-  /// start at their next restart.
+  /// Makes pods of the DaemonSet with this hash (empty: any) on this node (empty: any) crash whenever they start: they
+  /// never become ready, and their restart count grows. Running pods keep running; clearing the rules lets crashing
+  /// pods start at their next restart.
   bool AddCrashRule(const std::string& ns, const std::string& daemon_set, const std::string& hash,
                     const std::string& node_name = {});
   bool ClearCrashRules(const std::string& ns, const std::string& daemon_set);
@@ -170,8 +170,7 @@ class FakeCluster final : public ClusterFacade {
   void CompactLog();
   /// Makes every running watch report a bookmark, after all earlier changes.
   void SendBookmarks();
-  /// Ends all running watches with `status` (OK: as if they had timed out). The watches do not report remaining
-  /// changes.
+  /// Ends all running watches with `status` (OK: as if they had timed out), without reporting remaining changes.
   void BreakWatches(const absl::Status& status);
   /// BackUp saves the current state, and RestoreBackup restores it. After a restore, resource versions are assigned a
   /// second time, but UIDs are not. RestoreBackup breaks all running watches, and does not report its changes to the

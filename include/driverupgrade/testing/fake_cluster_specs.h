@@ -267,8 +267,8 @@ struct Change {
   Versions<Lease> lease = {};
   Versions<ConfigMap> config_map = {};
 };
-/// Runs after each commit, on the thread that caused the commit, with the cluster locked. The observer must not use the
-/// cluster. It receives every change, in order.
+/// Runs after each commit, on the thread that caused the commit, with the cluster locked, so it must not use the
+/// cluster. Receives every change, in order.
 using ChangeObserver = std::function<void(const Change&)>;
 
 }  // namespace driverupgrade::testing

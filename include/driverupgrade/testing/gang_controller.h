@@ -46,7 +46,7 @@ class GangController {
   /// order in which they were interrupted.
   void Step();
 
-  /// Returns how often the gang has lost a pod while it was running; 0 for an unknown name.
+  /// Returns how many times the gang has lost a pod while it was running; 0 for an unknown name.
   int interruptions(const std::string& gang) const;
   /// Returns the total number of gang interruptions.
   int interruptions() const;

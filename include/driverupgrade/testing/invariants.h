@@ -138,11 +138,11 @@ class InvariantChecker {
   InvariantChecker(const InvariantChecker&) = delete;
   InvariantChecker& operator=(const InvariantChecker&) = delete;
 
-  /// Returns the facade that the engine must use. The facade contains a pointer to the checker.
+  /// Returns the facade that the engine must use, which contains a pointer to the checker.
   class GuardedCluster;
   class Impl;
   std::shared_ptr<GuardedCluster> Guard(std::string name);
-  /// Returns an observer for the engine's options. The observer tells the checker the states through which each node
+  /// Returns an observer for the engine's options, which reports to the checker the states through which each node
   /// passes.
   std::shared_ptr<Observer> MakeObserver();
   /// Sets the policy by which requests sent from now on are judged.
@@ -200,7 +200,7 @@ class InvariantChecker {
   bool CordonIsMaintenanceOperators(const std::string& node) const;
   /// Returns the number of upgrades that have completed successfully.
   std::int64_t upgrades() const;
-  /// Returns how often nodes moved from the first state to the second. Each transition of a chained patch counts.
+  /// Returns how many times nodes moved from the first state to the second. Each transition of a chained patch counts.
   const std::map<std::pair<UpgradeState, UpgradeState>, std::int64_t>& edges() const;
 
  private:

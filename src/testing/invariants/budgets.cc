@@ -218,8 +218,8 @@ std::optional<FailureClass> InvariantChecker::Impl::ClassPastFailures(const Upgr
   return std::nullopt;
 }
 
-// I8, and I20 for single failure classes. As in JudgeBudget, the start may have been allowed by the policy of the first
-// attempt.
+// I8, and I20 for individual failure classes. As in JudgeBudget, the start may have been allowed by the policy of the
+// first attempt.
 void InvariantChecker::Impl::JudgeFailures(const Node& started) {
   const Attempt* first = FirstAttempt(started);
   if (IsPastFailures(PolicyOf(writer), started) && (first == nullptr || IsPastFailures(*first->policy, started))) {

@@ -110,7 +110,7 @@ class ClusterReader {
       const CallContext& context, const ListControllerRevisionsParams& params);
   [[nodiscard]] virtual absl::StatusOr<std::vector<PodDisruptionBudget>> ListPodDisruptionBudgets(
       const CallContext& context, const ListPodDisruptionBudgetsParams& params);
-  /// Returns NotFound if the object does not exist, or if the cluster does not serve this kind; in the latter case, the
+  /// Returns NotFound if the object does not exist, or if the cluster does not serve this kind. In the latter case, the
   /// list and the writes of this kind also return NotFound.
   [[nodiscard]] virtual absl::StatusOr<NodeMaintenance> GetNodeMaintenance(const CallContext& context,
                                                                            const GetNodeMaintenanceParams& params);
@@ -283,7 +283,7 @@ class ForwardingFacade : public ClusterFacade {
   using Call = std::function<absl::Status(const CallContext&)>;
 
   /// Wraps every call to the operations above, on the caller's thread. An override can invoke `call` with another
-  /// context, later, or not at all. If Around returns an error, the operation fails with that error; if it returns OK,
+  /// context, later, or not at all. If Around returns an error, the operation fails with that error. If it returns OK,
   /// the operation returns the result of the last `call`, so Around must have invoked `call` at least once.
   virtual absl::Status Around(Operation operation, const CallContext& context, const Call& call);
 

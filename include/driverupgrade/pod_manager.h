@@ -20,7 +20,7 @@
 
 namespace driverupgrade {
 
-/// The combined state of all driver pods of one node: a node with an old and a new driver pod is out of date until the
+/// The combined state of all driver pods of one node. A node with an old and a new driver pod is out of date until the
 /// old pod no longer exists.
 struct DriverPods {
   bool none = true;

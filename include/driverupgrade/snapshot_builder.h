@@ -41,9 +41,9 @@ using PodFilter = std::function<absl::StatusOr<bool>(const CallContext& context,
 /// Returns true if an out-of-date driver pod can be replaced without evacuating the node, because the driver that it
 /// loads stays the same. `running` is the revision from which `pod` was created, `wanted` the newest. Compare these two
 /// revisions, not the DaemonSet, whose template may have changed since then. Called for nodes that need an upgrade,
-/// once for each pod version and newest revision. Errors are reported as findings: after NotFound, which means that the
-/// template of one of the revisions is unknown, the node is upgraded in full; after any other error or an exception,
-/// the node waits (gate Hook). SameTemplate is a ready-made predicate:
+/// once for each pod version and newest revision. Errors are reported as findings. NotFound means that the template of
+/// one of the revisions is unknown, and the node is upgraded in full. After any other error or an exception, the node
+/// waits (gate Hook). SameTemplate is a ready-made predicate:
 ///
 ///     options.restart_only = [](const CallContext&, const Pod&, const ControllerRevision& running,
 ///                               const ControllerRevision& wanted) { return SameTemplate(running, wanted); };

@@ -74,8 +74,9 @@ class StateMachine {
 
   /// Returns the plan that releases a node in any state: one patch that lifts a cordon on which only our upgrade
   /// relies, and removes our label and annotations. Marks set by other clients stay: the skip label, the safe-load
-  /// annotation, an administrator's cordon. A node in requestor mode is released in two rounds: first the claim on its
-  /// NodeMaintenance, then the patch. The plan is empty if the node has none of our marks.
+  /// annotation, an administrator's cordon. A node in requestor mode is released in two rounds: the first withdraws the
+  /// claim on its NodeMaintenance, and the second applies the patch. The plan is empty if the node has none of our
+  /// marks.
   [[nodiscard]] NodePlan Release(const NodeView& view, absl::Time now) const;
 
   const DriverIdentity& identity() const { return identity_; }

@@ -96,8 +96,8 @@ class LeaderElection {
                                                                               LeaderElectionOptions options);
 
   /// Attempts to acquire or renew the Lease if an attempt is due (at most three calls, each bounded by half the renew
-  /// deadline), and returns the time of the next call. Calling earlier costs nothing; calling later delays a takeover,
-  /// or ends this replica's leadership.
+  /// deadline). Returns the time of the next call. Calling earlier costs nothing; calling later delays a takeover, or
+  /// ends this replica's leadership.
   absl::Time Step(const CallContext& context);
 
   /// Gives up leadership, if it is held, so that the other replicas need not wait. Call it once the guarded work has

@@ -53,9 +53,9 @@ struct EngineOptions {
   /// response, judges the remaining nodes; until then, no node starts (Plan::finished). The limit keeps passes short
   /// for callers that must wait for the end of a pass before they can stop or set a new policy.
   int nodes_per_pass = 1000;
-  /// The ledger that grants a node's slot before the node starts, so that the budgets hold even if two replicas believe
-  /// that they lead, or if a replica crashes (ADR 0005). Either all replicas use the same ledger, or none uses a
-  /// ledger; nullopt: no ledger.
+  /// The ledger that grants a node's slot before the node starts. With it, the budgets hold even if two replicas
+  /// believe that they lead, or if a replica crashes (ADR 0005). Either all replicas use the same ledger, or none uses
+  /// a ledger; nullopt: no ledger.
   std::optional<AdmissionLedgerOptions> ledger = std::nullopt;
   /// Returns the limit on nodes in progress that several engines share. Called in every pass, on the thread of the
   /// pass; null: no such limit. The limit holds if the engines make their passes in sequence and each returned limit
@@ -82,8 +82,9 @@ struct ReconcileResult {
   /// Findings about settings that have no effect even though all nodes are fine: NoDaemonSet, NothingIsEvicted. They
   /// are not in `plan.findings`, because they do not concern nodes; Observer::OnFinding reports each of them once.
   std::vector<Finding> configuration = {};
-  /// Time at which to call Reconcile again even if nothing changes: immediately if the results of some actions have not
-  /// been judged yet, otherwise at the next deadline or retry. nullopt: only when the cluster or the policy changes.
+  /// Time at which to call Reconcile again even if nothing changes. It is due immediately if the results of some
+  /// actions have not been judged yet, otherwise at the next deadline or retry. nullopt: only when the cluster or the
+  /// policy changes.
   std::optional<absl::Time> wake_at = std::nullopt;
 };
 

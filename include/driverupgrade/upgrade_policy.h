@@ -116,7 +116,7 @@ enum class CordonedNodes : std::uint8_t {
 struct DeadlinePolicy {
   /// Time for the new driver pod to become ready, after which the node enters upgrade-failed. Positive. Set it above
   /// the longest start time ever observed. nullopt, the default, means 30 minutes if the policy has a `rollout` or a
-  /// `failure_policy`; otherwise it means no limit, as in the Go library, so that a mistyped version holds its slot
+  /// `failure_policy`. Otherwise it means no limit, as in the Go library, and a mistyped version holds its slot
   /// indefinitely.
   std::optional<absl::Duration> pod_restart = std::nullopt;
   /// Time for the validation pods to become ready once the driver pod is ready, after which the node enters

@@ -15,7 +15,7 @@
 /// A broken watch resumes where it stopped; if it cannot resume, the cache lists the objects again and compares them
 /// with the stored objects. Objects are immutable and shared, except pods other than driver pods: because there are so
 /// many of them, they are stored in a packed form and unpacked on each request. An object that cannot be read is marked
-/// (OnUnreadable::kMark) until a watch or a list delivers a readable version; while one pod of a node cannot be read,
+/// (OnUnreadable::kMark) until a watch or a list delivers a readable version. While one pod of a node cannot be read,
 /// the node's pods count as unknown.
 ///
 /// Thread-safe. Shares ownership of `cluster`, and has a thread for each watch between Start and Stop.

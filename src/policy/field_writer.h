@@ -17,8 +17,8 @@ namespace driverupgrade::internal {
 
 class FieldWriter {
  public:
-  // `only_set`: if true, the writer omits nulls and Booleans that are false, so that a field that a later version adds
-  // does not change documents in which the field is not set.
+  // `only_set`: if true, the writer omits nulls and Booleans that are false. Fields that later versions add then leave
+  // documents that do not set them unchanged.
   explicit FieldWriter(bool only_set = false) : only_set_(only_set) {}
   bool only_set() const { return only_set_; }
 

@@ -14,9 +14,9 @@
 /// through the facade is read back in every way that the facade supports. A facade without gets is checked through its
 /// lists; a facade with gets and lists must return the same data from both.
 ///
-/// Needs no test framework. FakeCluster and a real API server pass the same cases. The cases of node maintenances,
-/// device taint rules, resource claims and resource slices need a server with these kinds. For a server without them,
-/// add a ForwardingFacade that reports them as not supported. Each case uses names that start with
+/// Needs no test framework. FakeCluster and a real API server pass the same cases. The cases for node maintenances,
+/// device taint rules, resource claims and resource slices need a server that serves these kinds. For any other server,
+/// add a ForwardingFacade that reports the kinds as not supported. Each case uses names that start with
 /// ContractWorld::prefix(), and judges only its own objects, so the cluster may contain other objects. A world is used
 /// by one thread, for one case or for many. Watches run on a separate thread, and end when they have reported the
 /// change that the case waits for; a silent watch ends at the context's deadline. Example:
@@ -38,7 +38,7 @@
 
 namespace driverupgrade::testing {
 
-/// The facade under test and the cluster behind it. Each hook returns once the facade sees the effect of the hook. A
+/// The facade under test and the cluster behind it. Each hook returns once its effect is visible through the facade. A
 /// hook that returns Unimplemented skips the cases that need it; any other error breaks them.
 class ContractWorld {
  public:

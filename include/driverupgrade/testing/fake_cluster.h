@@ -1,5 +1,5 @@
 /// A small model of a Kubernetes cluster for tests of an upgrade: API server, DaemonSet and ReplicaSet controllers,
-/// scheduler, kubelets, disruption budgets, on a virtual clock.
+/// scheduler, kubelets, and disruption budgets, on a virtual clock.
 ///
 /// Defines FakeCluster. See fake_cluster_specs.h for its objects and reports, and builders.h for nodes, pods and
 /// whole fleets.
@@ -17,9 +17,9 @@
 /// - Time: the cluster's own actions are queued and run in chronological order. Every method below, and every method of
 ///   the facade, first runs the actions that are due. Advance and RunUntil move the clock from one event to the next.
 /// - A model, not a recorder: assert on nodes() and pods(), not on calls. The journal is for output.
-/// - Not modeled in general: adoption of orphans, tolerations, percentages in budgets, history limits of revisions,
-///   removal of duplicate DaemonSet pods, and eviction of pods from lost nodes. Taints are stored and validated.
-///   RollingUpdate always has maxUnavailable 1 and maxSurge 0.
+/// - Not modeled: adoption of orphans, tolerations, percentages in budgets, history limits of revisions, removal of
+///   duplicate DaemonSet pods, and eviction of pods from lost nodes. Taints are stored and validated. RollingUpdate
+///   always has maxUnavailable 1 and maxSurge 0.
 /// - Not modeled of the maintenance operator: its webhook, its garbage collector, maxUnavailable, its ranking of
 ///   requests (here the oldest request comes first), and OpenShift. In addition, the real operator leaves out zeros and
 ///   falses when it writes an object, and the server then fills in its defaults.
@@ -66,8 +66,8 @@ class FakeCluster final : public ClusterFacade {
   void AddWorkload(WorkloadSpec spec);
   /// Replaces an existing budget with the same name.
   void AddDisruptionBudget(DisruptionBudgetSpec spec);
-  /// Adds another client's object, in any state. An existing object with the same name is removed first. From the state
-  /// Cordon on, and while it is being deleted, the object has the operator's finalizer. In states after Cordon, the
+  /// Adds another client's object, in any state. An existing object with the same name is removed first. The object has
+  /// the operator's finalizer from the state Cordon on, and while it is being deleted. In states after Cordon, the
   /// operator assumes that it has cordoned the node itself if the object has `cordon`.
   NodeMaintenance AddNodeMaintenance(NodeMaintenance maintenance);
   /// Adds an unallocated claim, for pods that name it in Pod::resource_claims. The scheduler allocates the claim for
@@ -149,7 +149,7 @@ class FakeCluster final : public ClusterFacade {
   void Settle();
 
   // Faults. Faults for one operation take effect in the order in which they were set. For kEvictPod, ResourceExhausted
-  // becomes the result kThrottled and NotFound kGone, as the contract of the facade requires.
+  // becomes the refusal kThrottled, and NotFound becomes an answer with `gone`, as the facade's contract requires.
 
   /// Makes the next calls fail: the calls are not applied, and return `status`.
   void FailNext(Operation operation, absl::Status status, int times = 1);
@@ -181,8 +181,8 @@ class FakeCluster final : public ClusterFacade {
   /// still work.
   void PauseWatches();
   void ResumeWatches();
-  /// Runs the actions that are due. Returns once at least `watches` watches run, and every running watch has reported
-  /// everything it can and its sink has returned. Must not be called by a sink.
+  /// Runs the actions that are due. Returns once at least `watches` watches are running, each of them has reported
+  /// everything it can, and its sink has returned. Must not be called by a sink.
   void AwaitWatchesIdle(int watches = 0);
   /// Runs the Watch... method for objects of type T without waiting, for tests without threads. The watch reports all
   /// changes up to now, then a bookmark, and ends with OK. While watches are paused, it reports only the list.

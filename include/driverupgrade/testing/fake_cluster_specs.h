@@ -57,7 +57,7 @@ class FakeClock final : public Clock {
   /// Like SetTime, but never sets the clock back. Returns the resulting time.
   absl::Time AdvanceTo(absl::Time time);
   /// Calls `listener` after every move, on the thread that moved the clock, as long as the returned object exists. The
-  /// listener may read the clock. It must not move the clock or use a FakeCluster, which may be in the middle of a
+  /// listener may read the clock, but must not move the clock or use a FakeCluster, which may be in the middle of a
   /// step.
   [[nodiscard]] std::shared_ptr<const void> OnMove(std::function<void()> listener);
 
@@ -76,8 +76,8 @@ class FakeClock final : public Clock {
 struct PodBehavior {
   /// Time from the binding of the pod until it is Running and ready.
   absl::Duration start_delay = absl::Seconds(5);
-  /// Time from the deletion of the pod until the object disappears. Longer than the grace period: as if a finalizer
-  /// kept the object. Infinite: the object never disappears.
+  /// Time from the deletion of the pod until the object disappears. Longer than the grace period: acts as if a
+  /// finalizer kept the object. Infinite: the object never disappears.
   absl::Duration stop_delay = absl::Seconds(2);
   /// Time from the deletion to the deletionTimestamp; zero: the object disappears immediately.
   absl::Duration grace_period = absl::Seconds(30);
@@ -113,7 +113,7 @@ struct DeviceRequest {
   std::string driver = {};
   /// Number of devices. Zero: the request can be allocated on every node, as if there were enough devices.
   int count = 1;
-  /// True if the request shares devices with other claims. Such a request is not exempt from taints.
+  /// True if the request shares devices with other claims, without being exempt from taints.
   bool admin_access = false;
 };
 

@@ -68,7 +68,7 @@ class GangController {
   };
 
   bool IsWhole(const Gang& gang) const;
-  // Adds those of the gang's claims that belong to `pod`. A pod with claims gets a UID if it lacks one.
+  // Adds the gang's claims that belong to `pod`. A pod with claims gets a UID if it lacks one.
   void AddClaims(const Gang& gang, Pod& pod);
   // Assigns a node from `free` to each entry of `nodes`. Returns false if there are not enough devices.
   bool Choose(const Gang& gang, std::vector<std::string> free, std::map<std::string, std::string>& nodes) const;

@@ -181,7 +181,7 @@ class InvariantChecker {
   /// Returns true if at least one node has a state label and is not done.
   bool AnyOpen() const;
 
-  /// Tells the checker about a change of the cluster, for callers with their own ChangeObserver, for example if a
+  /// Reports a change of the cluster to the checker, for callers with their own ChangeObserver, for example if a
   /// cluster has two checkers.
   void See(const Change& change);
   /// Sets the observer that receives every change after it has been checked; null: no observer.

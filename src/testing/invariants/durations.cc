@@ -56,7 +56,7 @@ void InvariantChecker::Impl::NoteFault() {
 }
 
 // Each new count in the sketch must belong to an attempt with the duration of its step, or with a duration up to a
-// fifth shorter. Attempts with faults are not judged, because the engine then measures until it has recovered; nor is
+// fifth shorter. Attempts with faults are not judged, because the engine then measures until it has recovered. Nor is
 // the first record of a new leader, which may contain measurements of an earlier term.
 void InvariantChecker::Impl::JudgeDurations(const DurationSketch& before, const DurationSketch& after) {
   const std::string sender = writer == nullptr ? "" : writer->name;

@@ -187,8 +187,8 @@ bool InvariantChecker::Impl::HasJustMoved(const RolloutMember& member) const {
   return member.moved >= cluster->Now() - kKnown;
 }
 
-// Returns false if groups start together and a node has recently moved, because the node may have been in any group,
-// and each group belongs to the first stage that contains one of its nodes.
+// Returns false if groups start together and a node has recently moved: the node may have been in any group, and each
+// group belongs to the first stage that contains one of its nodes.
 bool InvariantChecker::Impl::CanTellStages(const RolloutPolicy& rollout) const {
   if (!IsBySelectors(rollout)) return false;
   return !StartsTogether(rollout) || std::none_of(members_.begin(), members_.end(),

@@ -56,7 +56,7 @@ class Observer {
   virtual void OnTrouble(const absl::Status& trouble);
   /// Called when this replica starts or stops leading. Never called without an election.
   virtual void OnLeading(bool leads);
-  /// Called when no node can move any longer without action by an administrator, after at least one node has moved.
+  /// Called when, after at least one node has moved, no node can move again without action by an administrator.
   virtual void OnRolloutOver(const Tally& totals);
   /// Reports findings about the configuration, which are not part of a plan: PassOutcome::configuration. Called once
   /// when the finding appears, and for NothingIsEvicted again when another rollout starts.

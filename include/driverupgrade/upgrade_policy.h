@@ -193,8 +193,8 @@ struct UpgradePolicy {
   /// The reason why autoUpgrade is off, if the author of the policy did not turn it off. This text is the gate detail
   /// of waiting nodes. Not part of any document.
   std::string frozen_because = {};
-  /// True admits no more nodes; nodes in progress finish. Use it for a gentle stop, for example before a weekend or if
-  /// a driver looks bad.
+  /// True: no more nodes start, and nodes in progress finish. Use it for a gentle stop, for example before a weekend or
+  /// if a driver looks bad.
   bool paused = false;
   /// Maximum number of nodes in progress; at least 1, and 1 by default; nullopt: no limit. A node starts only if both
   /// this limit and `max_unavailable` allow it. A failed node counts unless there is a `failure_policy`. Use the number

@@ -130,9 +130,9 @@ class WatchCache final {
   /// Returns nullopt if the driver has no maintenance namespace, if NodeMaintenances have not been read yet, or if an
   /// unreadable NodeMaintenance may belong to the node.
   std::optional<std::vector<NodeMaintenance>> Maintenances(std::size_t driver, const std::string& node) const;
-  /// Returns the DRA objects for the node's devices that belong to the drivers of the scope. Errors: NotFound if the
-  /// cluster does not serve claims or slices. Unavailable if one of these kinds has not been read yet, or if the scope
-  /// names no drivers. DataLoss if an object that may belong to the node cannot be read.
+  /// Returns the node's DRA objects for the DRA drivers of the scope. Errors: NotFound if the cluster does not serve
+  /// claims or slices. Unavailable if one of these kinds has not been read yet, or if the scope names no drivers.
+  /// DataLoss if an object that may belong to the node cannot be read.
   [[nodiscard]] absl::StatusOr<NodeDevices> Devices(std::size_t driver, const std::string& node) const;
   /// Returns false if the ResourceClaim has not been read since it was allocated: a pod that names it may hold devices.
   /// Also false if the claims cannot be read at all, unless the cluster does not serve claims.

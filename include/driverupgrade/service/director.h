@@ -1,4 +1,4 @@
-/// The operator-specific part of a service: it provides the policies, and does the operator's work other than driver
+/// The operator-specific part of a service: provides the policies, and does the operator's work other than driver
 /// upgrades.
 ///
 /// Defines EngineSpec, EngineProgress, EngineOptionsOf, Director and Doorbell.

@@ -127,7 +127,7 @@ struct ServiceOptions {
   LogSink log = nullptr;
 };
 
-/// The state in which a rollout has ended: nothing more happens unless an administrator acts.
+/// The state of a rollout that has ended: nothing more happens unless an administrator acts.
 struct RolloutEnd {
   /// Number of running engines; 0: no policy applies.
   int engines = 0;

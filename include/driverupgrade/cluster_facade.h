@@ -150,7 +150,6 @@ class ClusterReader {
                                                                const GetConfigMapParams& params);
 };
 
-/// Writes to a cluster.
 class ClusterWriter {
  public:
   virtual ~ClusterWriter();

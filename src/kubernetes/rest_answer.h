@@ -19,7 +19,6 @@ inline absl::Status FailureOf(const RestRequest& request, const HttpResponse& re
   return FailureOf(request.attempted, request.http.verb, response);
 }
 
-// Parses the object in the response.
 template <typename T>
 absl::StatusOr<T> DecodeObject(const RestRequest& request, const HttpResponse& response) {
   if (!IsSuccess(response)) return FailureOf(request, response);

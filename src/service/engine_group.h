@@ -81,7 +81,6 @@ class EngineGroup {
   /// Specs of all requested engines.
   const std::vector<EngineSpec>& specs() const { return specs_; }
   WatchCache& cache() const { return *cache_; }
-  /// Returns the sum over all engines.
   Tally totals() const;
   /// Returns the status of each engine, by name.
   std::map<std::string, FleetStatus> Statuses() const;

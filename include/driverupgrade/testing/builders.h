@@ -61,7 +61,6 @@ class PodBuilder {
   PodBuilder& Terminating(absl::Time deletion_timestamp);
   PodBuilder& Mirror();
   PodBuilder& WithEmptyDir();
-  /// A volume of the kind hostPath.
   PodBuilder& WithHostPath(std::string path);
   PodBuilder& WithAnnotation(const std::string& key, std::string value);
   PodBuilder& WithFinalizer(std::string finalizer);

@@ -73,7 +73,6 @@ enum class ContractOutcome : std::uint8_t { kKept, kBroken, kSkipped };
 std::string_view ToString(ContractOutcome outcome);
 
 struct ContractResult {
-  /// Name of the case.
   std::string name;
   ContractOutcome outcome = ContractOutcome::kSkipped;
   /// Broken: what was expected and what was found. Skipped: what the facade or the world lacks. Kept: empty.
@@ -100,7 +99,6 @@ struct ContractReport {
 /// Returns all cases, which are independent of each other. An operation that the facade does not support is not called.
 std::vector<ContractCase> FacadeContract();
 
-/// Runs all cases in this world.
 ContractReport RunFacadeContract(ContractWorld& world);
 
 }  // namespace driverupgrade::testing

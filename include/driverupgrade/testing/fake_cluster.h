@@ -196,7 +196,6 @@ class FakeCluster final : public ClusterFacade {
   std::optional<Pod> pod(const std::string& ns, const std::string& name) const;
   std::vector<Pod> pods() const;
   std::vector<Pod> pods_on(const std::string& node_name) const;
-  /// Returns the pods of a DaemonSet.
   std::vector<Pod> daemon_set_pods(const std::string& ns, const std::string& name) const;
   std::vector<DaemonSet> daemon_sets() const;
   std::vector<ControllerRevision> controller_revisions() const;

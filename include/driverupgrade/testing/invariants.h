@@ -95,7 +95,6 @@ struct InvariantOptions {
 /// fields.
 InvariantOptions InvariantsOf(const DriverIdentity& identity, const EngineOptions& options, UpgradePolicy policy);
 
-/// A violation of an invariant.
 struct Violation {
   /// Name of the invariant, such as `I3`.
   std::string invariant = {};

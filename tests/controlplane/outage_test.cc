@@ -146,7 +146,10 @@ TEST_CASE("The cluster is restored in the middle of an upgrade by an operator on
   World world(ControlPlane::Shared(), "back-go", kNodes);
   const GoOperator go_operator(world, kPolicy);
   RestoreInTheMiddle(
-      world, [&] { return go_operator.Start({"--timeout", std::to_string(kOperatorLimit.count()) + "s"}); },
+      world,
+      [&] {
+        return go_operator.Start({"--timeout", std::to_string(kOperatorLimit.count()) + "s"});
+      },
       [&](Process& process) {
         const auto exit_code = process.Wait(kOperatorLimit);
         INFO(LastLines(go_operator.log_file(), 40));

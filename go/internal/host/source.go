@@ -104,7 +104,7 @@ func (s source) listWatch(failed func(error)) listWatch {
 type watcher struct {
 	source
 	failed   func(error) // called for each list that fails
-	failures int         // of the watch, in a row
+	failures int         // number of failures of the watch in a row
 	current  *stream     // the last watch; nil after a list
 }
 

@@ -132,7 +132,7 @@ RolloutNode MakeRolloutNode(const NodeView& view, const KeptVerdict& verdict, co
                    .progress = ProgressOf(verdict, share, keeps_maintenance, is_of_older_revision),
                    .may_start = verdict.candidate.has_value()};
   if (node.progress == NodeProgress::kLeftOut) node.left_out_by = verdict.gate->reason;
-  // A node that is leaving the cluster is no evidence that its driver works.
+  // A node that is leaving the cluster does not show that its driver works.
   if (node.progress == NodeProgress::kDone && !WhyLeaving(view.node).empty()) {
     node.progress = NodeProgress::kLeftOut;
     node.left_out_by = GateReason::kNodeLeaves;

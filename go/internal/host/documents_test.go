@@ -116,7 +116,7 @@ func TestTheEngineGetsAllMembersThatItReads(t *testing.T) {
 	}
 }
 
-func TestADaemonSetSaysWhichNodesItWants(t *testing.T) {
+func TestAReducedDaemonSetKeepsItsNodeSelector(t *testing.T) {
 	set := &appsv1.DaemonSet{}
 	set.Spec.Template.Spec.NodeSelector = map[string]string{"nvidia.com/gpu.deploy.driver": "true"}
 	text, err := json.Marshal(reduceDaemonSet(set))

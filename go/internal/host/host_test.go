@@ -13,7 +13,7 @@ import (
 	"driverupgrade.example/go/internal/fakecluster"
 )
 
-func TestAClosedHostKeepsNoOrders(t *testing.T) {
+func TestAClosedHostRejectsOrders(t *testing.T) {
 	cluster := fakecluster.New()
 	defer cluster.Close()
 	connection, err := Connect(cluster.Config(), runtime.NewScheme())

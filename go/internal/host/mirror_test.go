@@ -55,7 +55,7 @@ func newHost(t *testing.T, cluster *fakecluster.Cluster, wrap func(engine.Engine
 	return h
 }
 
-func TestAfterAChangeThatTheEngineDoesNotTakeEverythingIsListedAgain(t *testing.T) {
+func TestAChangeThatTheEngineRejectsCausesANewList(t *testing.T) {
 	cluster := fakecluster.New()
 	defer cluster.Close()
 	cluster.AddNode("n")
@@ -79,7 +79,7 @@ func TestAfterAChangeThatTheEngineDoesNotTakeEverythingIsListedAgain(t *testing.
 	}
 }
 
-func TestAMirrorHasNothingThatTheEngineHasNotTaken(t *testing.T) {
+func TestAMirrorOmitsRejectedObjects(t *testing.T) {
 	refused := errors.New("refused")
 	refuse := func([]byte) error { return refused }
 	m := newMirror("Node", reduceNode, refuse, refuse, func() { t.Error("it is told as a change") })
@@ -98,7 +98,7 @@ func newNode(name string) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-func TestTheFirstListGoesObjectByObjectUnlessPassesDoNotWaitForIt(t *testing.T) {
+func TestTheFirstListIsPassedPerObjectIfPassesWaitForIt(t *testing.T) {
 	for _, whole := range []bool{false, true} {
 		var lists, lines []string
 		m := newMirror("Node", reduceNode, func(list []byte) error { lists = append(lists, string(list)); return nil },
@@ -147,7 +147,7 @@ func TestAFailureBeforeACallIsNotTheOutcomeOfTheCall(t *testing.T) {
 	}
 }
 
-func TestTheListsOfAnObjectThatIsNeverTakenGetRarer(t *testing.T) {
+func TestRelistsOfARefusedObjectBackOff(t *testing.T) {
 	now := testclock.NewFakeClock(time.Unix(1_700_000_000, 0))
 	pause := relistPauses(now)
 	for _, want := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60, 60} {

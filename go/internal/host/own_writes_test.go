@@ -14,7 +14,7 @@ func answered(status int, version string) answer {
 }
 
 // W42.
-func TestAWriteIsWaitedForUntilTheWatchHasShownTheVersionOfItsResponse(t *testing.T) {
+func TestAWriteIsAwaitedUntilTheWatchShowsItsVersion(t *testing.T) {
 	for name, one := range map[string]struct {
 		happens func(o *ownWrites, w *ownWrite)
 		waits   bool

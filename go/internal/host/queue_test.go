@@ -26,7 +26,7 @@ func (l tokens) Wait(ctx context.Context) error {
 	}
 }
 
-func TestRequestsOfNodesInProgressGoBeforeThoseThatWaitForTheLimiterButForEachFifth(t *testing.T) {
+func TestUrgentRequestsGoFirstExceptEveryFifth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter := tokens{given: make(chan struct{})}
 		q := newQueue(limiter, 2)
@@ -63,7 +63,7 @@ func TestRequestsOfNodesInProgressGoBeforeThoseThatWaitForTheLimiterButForEachFi
 	})
 }
 
-func TestWhoeverWaitsNoMoreTakesNoTokenAndNoSlot(t *testing.T) {
+func TestACanceledWaitUsesNoTokenAndNoSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter := tokens{given: make(chan struct{})}
 		q := newQueue(limiter, 1)
@@ -93,7 +93,7 @@ func TestWhoeverWaitsNoMoreTakesNoTokenAndNoSlot(t *testing.T) {
 	})
 }
 
-func TestSoManyRequestsAreUnderWayAndNoMore(t *testing.T) {
+func TestConcurrentRequestsAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most, requests = 3, 10
 		q := newQueue(nil, most)

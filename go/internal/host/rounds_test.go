@@ -39,7 +39,7 @@ func (e late) Settle(now time.Time) (engine.Settled, error) {
 }
 
 // A context that ends with each Reconcile cancels the requests in progress; this must not affect the next Reconcile.
-func TestWhatFailedUnderAnOrderBeforeIsNoErrorOfTheCall(t *testing.T) {
+func TestAFailureOfAnEarlierOrderIsNotReturned(t *testing.T) {
 	cluster := fakecluster.New()
 	defer cluster.Close()
 	cluster.AddNode("n")
@@ -129,7 +129,7 @@ func (e *telling) Settle(time.Time) (engine.Settled, error) {
 	return engine.Settled{Outcomes: []engine.Outcome{e.outcomes[0]}}, nil
 }
 
-func TestACallHearsOfTheFirstRequestOfANodeAndOfNoLaterOnes(t *testing.T) {
+func TestACallReturnsErrorsOfTheFirstRequestPerNodeOnly(t *testing.T) {
 	said := &telling{}
 	o := &order{begun: map[string]bool{"n": false, "m": true}, heard: map[string]bool{}, done: make(chan struct{})}
 	h := &Host{options: Options{Clock: clock.RealClock{}}, engine: said, log: logr.Discard(), orders: []*order{o}}
@@ -157,7 +157,7 @@ func (e heavy) Apply(nodes, policy []byte, now time.Time) (engine.Pass, error) {
 	return e.Engine.Apply(nodes, policy, now)
 }
 
-func TestChangesThatComeInABurstShareRounds(t *testing.T) {
+func TestABurstOfChangesSharesRounds(t *testing.T) {
 	const events, between = 200, 2 * time.Millisecond
 	cluster := fakecluster.New()
 	defer cluster.Close()

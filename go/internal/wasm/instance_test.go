@@ -12,7 +12,7 @@ import (
 	"driverupgrade.example/go/pkg/upgrade"
 )
 
-func TestKeysAreThoseOfThePackageForFiveDrivers(t *testing.T) {
+func TestKeysMatchThePackageForFiveDrivers(t *testing.T) {
 	for _, driver := range []string{"gpu", "ofed", "doca", "vgpu-manager", "x.y_z-1"} {
 		upgrade.SetDriverName(driver)
 		text, err := wasm.Keys([]byte(`{"domain":"nvidia.com","driver":"` + driver + `"}`))
@@ -41,7 +41,7 @@ func TestKeysAreThoseOfThePackageForFiveDrivers(t *testing.T) {
 	}
 }
 
-func TestAnErrorIsTheNativeOne(t *testing.T) {
+func TestAnErrorMatchesTheNativeEngine(t *testing.T) {
 	for document, want := range map[string]string{
 		"{":                  "policy: ",
 		`{"autoUpgrade":7}`:  "autoUpgrade: ",

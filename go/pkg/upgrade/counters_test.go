@@ -24,7 +24,7 @@ func notReady() *NodeUpgradeState {
 	})
 }
 
-func TestCountersTellNodesInProgressFromThoseThatRest(t *testing.T) {
+func TestCountersSeparateNodesInProgressFromOthers(t *testing.T) {
 	state := NewClusterUpgradeState()
 	state.NodeStates[UpgradeStateDone] = []*NodeUpgradeState{healthy(), healthy()}
 	state.NodeStates[UpgradeStateUpgradeRequired] = []*NodeUpgradeState{healthy()}

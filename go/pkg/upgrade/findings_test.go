@@ -39,7 +39,7 @@ func (e *mute) has(code string) bool {
 }
 
 // W43: the DaemonSet's controller is behind, or a question has not been answered yet.
-func TestWhatIsNormalForAMomentIsLoggedOnlyIfItLastsFiveSeconds(t *testing.T) {
+func TestAMomentaryFindingIsLoggedAfterFiveSeconds(t *testing.T) {
 	for code, one := range map[string]struct {
 		text       string
 		begin, end func(w *world, e *mute)

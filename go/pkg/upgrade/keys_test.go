@@ -10,7 +10,7 @@ import (
 )
 
 // W1(d): NVIDIA's operator runs in the same cluster, and removes the state labels that it knows.
-func TestAManagerWithADomainAndANameOfItsOwnUsesTheirKeysOnly(t *testing.T) {
+func TestAManagerUsesOnlyTheKeysOfItsDomainAndDriver(t *testing.T) {
 	w := newWorld(t, 2)
 	w.manage(setup{options: []Option{WithDomain("example.com"), WithDriverName("npu")}})
 	keys := w.manager.Keys()
@@ -71,7 +71,7 @@ func TestAManagerWithADomainAndANameOfItsOwnUsesTheirKeysOnly(t *testing.T) {
 	})
 }
 
-func TestADomainThatIsNoneIsAnErrorOfBuildState(t *testing.T) {
+func TestBuildStateRejectsAnInvalidDomain(t *testing.T) {
 	w := newWorld(t, 1)
 	w.manage(setup{options: []Option{WithDomain("not a domain")}})
 	if _, err := w.manager.BuildState(t.Context(), fakecluster.Namespace, driverLabels); err == nil || !strings.Contains(err.Error(), "not a domain") {

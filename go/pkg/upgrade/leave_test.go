@@ -72,7 +72,7 @@ func TestNothingIsWrittenOnceTheContextsOfAllCallsHaveEndedAndWatchesGoOn(t *tes
 }
 
 // controller-runtime's ReconciliationTimeout gives each Reconcile a context that ends with the Reconcile.
-func TestAnUpgradeGoesOnWithAContextForEachCall(t *testing.T) {
+func TestAnUpgradeContinuesWithAContextPerCall(t *testing.T) {
 	w := newWorld(t, 2)
 	reconcile := func() {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -151,7 +151,7 @@ func TestAnOperatorThatChangesItsSelectionKeepsOneCopyOfTheNodes(t *testing.T) {
 	}
 }
 
-func TestAnIntervalThatIsNoneIsTheUsualOne(t *testing.T) {
+func TestAnInvalidIntervalMeansTheDefault(t *testing.T) {
 	for _, none := range []time.Duration{0, -time.Second} {
 		w := newWorld(t, 0)
 		manager, err := NewManager(logr.Discard(), w.cluster.Config(), nil, StateOptions{}, WithInterval(none))

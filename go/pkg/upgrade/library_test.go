@@ -26,7 +26,7 @@ func byHand() *ClusterUpgradeState {
 	return &state
 }
 
-func TestStatesOfOthersAreRefused(t *testing.T) {
+func TestStatesOfOtherManagersAreRefused(t *testing.T) {
 	w := newWorld(t, 1)
 	if err := w.manager.ApplyState(t.Context(), byHand(), policyOf(1)); err == nil {
 		t.Error("taken")
@@ -52,7 +52,7 @@ func TestWithUpgradesOffNoStateIsRefused(t *testing.T) {
 	}
 }
 
-func TestAPodThatLooksLikeADriversIsInNoState(t *testing.T) {
+func TestAPodOfAnotherDaemonSetIsInNoState(t *testing.T) {
 	w := newWorld(t, 2)
 	w.cluster.LoseDriverPod("n1")
 	w.cluster.AddLookalike("lookalike-0", "n0")
@@ -120,7 +120,7 @@ func TestARestartOnlyPredicateIsAskedOnceAtATime(t *testing.T) {
 	}
 }
 
-func TestRequestsSayWhoseTheyAre(t *testing.T) {
+func TestRequestsNameTheirOperator(t *testing.T) {
 	w := newWorld(t, 1)
 	var mu sync.Mutex
 	agents := map[string]bool{}
@@ -147,7 +147,7 @@ func TestRequestsSayWhoseTheyAre(t *testing.T) {
 	}
 }
 
-func TestAnOperatorThatGoesLogsNoErrors(t *testing.T) {
+func TestAStoppingOperatorLogsNoErrors(t *testing.T) {
 	w := newWorld(t, 3)
 	log, lines := logged(0)
 	w.manage(setup{log: log})
@@ -168,7 +168,7 @@ func TestAnOperatorThatGoesLogsNoErrors(t *testing.T) {
 	}
 }
 
-func TestSelectionsAreAskedInTheirOrder(t *testing.T) {
+func TestSelectionsAreEvaluatedInOrder(t *testing.T) {
 	w := newWorld(t, 1)
 	for _, app := range []string{"c", "a", "driver", "b"} {
 		if _, err := w.manager.BuildState(t.Context(), fakecluster.Namespace, map[string]string{"app": app}); err != nil {

@@ -20,7 +20,7 @@ func requesting(t *testing.T, alter func(*world)) *world {
 	return w
 }
 
-func TestAMaintenanceOperatorEvacuatesTheNodeWhereItIsAsked(t *testing.T) {
+func TestAMaintenanceOperatorEvacuatesTheNodeIfRequested(t *testing.T) {
 	w := requesting(t, func(*world) {})
 	w.eventually("a NodeMaintenance", func() bool { return strings.HasPrefix(w.cluster.Maintenance("n0"), "gpu") })
 	if w.cluster.Revision("n0") != "hash-1" {
@@ -58,7 +58,7 @@ func TestAMaintenanceOperatorIsToldOfAFailedUpgrade(t *testing.T) {
 }
 
 // The library identifies a NodeMaintenance only by its name.
-func TestTheNodeMaintenanceOfAStateIsTheOneOfTheNodesName(t *testing.T) {
+func TestAStateContainsOnlyItsOwnNodeMaintenance(t *testing.T) {
 	w := requesting(t, func(w *world) {
 		w.cluster.AddMaintenance("maintenance", "another-n0", "n0", "net.example.com")
 		w.cluster.AddMaintenance("maintenance", "gpu-of-somebody", "n0", "net.example.com")

@@ -165,7 +165,7 @@ func policyOf(parallel int) *v1alpha1.DriverUpgradePolicySpec {
 		DrainSpec: &v1alpha1.DrainSpec{Enable: true, TimeoutSecond: 300}}
 }
 
-func TestANodeIsUpgradedAndGivenBack(t *testing.T) {
+func TestANodeIsUpgradedAndUncordoned(t *testing.T) {
 	w := newWorld(t, 3)
 	w.cluster.AddWorkload("work-0", "n0")
 	w.apply(t.Context(), policyOf(1))
@@ -245,7 +245,7 @@ func (w *world) lists() (lists int) {
 	return lists
 }
 
-func TestAnOrderGoesOnWithDriverPodsThatGetReady(t *testing.T) {
+func TestAnOrderContinuesWhenDriverPodsBecomeReady(t *testing.T) {
 	w := newWorld(t, 3)
 	w.apply(t.Context(), policyOf(0))
 	w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))
@@ -296,7 +296,7 @@ func TestNothingIsSentOnceTheContextOfApplyStateHasEnded(t *testing.T) {
 	w.eventually("all nodes done", w.allIn(UpgradeStateDone))
 }
 
-func TestARequestWhoseContextEndsWhileItWaitsForAnAnswerIsToldAsUnanswered(t *testing.T) {
+func TestARequestCanceledBeforeItsResponseCountsAsUnanswered(t *testing.T) {
 	w := newWorld(t, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	w.cluster.SetBefore(func(string, string) bool {
@@ -378,7 +378,7 @@ func rollParts(t *testing.T, random *rand.Rand) {
 	})
 }
 
-func TestAnOperatorWithoutRightsIsToldAndDoesNotHang(t *testing.T) {
+func TestAnUnreachableServerIsReported(t *testing.T) {
 	w := newWorld(t, 1)
 	config := w.cluster.Config()
 	config.WrapTransport = func(http.RoundTripper) http.RoundTripper {
@@ -395,7 +395,7 @@ func TestAnOperatorWithoutRightsIsToldAndDoesNotHang(t *testing.T) {
 }
 
 // In these cases, client-go retries silently and indefinitely.
-func TestBuildStateFailsWhereTheServerTakesNoRequests(t *testing.T) {
+func TestBuildStateFailsIfTheServerRefusesRequests(t *testing.T) {
 	for name, answer := range map[string]func() (*http.Response, error){
 		"connection refused": func() (*http.Response, error) { return nil, syscall.ECONNREFUSED },
 		"too many requests": func() (*http.Response, error) {

@@ -65,7 +65,7 @@ func TestPodsThatUseTheDriverAreEvictedAndTheOthersStay(t *testing.T) {
 	}
 }
 
-func TestAFilterOfPodsHasCopiesOfItsOwn(t *testing.T) {
+func TestAPodFilterGetsItsOwnCopies(t *testing.T) {
 	policy := &v1alpha1.DriverUpgradePolicySpec{AutoUpgrade: true, MaxParallelUpgrades: 1,
 		PodDeletion: &v1alpha1.PodDeletionSpec{TimeoutSecond: 300}}
 	var calls, changed atomic.Int64
@@ -126,7 +126,7 @@ func TestANodeIsKeptUntilItsValidationPodIsReady(t *testing.T) {
 	w.awaitEnd()
 }
 
-func TestWhereARestartIsEnoughNobodyIsEvicted(t *testing.T) {
+func TestARestartOnlyUpgradeEvictsNoPods(t *testing.T) {
 	w := started(t, 1, policyOf(1), func(w *world) {
 		w.manager.WithRestartOnlyPredicate(func(running, desired *corev1.PodSpec) (bool, error) {
 			return running.Containers[0].Name == desired.Containers[0].Name, nil
@@ -167,7 +167,7 @@ func TestANodeWaitsWhileItsRestartOnlyPredicateFails(t *testing.T) {
 	})
 }
 
-func TestTheExtraPolicyHoldsBesideTheTypesFields(t *testing.T) {
+func TestTheExtraPolicyComplementsTheTypesFields(t *testing.T) {
 	w := newWorld(t, 3)
 	if err := w.manager.SetExtraPolicy([]byte(`{"paused": tru`)); err == nil {
 		t.Error("an extra policy that is no JSON was taken")
@@ -202,7 +202,7 @@ func TestTheExtraPolicyHoldsBesideTheTypesFields(t *testing.T) {
 	}
 }
 
-func TestReleaseGivesANodeBackInTheMiddle(t *testing.T) {
+func TestReleaseRestoresANodeInProgress(t *testing.T) {
 	w := started(t, 2, policyOf(1), func(w *world) {})
 	w.cluster.StartUnready()
 	w.eventually("a node in the middle", func() bool {
@@ -222,7 +222,7 @@ func TestReleaseGivesANodeBackInTheMiddle(t *testing.T) {
 	})
 }
 
-func TestPrometheusHearsOfStatesGatesAndBudgets(t *testing.T) {
+func TestMetricsContainStatesGatesAndBudgets(t *testing.T) {
 	w := started(t, 3, policyOf(1), func(w *world) {
 		w.manager.WithValidationEnabled("app=validator")
 	})

@@ -135,7 +135,7 @@ func TestACallWaitsForItsFirstPassAndNotForTheRollout(t *testing.T) {
 	w.awaitEnd()
 }
 
-func TestWhatWaitsForItsTurnIsNotSentUnderAnotherPolicy(t *testing.T) {
+func TestAPolicyChangeDropsQueuedRequests(t *testing.T) {
 	const nodes = 100
 	w, rate := outdated(t, nodes)
 	counts := w.observe()
@@ -264,7 +264,7 @@ func TestAnOrderEndsAfterThreeIntervalsWithoutACall(t *testing.T) {
 	w.awaitEnd()
 }
 
-func TestAnOrderStandsForThreeIntervals(t *testing.T) {
+func TestAnOrderLastsForThreeIntervals(t *testing.T) {
 	w := newWorld(t, 2)
 	w.apply(t.Context(), policyOf(1))
 	w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))
@@ -274,7 +274,7 @@ func TestAnOrderStandsForThreeIntervals(t *testing.T) {
 }
 
 // At client-go's default rate, it takes a quarter of an hour to write the marks of 5,000 nodes.
-func TestACallThatTakesLongerThanThreeIntervalsWaitsForAllThatItSends(t *testing.T) {
+func TestALongCallWaitsForAllOfItsRequests(t *testing.T) {
 	const nodes = 20
 	w, rate := outdated(t, nodes)
 	counts := w.observe()
@@ -346,7 +346,7 @@ func (w *world) watchesOfPods() (begun int) {
 
 // Node X has a waiting request but is not in the state of the second call, as happens if an operator makes separate
 // calls for parts of its nodes.
-func TestSwitchedOffIsAlsoWhatAnOrderBeforeTheLastHasInTheQueue(t *testing.T) {
+func TestSwitchingOffDropsRequestsOfEarlierOrders(t *testing.T) {
 	const nodes = 2
 	w, rate := outdated(t, nodes)
 	counts := w.observe()
@@ -493,7 +493,7 @@ func (r *recorder) all() []recorded {
 	return slices.Clone(r.events)
 }
 
-func TestARecorderThatBlocksHoldsUpNothing(t *testing.T) {
+func TestABlockedRecorderDelaysOnlyEvents(t *testing.T) {
 	w := newWorld(t, 3)
 	blocked := &recorder{gate: make(chan struct{})}
 	defer close(blocked.gate)
@@ -510,7 +510,7 @@ func TestARecorderThatBlocksHoldsUpNothing(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongIsLoggedOnce(t *testing.T) {
+func TestFindingsAreLoggedOnce(t *testing.T) {
 	w := newWorld(t, 2)
 	log, lines := logged(0)
 	w.manage(setup{log: log})

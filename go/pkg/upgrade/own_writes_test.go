@@ -38,7 +38,7 @@ func withLateResponses(config *rest.Config) *rest.Config {
 
 // W42: an operator's own watch wakes the operator as soon as the server has the last label. By then, the module may
 // have received neither the response to its request nor the event of its own watch.
-func TestBuildStateHasTheModulesOwnWritesThoughItsWatchIsBehind(t *testing.T) {
+func TestBuildStateWaitsForItsOwnWrites(t *testing.T) {
 	const rollouts = 5
 	w := newWorld(t, 2)
 	w.manage(setup{config: withLateResponses(w.cluster.Config())})
@@ -60,7 +60,7 @@ func TestBuildStateHasTheModulesOwnWritesThoughItsWatchIsBehind(t *testing.T) {
 }
 
 // W42.
-func TestBuildStateHasTheModulesOwnNodeMaintenanceThoughItsWatchIsBehind(t *testing.T) {
+func TestBuildStateWaitsForItsOwnNodeMaintenance(t *testing.T) {
 	w := requesting(t, func(w *world) { w.cluster.SetLag(lagOf("nodemaintenances")) })
 	w.eventually("a NodeMaintenance", func() bool { return w.cluster.Maintenance("n0") != "" })
 	for _, nodes := range w.build(t.Context()).NodeStates {

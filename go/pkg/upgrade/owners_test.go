@@ -77,7 +77,7 @@ func (w *world) awaitApprovals(gold, silver string) {
 	})
 }
 
-func TestEachOwnerHasARolloutOfItsOwn(t *testing.T) {
+func TestEachOwnerHasItsOwnRollout(t *testing.T) {
 	w := newOwners(t)
 	w.awaitApprovals("gold-2", "silver-2")
 	if err := w.manager.Approve(t.Context(), "canary"); err == nil || !contains(err.Error(), "gold, silver", "ApprovePart") {
@@ -121,7 +121,7 @@ func TestEachOwnerHasARolloutOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestANewDriverOfOneOwnerIsNoNewRolloutOfAnother(t *testing.T) {
+func TestANewDriverOfOneOwnerStartsNoRolloutOfAnother(t *testing.T) {
 	w := newOwners(t)
 	w.awaitApprovals("gold-2", "silver-2")
 	w.cluster.NewDriverFor("silver")
@@ -134,7 +134,7 @@ func TestANewDriverOfOneOwnerIsNoNewRolloutOfAnother(t *testing.T) {
 	})
 }
 
-func TestAManagerThatTakesOverGoesByTheRecordOfEachOwner(t *testing.T) {
+func TestANewManagerFollowsTheRecordOfEachOwner(t *testing.T) {
 	w := newOwners(t)
 	w.awaitApprovals("gold-2", "silver-2")
 	w.manageWithLedger()

@@ -22,7 +22,7 @@ func get(t *testing.T, handler http.Handler, path string, headers ...string) *ht
 	return answer
 }
 
-func TestThePageIsTheOneOfTheNativeOperators(t *testing.T) {
+func TestThePageMatchesTheNativeOperators(t *testing.T) {
 	native, err := os.ReadFile("../../../src/service/rollout_page.html")
 	if err != nil {
 		t.Skip(err) // the module is used without the repository
@@ -32,7 +32,7 @@ func TestThePageIsTheOneOfTheNativeOperators(t *testing.T) {
 	}
 }
 
-func TestThePageRunsItsOwnScriptOnly(t *testing.T) {
+func TestThePageRunsOnlyItsOwnScript(t *testing.T) {
 	answer := get(t, (&Manager{}).Handler(PageOptions{}), "/")
 	policy := answer.Header().Get("Content-Security-Policy")
 	_, rest, _ := strings.Cut(policy, "script-src 'nonce-")

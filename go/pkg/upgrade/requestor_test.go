@@ -32,7 +32,7 @@ func TestRequestorOptionsComeFromTheEnvironment(t *testing.T) {
 	}
 }
 
-func TestRequestorIDPredicateKnowsOwnersAndThoseWhoHaveJoined(t *testing.T) {
+func TestRequestorIDPredicateMatchesOwnersAndAdditionalRequestors(t *testing.T) {
 	passes := NewRequestorIDPredicate(logr.Discard(), "me").Generic
 	object := func(owner string, more ...string) client.Object {
 		return &maintenancev1alpha1.NodeMaintenance{Spec: maintenancev1alpha1.NodeMaintenanceSpec{

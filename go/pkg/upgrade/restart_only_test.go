@@ -80,7 +80,7 @@ func (w *world) checkRestarts(evacuated bool) {
 }
 
 // W40.
-func TestOnlyDigestsThatAreEqualAndThereMakeAMereRestart(t *testing.T) {
+func TestRestartOnlyRequiresEqualDigests(t *testing.T) {
 	for _, one := range []struct {
 		name, running, wanted string
 		evacuated             bool
@@ -101,7 +101,7 @@ func TestOnlyDigestsThatAreEqualAndThereMakeAMereRestart(t *testing.T) {
 }
 
 // W40: the predicate compares the revisions in the question, whichever of the two watches is behind.
-func TestTheRevisionsOfTheQuestionAreComparedWhicheverWatchIsBehind(t *testing.T) {
+func TestRestartOnlyComparesTheRevisionsInTheQuestion(t *testing.T) {
 	for behind, other := range map[string]string{"daemonsets": "controllerrevisions", "controllerrevisions": "daemonsets"} {
 		t.Run(behind, func(t *testing.T) {
 			w := withDigest(t, 2, "a")
@@ -138,7 +138,7 @@ var rollouts = flag.Int("rollouts", 200, "of the test with watches that lag")
 
 // W40: each rollout has either a new digest or the digest of the previous rollout. All watches are late, each by a
 // different amount of time.
-func TestNoRolloutTakesARestartForEnoughByAnotherRevision(t *testing.T) {
+func TestRestartOnlyComparesTheTargetRevision(t *testing.T) {
 	random := rand.New(rand.NewSource(40))
 	var mu sync.Mutex
 	lag := func(string) time.Duration {

@@ -93,7 +93,7 @@ func TestARolloutInStagesWaitsForItsApproval(t *testing.T) {
 	}
 }
 
-func TestAManagerThatTakesOverGoesByTheStoredRecord(t *testing.T) {
+func TestANewManagerFollowsTheStoredRecord(t *testing.T) {
 	w := newRollout(t, 3)
 	w.awaitApproval()
 	w.manageWithLedger()
@@ -108,7 +108,7 @@ func TestAManagerThatTakesOverGoesByTheStoredRecord(t *testing.T) {
 	w.eventually("the other nodes", func() bool { return w.upgraded() == 3 })
 }
 
-func TestAWindowHoldsInItsTimeZone(t *testing.T) {
+func TestAWindowAppliesInItsTimeZone(t *testing.T) {
 	const night = `{autoUpgrade: true, rollout: {windows: [{start: "22:00", durationSeconds: 14400, timeZone: Europe/Berlin}]}}`
 	w := newWorld(t, 1)
 	w.clock.SetTime(time.Date(2026, 7, 1, 19, 30, 0, 0, time.UTC)) // 21:30 in Berlin
@@ -157,7 +157,7 @@ rollout: {gangs: {mode: Together}}
 }
 
 // The node was deleted while the operator was down, so no watch reports its deletion.
-func TestAGrantOfANodeThatIsGoneHoldsNoSlot(t *testing.T) {
+func TestAGrantOfADeletedNodeUsesNoSlot(t *testing.T) {
 	w := newWorld(t, 1)
 	w.cluster.SetConfigMap("driver-upgrades", fakecluster.Object{"nvidia.com_gpu": "uid-of-a-deleted-node 7\n"})
 	var accepts atomic.Value
@@ -180,7 +180,7 @@ func TestAGrantOfANodeThatIsGoneHoldsNoSlot(t *testing.T) {
 	}
 }
 
-func TestAPauseHoldsAlsoForTheNextPolicies(t *testing.T) {
+func TestAPauseAppliesToLaterPolicies(t *testing.T) {
 	w := newWorld(t, 2)
 	w.apply(t.Context(), policyOf(1))
 	w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))

@@ -56,7 +56,7 @@ func pass(t testing.TB, manager *Manager) {
 	}
 }
 
-func TestAnIdleHourOfManyNodesTakesNoRequestButWatches(t *testing.T) {
+func TestAnIdleHourNeedsNoRequestsExceptWatches(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute under the race detector")
 	}

@@ -155,7 +155,7 @@ func TestOnlyReadersWithTheRightReadThePage(t *testing.T) {
 	}
 }
 
-func TestAStreamEndsWithTheRight(t *testing.T) {
+func TestAStreamEndsWhenItsPermissionIsRevoked(t *testing.T) {
 	server, clock := newReviewer(t), clocktesting.NewFakeClock(time.Now())
 	ended := make(chan struct{})
 	readers := newReaders(kubernetes.NewForConfigOrDie(server.config()), clock, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

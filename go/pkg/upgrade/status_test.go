@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestConditionsSayWhatTheUpgradeDoes(t *testing.T) {
+func TestConditionsDescribeTheUpgrade(t *testing.T) {
 	for name, test := range map[string]struct {
 		stats                 Stats
 		rollout               *Rollout

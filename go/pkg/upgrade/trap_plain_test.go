@@ -10,7 +10,7 @@ import (
 )
 
 // The WebAssembly module itself traps, in the middle of an upgrade.
-func TestAfterATrapOfTheModuleAFreshEngineGoesOn(t *testing.T) {
+func TestANewEngineContinuesAfterATrapOfTheModule(t *testing.T) {
 	w := newWorld(t, 2)
 	var mu sync.Mutex
 	var engines []engine.Engine

@@ -97,7 +97,7 @@ func (e trapping) Everything() (engine.Pass, error) {
 }
 
 // Each function traps at one of its first calls, or at a later call, during an upgrade of two nodes and their release.
-func TestAfterATrapInAnyCallAFreshEngineGoesOn(t *testing.T) {
+func TestANewEngineContinuesAfterATrap(t *testing.T) {
 	for _, function := range []string{"Put", "WatchLine", "PutPods", "Read", "Tell", "Apply", "Release", "Next", "Answer", "Settle",
 		"Explain", "Everything"} {
 		t.Run(function, func(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 )
 
 // Only the WebAssembly module needs offsets from its caller: the C library has its own time zone database.
-func TestATimeZoneIsRefusedWhereItIsNamed(t *testing.T) {
+func TestAnUnknownTimeZoneIsRefused(t *testing.T) {
 	for zone, refused := range map[string]bool{"UTC": false, "Europe/Berlin": true} {
 		request := `{"identity":{"domain":"nvidia.com","driver":"gpu"},"namespace":"gpu-operator","driverLabels":"app=driver",
 			"at":"2026-01-01T00:00:00Z","policy":{"autoUpgrade":true,"rollout":{"windows":[{"durationSeconds":3600,"timeZone":"` + zone + `"}]}}}`

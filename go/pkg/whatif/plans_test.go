@@ -42,7 +42,7 @@ func withTimeZones(t *testing.T, request string) []byte {
 
 // The file, which tests/c/scenario_plans.cc writes, contains the native library's plans for every pass of the
 // scenarios.
-func TestPlansOfAllScenariosAreByteForByteTheNativeOnes(t *testing.T) {
+func TestPlansOfAllScenariosMatchTheNativeEngine(t *testing.T) {
 	name := os.Getenv("DRIVERUPGRADE_PLANS")
 	if name == "" {
 		t.Skip("DRIVERUPGRADE_PLANS names no file: scripts/go.sh --plans makes one")

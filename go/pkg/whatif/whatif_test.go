@@ -39,7 +39,7 @@ func jobs(policy []byte) Request {
 	}
 }
 
-func TestASimulationIsByteForByteTheNativeOne(t *testing.T) {
+func TestSimulationsMatchTheNativeEngineByteForByte(t *testing.T) {
 	trials := Trials{Policies: []Policy{
 		{"by-name.yaml", read(t, "field/training-jobs/by-name.yaml")},
 		{"gangs.yaml", read(t, "field/training-jobs/gangs.yaml")},
@@ -83,7 +83,7 @@ func TestPoliciesThatIsolateDevicesAreComparedWithCordons(t *testing.T) {
 	}
 }
 
-func TestAPreflightIsByteForByteTheNativeOne(t *testing.T) {
+func TestPreflightsMatchTheNativeEngineByteForByte(t *testing.T) {
 	request := jobs(read(t, "field/training-jobs/by-name.yaml"))
 	cluster := read(t, "field/training-jobs/dump.json")
 	text, err := PreflightJSON(request, cluster)
@@ -106,7 +106,7 @@ func TestAPreflightIsByteForByteTheNativeOne(t *testing.T) {
 	}
 }
 
-func TestAPlanIsByteForByteTheNativeOne(t *testing.T) {
+func TestPlansMatchTheNativeEngineByteForByte(t *testing.T) {
 	request := jobs(read(t, "tools/upgradectl/testdata/policy.yaml"))
 	request.DriverLabels = "app=driver"
 	text, err := PlanJSON(request, read(t, "tools/upgradectl/testdata/fleet.json"))
@@ -166,7 +166,7 @@ func TestObjectsOfClientsAreADump(t *testing.T) {
 	}
 }
 
-func TestGivenDurationsCount(t *testing.T) {
+func TestConfiguredDurationsApply(t *testing.T) {
 	start, none := 100*time.Second, 0
 	durations := Durations{DriverStart: &start, DriverStop: new(time.Duration), PodStop: new(time.Duration), JitterPercent: &none}
 	rollouts, err := Simulate(vendor("autoUpgrade: true"), Trials{Seeds: 1, Durations: durations}, fleet(t))
@@ -205,7 +205,7 @@ func revisionsOf(images ...string) (revisions []runtime.Object) {
 	return revisions
 }
 
-func TestRevisionsBetweenWhichARestartIsEnoughEvictNothing(t *testing.T) {
+func TestRestartOnlyRevisionsEvictNothing(t *testing.T) {
 	cluster := fleet(t, revisionsOf("driver:1", "driver:2")...)
 	request := vendor("{autoUpgrade: true, drain: {enable: true}}")
 	for enough, evictions := range map[bool]int64{false: 1, true: 0} {
@@ -241,7 +241,7 @@ func TestAWindowIsInItsTimeZone(t *testing.T) {
 	}
 }
 
-func TestErrorsNameWhatIsWrong(t *testing.T) {
+func TestErrorsNameTheProblem(t *testing.T) {
 	_, noDocument := Preflight(vendor("autoUpgrade: true"), []byte("no list"))
 	var failed *Error
 	if !errors.As(noDocument, &failed) || failed.Code != 3 || !strings.HasPrefix(failed.Message, "cluster: ") {

@@ -2,7 +2,7 @@
 /// decorator or a fake.
 ///
 /// Defines ClusterReader, ClusterWriter, ClusterFacade (which combines both), Operation, and ForwardingFacade, the base
-/// of decorators. The parameters and results of the operations are in cluster_reads.h and cluster_writes.h.
+/// class of decorators. The parameters and results of the operations are in cluster_reads.h and cluster_writes.h.
 ///
 /// An implementation overrides the operations that it supports, and reports them in Supports:
 ///
@@ -127,7 +127,7 @@ class ClusterReader {
   /// Each Watch... blocks until the watch ends. Returns OK if the server ended it normally, or if the sink returned
   /// false. Returns OutOfRange if the version to continue from is too old (410 as a response or as an event); start
   /// again with a list. In all other cases, returns the error that broke the watch. All data that the sink received
-  /// before the error is complete and in the order of modification.
+  /// before the error is complete and in modification order.
   [[nodiscard]] virtual absl::Status WatchNodes(const CallContext& context, const WatchParams& params,
                                                 WatchSink<Node>& sink);
   [[nodiscard]] virtual absl::Status WatchPods(const CallContext& context, const WatchParams& params,
@@ -196,7 +196,7 @@ class ClusterWriter {
 
 class ClusterFacade : public ClusterReader, public ClusterWriter {};
 
-/// The base of decorators: forwards every call to another facade, and shares its ownership.
+/// The base class of decorators: forwards every call to another facade, and shares ownership of that facade.
 ///
 ///     class CountingFacade final : public ForwardingFacade {
 ///      public:
@@ -215,7 +215,7 @@ class ClusterFacade : public ClusterReader, public ClusterWriter {};
 /// A decorator that counts, delays or refuses calls overrides only Around; a decorator that reads parameters or changes
 /// a result overrides the operation.
 ///
-/// Thread-safe if the underlying facade is. A decorator keeps the contract of this header: one call to it causes at
+/// Thread-safe if the underlying facade is. A decorator must fulfill this header's contract: one call to it causes at
 /// most one call to the underlying facade, unless documented otherwise.
 class ForwardingFacade : public ClusterFacade {
  public:

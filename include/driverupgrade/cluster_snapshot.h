@@ -33,7 +33,7 @@ namespace driverupgrade {
 
 struct NodeView;
 
-/// Returns an immutable view in which the labels and annotations that the upgrade of `identity` uses are decoded only
+/// Returns an immutable view in which the labels and annotations used to upgrade the driver `identity` are decoded only
 /// once. A view created in another way leads to the same decisions, but its labels and annotations are decoded on every
 /// use.
 std::shared_ptr<const NodeView> ShareView(NodeView view, const DriverIdentity& identity);
@@ -95,7 +95,7 @@ struct PodAttempt {
   absl::Time answered_at = absl::UnixEpoch();
   Refusal refusal = Refusal::kNone;
   absl::Duration retry_after = absl::ZeroDuration();
-  /// Name of the refusing disruption budget, if known.
+  /// Name of the disruption budget that refused the eviction, if known.
   std::string budget = {};
   std::string message = {};
   friend bool operator==(const PodAttempt&, const PodAttempt&) = default;
@@ -153,7 +153,7 @@ PodAttempt AttemptOf(const absl::StatusOr<EvictionAnswer>& answer, absl::Time no
 /// Returns the attempt that the result of a deletion describes.
 PodAttempt AttemptOf(const absl::Status& answer, absl::Time now);
 
-/// A DaemonSet of the driver, and the target revision of the DaemonSet's pods.
+/// One of the driver's DaemonSets, and the target revision of that DaemonSet's pods.
 struct DriverDaemonSet {
   DaemonSet daemon_set = {};
   /// Value of controller-revision-hash on pods that are up to date; nullopt if it is unknown.
@@ -229,7 +229,7 @@ struct NodeView {
 /// instead.
 using Grants = std::map<std::string, std::string>;
 
-/// A limit on the nodes in progress that several engines share.
+/// A limit, shared by several engines, on the number of nodes in progress.
 struct SharedSlots {
   int max = 0;
   /// Slots that the other engines hold. nullopt: the number is not known for all engines, so no node that needs a slot
@@ -248,7 +248,7 @@ struct GangsInterrupted {
   friend bool operator==(const GangsInterrupted&, const GangsInterrupted&) = default;
 };
 
-/// The input of a rollout (UpgradePolicy::rollout) in addition to the nodes (ADR 0013).
+/// The input to a rollout (UpgradePolicy::rollout) in addition to the nodes (ADR 0013).
 struct RolloutFacts {
   /// The record as it was read, regardless of the replica that wrote it. nullopt: no record exists, and the rollout
   /// starts at its first stage.
@@ -270,7 +270,7 @@ struct ClusterSnapshot {
   /// Sorted by name.
   std::vector<std::shared_ptr<const NodeView>> nodes = {};
   /// Grants of an AdmissionLedger; empty without a ledger. A grant counts even if its node is not among `nodes`: the
-  /// node may have lost its driver pod, or may not have been seen yet. Grants of nodes that are known to have been
+  /// node might have lost its driver pod, or might not have been seen yet. Grants of nodes that are known to have been
   /// deleted are left out.
   Grants grants = {};
   /// nullopt: the engine shares no limit.

@@ -40,8 +40,8 @@ struct PatchNodeParams {
   std::map<std::string, std::optional<std::string>> annotations = {};
   /// spec.unschedulable; nullopt: unchanged.
   std::optional<bool> unschedulable = {};
-  /// spec.taints as a whole, because servers do not merge this list: the taints of the node at `resource_version`, with
-  /// the changes applied. Each taint has a key and an effect, and no two taints share both. nullopt: unchanged.
+  /// The entire list spec.taints, because servers do not merge this list: the taints of the node at `resource_version`,
+  /// with the changes applied. Each taint has a key and an effect, and no two taints share both. nullopt: unchanged.
   std::optional<std::vector<Taint>> taints = {};
   /// Returns true if the patch changes nothing.
   bool empty() const { return labels.empty() && annotations.empty() && !unschedulable && !taints; }
@@ -81,8 +81,8 @@ struct CreateNodeMaintenanceParams {
   NodeMaintenance object = {};
 };
 
-/// Replaces one of the two lists. Only one can be set, because the lists are in different subresources. If neither is
-/// set, the request only checks the preconditions.
+/// Replaces one of the two lists. At most one can be set, because the lists are in different subresources. If neither
+/// is set, the request only checks the preconditions.
 struct PatchNodeMaintenanceParams {
   std::string ns = {};
   std::string name = {};
@@ -186,7 +186,7 @@ struct EvictionAnswer {
   bool accepted() const { return refusal == Refusal::kNone && !gone; }
   friend bool operator==(const EvictionAnswer&, const EvictionAnswer&) = default;
 };
-/// Returns `gone`, or the text of the refusal.
+/// Returns `gone`, or the description of the refusal.
 std::string_view ToString(const EvictionAnswer& answer);
 
 enum class EventType : std::uint8_t { kNormal, kWarning };

@@ -89,7 +89,8 @@ struct ResourceClaim {
   /// status.allocation.allocationTimestamp, in whole seconds; nullopt if nothing is allocated, or before Kubernetes
   /// 1.36.
   std::optional<absl::Time> allocation_time = {};
-  /// Users of the claim. A pod is listed from before it is bound until it has finished or is deleted. Sorted by UID.
+  /// Users of the claim. A pod is listed before it is bound, and stays listed until it has finished or is deleted.
+  /// Sorted by UID.
   std::vector<ClaimConsumer> reserved_for = {};
   std::optional<absl::Time> deletion_timestamp = {};
   std::string unreadable = {};

@@ -77,7 +77,7 @@ class DriverIdentity {
   const std::string& WaitingForAnnotation() const;
   /// Annotation of the driver's DaemonSet: approvals of a rollout, `<stage>@<revision>`, separated by commas.
   const std::string& ApprovedAnnotation() const;
-  /// Annotation of the operator's Lease: the policies that its leader follows, `{"<engine>": <policy>}`.
+  /// Annotation of the operator's Lease: the policies that the leader follows, `{"<engine>": <policy>}`.
   const std::string& PolicyAnnotation() const;
   /// Node annotation: UID of a driver pod to restart although its revision is current.
   const std::string& RestartPodAnnotation() const;

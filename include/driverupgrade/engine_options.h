@@ -60,8 +60,8 @@ struct ExecutorOptions {
 ///
 /// The grants are an entry of a ConfigMap, `<domain>_<driver>`; drivers, and owners of one driver's nodes, may share
 /// one ConfigMap. The engine keeps the ConfigMap's other entries, and recreates a deleted ConfigMap with the grants
-/// that it remembers. Deleting the ConfigMap, or lines in it, while two replicas lead or a write is in progress
-/// invalidates the guarantee for the affected nodes.
+/// that it remembers. If the ConfigMap, or a line in it, is deleted while two replicas lead or a write is in progress,
+/// the guarantee no longer holds for the affected nodes.
 struct AdmissionLedgerOptions {
   /// Namespace and name of the ConfigMap. The same for all replicas.
   std::string ns = {};

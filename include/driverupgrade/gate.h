@@ -38,7 +38,7 @@ enum class GateReason : std::uint8_t {
   kSoak,            ///< The previous stage is done and is soaking.
   kApproval,        ///< The previous stage waits for an administrator's approval.
   kGroup,           ///< The rules for the node's group do not allow it to start now.
-  kGangRuns,        ///< A gang with pods on the node may finish, or save its work, before it is interrupted.
+  kGangRuns,        ///< A gang with pods on the node is given time to finish or save its work before it is interrupted.
   kSkipLabel,       ///< The node's skip label is `true`.
   kCordoned,        ///< An administrator cordoned the node, and the policy ignores such nodes.
   kNodeNotReady,    ///< The node is not Ready, and its upgrade has not started.
@@ -84,8 +84,8 @@ enum class GateOpener : std::uint8_t {
   kClock,          ///< Time alone.
 };
 
-/// Properties of a gate that other parts of the library use: Events, the end of a rollout, alerts, pages. A new gate
-/// needs a row in kGates.
+/// Properties of a gate, as used elsewhere in the library: for Events, the end of a rollout, alerts and pages. A new
+/// gate needs a row in kGates.
 struct GateTraits {
   GateReason reason = GateReason::kUnsettled;
   /// Name in metrics, logs and Events.

@@ -54,8 +54,8 @@ class LabelSelector {
   /// Returns true if the selector selects everything.
   bool empty() const { return !nothing_ && requirements_.empty(); }
   const std::vector<Requirement>& requirements() const { return requirements_; }
-  /// Returns the canonical query form, sorted by key, for `labelSelector=`. Uses `=` even if the text had `==` or `in`
-  /// with one value. For Nothing(), the result is a contradiction, which selects nothing.
+  /// Returns the canonical query form, sorted by key, for `labelSelector=`. Uses `=` even if the parsed string had `==`
+  /// or `in` with one value. For Nothing(), the result is a contradiction, which selects nothing.
   std::string ToString() const;
 
   friend bool operator==(const LabelSelector&, const LabelSelector&) = default;

@@ -147,7 +147,7 @@ struct RequestFigures {
 ///     RequestFigures now = meter->Snapshot();
 ///
 /// A program with another transport or client calls the meter itself, as MakeMeteredTransport in
-/// kubernetes/http_transport.h does. Values must come from closed sets, never from names of objects, because each new
+/// kubernetes/http_transport.h does. Values must come from closed sets, never from object names, because each new
 /// combination is kept indefinitely. Counters are 0 when the meter is created. Thread-safe.
 class RequestMeter {
  public:

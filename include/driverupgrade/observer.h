@@ -1,4 +1,4 @@
-/// Reports events of an engine to logs and metrics.
+/// Reports an engine's events to logs and metrics.
 ///
 /// Defines Observer, PassOutcome, MakeObserverGroup, LogRecord, LogSink, FormatLogfmt and MakeLoggingObserver.
 ///

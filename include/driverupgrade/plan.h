@@ -7,7 +7,7 @@
 ///     for (const NodePlan& node : plan.nodes) { /* confirm, patch, devices, evict, remove, maintenance, events */ }
 ///
 /// A Plan is only data: none of its actions has been carried out. Equal inputs yield equal plans and equal Describe
-/// texts, byte for byte.
+/// results, byte for byte.
 #ifndef DRIVERUPGRADE_PLAN_H_
 #define DRIVERUPGRADE_PLAN_H_
 
@@ -73,7 +73,7 @@ struct UpgradeBudget {
   /// Number of failed nodes at which no more nodes start; nullopt: no limit.
   std::optional<int> failures_max = std::nullopt;
   int failed = 0;
-  /// The entry of FailurePolicy::by_class that is used up, as text for messages; empty: none.
+  /// The entry of FailurePolicy::by_class that is used up, worded for messages; empty: none.
   std::string failed_class = {};
   /// Returns true if too many nodes have failed for another node to be admitted.
   bool Halted() const { return (failures_max && failed >= *failures_max) || !failed_class.empty(); }
@@ -107,8 +107,8 @@ struct NodePlan {
   /// has a grant for `resource_version`.
   bool needs_grant = false;
 
-  /// The NodeMaintenance on which the other actions rely. It is sent a patch that changes nothing and that fails if the
-  /// object differs from the judged version. After such a failure, `patch` also counts as refused
+  /// The NodeMaintenance on which the other actions rely. To confirm it, the engine sends a patch that changes nothing,
+  /// and that fails if the object differs from the judged version. After such a failure, `patch` also counts as refused
   /// (AttemptLog::PatchAnswered).
   std::optional<NodeMaintenance> confirm = std::nullopt;
   /// One write with all changes to the node. The patch's own name, UID and version are empty; the fields above apply.
@@ -117,7 +117,7 @@ struct NodePlan {
   std::vector<DeviceCall> devices = {};
   /// Pods to evict through the Eviction API.
   std::vector<PodRef> evict = {};
-  /// Pods to delete: driver pods, so that their DaemonSet replaces them; or pods whose time for an eviction has ended
+  /// Pods to delete: driver pods, so that their DaemonSet replaces them; or pods whose eviction has timed out
   /// (OnTimeout).
   std::vector<PodRef> remove = {};
   /// True if the pods in `remove` are deleted with a grace period of zero (OnTimeout::kForceDelete).
@@ -181,7 +181,7 @@ struct RolloutGangs {
   int units = 0;
   /// Number of interruptions that this policy causes, if gangs return to the same nodes.
   int interruptions = 0;
-  /// Number of interruptions if the nodes started in the order of their names, as many at a time as the limits allow.
+  /// Number of interruptions if the nodes started in name order, as many at a time as the limits allow.
   int by_name = 0;
   /// Number of gangs that this process has interrupted at this revision; each counts once.
   int interrupted = 0;
@@ -209,8 +209,8 @@ struct RolloutStatus {
   std::optional<Gate> halted = std::nullopt;
   /// The reason why no node starts at this time of the week; nullopt: nodes may start.
   std::optional<Gate> closed = std::nullopt;
-  /// Mode of the rollback to this revision, which the fleet has completed before; nullopt: this rollout is not a
-  /// rollback, or no node needs the rollback.
+  /// Mode of the rollback, if this rollout returns the fleet to a revision that it has completed before; nullopt: this
+  /// rollout is not a rollback, or no node needs the rollback.
   std::optional<Rollback> rollback = std::nullopt;
   /// nullopt: the policy ignores gangs.
   std::optional<RolloutGangs> gangs = std::nullopt;
@@ -233,7 +233,7 @@ struct Plan {
   std::vector<std::string> ungated = {};
   /// True if all changed nodes were judged. Otherwise this plan starts no node, and the next plan continues with the
   /// remaining nodes. `totals`, `budget` and `rollout` then come from the last finished plan, or are empty before the
-  /// first. Step always finishes; an engine that reads a cache may not (EngineOptions::nodes_per_pass).
+  /// first. Step always finishes; an engine that reads a cache might not (EngineOptions::nodes_per_pass).
   bool finished = true;
   /// Counts before this plan is carried out.
   Tally totals = {};

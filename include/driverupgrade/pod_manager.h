@@ -58,8 +58,8 @@ class PodManager {
   /// and static pods are excluded, because they never finish.
   std::vector<const Pod*> AwaitedPods(const std::vector<Pod>& pods, const WaitForCompletionPolicy& policy) const;
 
-  /// Selects the pods that use the driver, by the operator's filter or the policy's selector, and applies the drain's
-  /// filters. DaemonSet and static pods stay, with a finding.
+  /// Selects the pods that use the driver according to the operator's filter or the policy's selector, and applies the
+  /// drain's filters. DaemonSet and static pods stay, with a finding.
   PodSelection SelectForDeletion(const NodeView& view, const PodDeletionPolicy& policy,
                                  const DrainManager& drains) const;
 };
@@ -69,8 +69,8 @@ const ControllerRevision* FindRevision(const DaemonSet& daemon_set, const std::v
                                        std::string_view hash);
 
 /// Returns the target revision of the pods of `daemon_set`: the revision with the DaemonSet's template, or else the
-/// revision with the highest number. Sets `revisions`, and either `wanted_revision` or `why_unknown`: two revisions, for
-/// example, may both have the highest number.
+/// revision with the highest number. Sets `revisions`, and either `wanted_revision` or, for example if two revisions
+/// share the highest number, `why_unknown`.
 DriverDaemonSet WantedRevision(const DaemonSet& daemon_set, const std::vector<ControllerRevision>& revisions);
 
 }  // namespace driverupgrade

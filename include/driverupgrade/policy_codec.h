@@ -64,8 +64,8 @@ using TimeZoneLoader = std::function<absl::StatusOr<TimeZoneTable>(std::string_v
 /// ParseUpgradePolicy with PolicyDefaults{} reads an equal policy back, with fractions of seconds rounded up.
 std::string FormatUpgradePolicy(const UpgradePolicy& policy);
 
-/// Returns one sentence for each field that has no effect, in the order of the fields; most policies have no such
-/// field. Each sentence starts with the path of the field as in documents. `policy` must pass Validate.
+/// Returns one sentence for each field that has no effect, in field order; most policies have no such field. Each
+/// sentence starts with the path of the field as in documents. `policy` must pass Validate.
 [[nodiscard]] std::vector<std::string> Warnings(const UpgradePolicy& policy);
 
 }  // namespace driverupgrade

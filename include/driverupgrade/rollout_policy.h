@@ -1,5 +1,5 @@
-/// The order, times and steps in which the nodes of a fleet are upgraded: the section `rollout` of a policy, and the
-/// budgets of `failurePolicy.byClass`.
+/// The order, times and steps in which the nodes of a fleet are upgraded: a policy's `rollout` section, and its
+/// `failurePolicy.byClass` budgets.
 ///
 /// Defines RolloutPolicy and its parts, FailureClass and FailureBudgets.
 ///
@@ -52,8 +52,8 @@ struct RolloutStage {
   /// Time for which the nodes must stay healthy before the next stage starts, counted from the moment when the last
   /// node is done.
   absl::Duration soak = absl::ZeroDuration();
-  /// Number of failed nodes that the stage tolerates: one more halts the rollout, and the stage can be done despite
-  /// these failures. A percentage refers to the stage and rounds down. nullopt: no failure halts the rollout, and the
+  /// Number of failed nodes that the stage tolerates: the stage can be done despite these failures, but one more halts
+  /// the rollout. A percentage refers to the stage and rounds down. nullopt: no failure halts the rollout, and the
   /// stage is not done before every failed node is repaired.
   std::optional<CountOrPercent> max_failures = std::nullopt;
   Approval approval = Approval::kAutomatic;
@@ -65,7 +65,7 @@ enum class OrderBy : std::uint8_t {
   kIdle,        ///< Nodes on which no pod would be evicted come first.
   kFewestPods,  ///< Nodes with fewer pods that would be evicted come first.
   kLabel,       ///< Nodes with larger integers in a label come first; a missing label counts as 0.
-  kTopology,  ///< Sorted by the text of a label, which keeps equal values together; nodes without the label come last.
+  kTopology,  ///< Sorted by a label's string value, which groups equal values; nodes without the label come last.
   kName,
 };
 struct RolloutOrder {
@@ -112,7 +112,7 @@ struct NodeGangs {
   TooBig too_big = TooBig::kWait;
   Steer steer = Steer::kPrefer;
   /// Time for a gang to finish, or save its work, once nothing else keeps its nodes from starting. Zero with kTogether:
-  /// no time. The nodes start earlier if all pods of the gang on them have ended, or have the annotation
+  /// no time. The nodes start earlier if all of the gang's pods on these nodes have ended, or have the annotation
   /// `driverupgrade/may-stop: "true"`.
   absl::Duration wait = absl::ZeroDuration();
   friend bool operator==(const NodeGangs&, const NodeGangs&) = default;
@@ -171,8 +171,8 @@ struct RolloutHealth {
   /// Maximum number of restarts of a container of the new driver pod: one more makes the node sick; nullopt: no limit.
   std::optional<int> max_driver_restarts = std::nullopt;
   /// Time that an upgraded node may be NotReady, or without a Ready driver, before it counts as sick; nullopt: a minute
-  /// (kUnwellMax). The limit applies to the nodes of the stage that is open or soaks, and to the nodes of the last
-  /// group with GroupMode::kOneAtATime. Zero: the rollout checks neither condition.
+  /// (kUnwellMax). The limit applies to the nodes of the stage that is open or soaking and, with
+  /// GroupMode::kOneAtATime, to the nodes of the last group. Zero: the rollout checks neither condition.
   std::optional<absl::Duration> unwell_max = std::nullopt;
   friend bool operator==(const RolloutHealth&, const RolloutHealth&) = default;
 };
@@ -203,7 +203,7 @@ struct RolloutPolicy {
   /// far.
   bool finish_by = false;
   /// Expected duration of a node's upgrade until enough nodes have been measured. If it is set, measurements of earlier
-  /// revisions do not count. Must be set with `finish_by`, and be shorter than the longest window.
+  /// revisions do not count. Must be set if `finish_by` is set, and must be shorter than the longest window.
   std::optional<absl::Duration> expected_node_duration = std::nullopt;
   std::optional<RolloutHealth> health = std::nullopt;
   friend bool operator==(const RolloutPolicy&, const RolloutPolicy&) = default;
@@ -214,7 +214,7 @@ enum class FailureClass : std::uint8_t {
   kDriverCrash,   ///< The driver pod's containers crash repeatedly, or it does not become ready.
   kImagePull,     ///< The driver image cannot be pulled.
   kValidation,    ///< The validation pods do not become ready.
-  kDrainBlocked,  ///< Pods still existed when the time for their eviction ended.
+  kDrainBlocked,  ///< Pods still existed when their eviction timed out.
   kNodeLost,      ///< The node was not ready.
 };
 inline constexpr std::array kAllFailureClasses = {FailureClass::kDriverCrash, FailureClass::kImagePull,

@@ -43,7 +43,7 @@ class RolloutOver;
 }  // namespace internal
 
 struct LeaderElectionOptions {
-  /// Namespace and name of the Lease. Each set of replicas in which only one may act has its own Lease.
+  /// Namespace and name of the Lease. Each set of replicas of which only one may act has its own Lease.
   std::string ns = {};
   std::string name = {};
   /// Unique to this process, even among earlier processes: for example `<host name>_<uuid>`, as in controller-runtime.
@@ -108,9 +108,9 @@ class LeaderElection {
 
   /// Sets an annotation of the Lease, for other clients, while this replica leads. The annotation is written with the
   /// next regular write, so it costs no request. nullopt removes the annotation of an earlier leader; annotations that
-  /// were never announced are kept. Leadership has priority: values that would exceed the annotation limit of
-  /// Kubernetes, 256 KiB, are left out. Once the server has refused a write with annotations, all of them are left out
-  /// until another value is announced or leadership is gained again. Can be called from any thread.
+  /// were never announced are kept. Leadership has priority: values that would exceed Kubernetes's annotation limit of
+  /// 256 KiB are left out. Once the server has refused a write with annotations, all of them are left out until another
+  /// value is announced or leadership is gained again. Can be called from any thread.
   void Announce(const std::string& key, std::optional<std::string> value);
 
   /// Returns true if this replica leads at this moment. Call it before every action that only a leader may take.
@@ -209,8 +209,8 @@ class UpgradeController {
   UpgradeController(UpgradeEngine& engine, std::shared_ptr<WatchCache> cache, ControllerOptions options);
   ~UpgradeController();
 
-  /// Sets the policy of the next passes. The controller does nothing before the first call. A new policy takes effect
-  /// immediately, even if the last pass failed.
+  /// Sets the policy for subsequent passes. The controller does nothing before the first call. A new policy takes
+  /// effect immediately, even if the last pass failed.
   void SetPolicy(UpgradePolicy policy);
   /// Notifies the controller of a change that the cache cannot detect.
   void Notify();

@@ -57,9 +57,9 @@ struct EngineOptions {
   /// believe that they lead, or if a replica crashes (ADR 0005). Either all replicas use the same ledger, or none uses
   /// a ledger; nullopt: no ledger.
   std::optional<AdmissionLedgerOptions> ledger = std::nullopt;
-  /// Returns the limit on nodes in progress that several engines share. Called in every pass, on the thread of the
-  /// pass; null: no such limit. The limit holds if the engines make their passes in sequence and each returned limit
-  /// accounts for the earlier passes; ServiceOptions::parallel_total ensures both.
+  /// Returns the limit, shared by several engines, on the number of nodes in progress. Called in every pass, on the
+  /// thread of the pass; null: no such limit. The limit holds if the engines make their passes in sequence and each
+  /// returned limit accounts for the earlier passes; ServiceOptions::parallel_total ensures both.
   std::function<SharedSlots()> shared_slots = nullptr;
   /// Returns the embedding operator's reason to halt the rollout, which may be based on any data; empty: no reason. If
   /// the policy has a `rollout`, called in every pass, on the thread of the pass. Null: not called.

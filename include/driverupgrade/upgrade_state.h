@@ -45,8 +45,8 @@ enum class StageLimit : std::uint8_t {
   kValidation,   ///< `deadlines.validationSeconds`
 };
 
-/// Properties of a state that other parts of the library use: budgets, timers, label, pages. A new state needs a row in
-/// kUpgradeStates.
+/// Properties of a state, as used elsewhere in the library: for budgets, timers, the label and pages. A new state needs
+/// a row in kUpgradeStates.
 struct UpgradeStateTraits {
   UpgradeState state = UpgradeState::kUnknown;
   /// The value of the state label.

@@ -1,6 +1,6 @@
 /// Decides whether the validation pods have confirmed that a new driver works.
 ///
-/// Defines ValidationManager, Validation, EarlyValidation and its texts.
+/// Defines ValidationManager, Validation, EarlyValidation and its string form.
 ///
 ///     ValidationManager validation(*LabelSelector::Parse("app=nvidia-operator-validator"));
 ///     if (validation.Evaluate(*view.pods, driver_ready_since).passed) { /* the node is done */ }
@@ -30,7 +30,7 @@ enum class EarlyValidation : std::uint8_t {
 
 /// Returns `Ask`, `Restart` or `Count`.
 std::string_view ToString(EarlyValidation early);
-/// Returns nullopt for any other text.
+/// Returns nullopt for any other string.
 std::optional<EarlyValidation> ParseEarlyValidation(std::string_view text);
 
 struct Validation {

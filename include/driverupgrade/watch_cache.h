@@ -1,4 +1,4 @@
-/// Keeps the objects that driver upgrades read in memory, and updates them through watches, so that a pass sends no
+/// Keeps in memory the objects that driver upgrades read, and uses watches to update them, so that a pass sends no
 /// reads to the API server.
 ///
 /// Defines WatchCache, WatchCacheOptions, DriverScope and WatchRestart.
@@ -100,8 +100,8 @@ class WatchCache final {
   /// Ends all watches, within the time that a call needs to notice its stop token. The cached data stays readable.
   void Stop();
   /// Returns true if every collection has been read once, and the nodes have been read again since their watch last
-  /// broke. Until then, the cluster may have been restored from a backup (ADR 0007). NodeMaintenances and the kinds of
-  /// DRA count as read if the cluster does not serve them.
+  /// broke. Until then, the cluster may have been restored from a backup (ADR 0007). NodeMaintenances and the DRA kinds
+  /// count as read if the cluster does not serve them.
   bool Synced() const;
   /// Returns OK, or the error of a watch that has been failing for at least `patience`, with the time of the first
   /// failure. In this case, the cached data may be old.

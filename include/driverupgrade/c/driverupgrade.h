@@ -102,7 +102,7 @@ du_code du_plan(du_str request, du_str cluster, du_buf *out);
 
 /*
  * Simulates rollouts of the driver, in virtual time, on the nodes that have the driver. The result shows how long the
- * rollouts take, which workloads they interrupt, and what blocks them. `request` is the request of du_plan, with
+ * rollouts take, which workloads they interrupt, and what blocks them. `request` is the same as for du_plan, but with
  * "policies" ([{"name":...,"policy":...}, ...]) instead of "policy" to compare several policies, and with "seeds" and
  * "durations" if the default values do not fit. `cluster` is a dump as for du_plan. If the dump contains
  * poddisruptionbudgets and jobs, the simulation respects eviction limits. If the dump contains events and configmaps,
@@ -113,10 +113,10 @@ du_code du_plan(du_str request, du_str cluster, du_buf *out);
 du_code du_simulate(du_str request, du_str cluster, du_buf *out);
 
 /*
- * Finds obstacles to the next rollout without simulating it. `request` and `cluster` have the format of du_plan. Add
- * poddisruptionbudgets, events, validatingwebhookconfigurations and mutatingwebhookconfigurations to the dump to find
- * obstacles of these kinds. Out: the JSON of `upgradectl preflight -o json`; an empty array if there are no obstacles.
- * Errors: 3, with a message that starts with `request` or `cluster`.
+ * Finds obstacles to the next rollout without simulating it. `request` and `cluster` have the same format as for
+ * du_plan. Add poddisruptionbudgets, events, validatingwebhookconfigurations and mutatingwebhookconfigurations to the
+ * dump to find the obstacles that these objects show. Out: the JSON of `upgradectl preflight -o json`; an empty array
+ * if there are no obstacles. Errors: 3, with a message that starts with `request` or `cluster`.
  */
 du_code du_preflight(du_str request, du_str cluster, du_buf *out);
 
@@ -157,7 +157,7 @@ void du_engine_free(du_engine *engine);
  * Replaces all objects of a kind. `list`: the body of the API server's list, with all pages merged into one. Members
  * that docs/c-api.md does not name may be left out. Known objects that are missing from the list were deleted.
  * du_engine_apply plans nothing until each of the kinds 0 to 3 has been put once. If a list of nodes shows that the
- * cluster was restored from a backup, put the other kinds and the pods of nodes again, from new lists. Out: {}. Errors: 3
+ * cluster was restored from a backup, put the other kinds and the nodes' pods again, from new lists. Out: {}. Errors: 3
  * if `list` is not a list of that kind; the engine is then unchanged.
  */
 du_code du_engine_put(du_engine *engine, int32_t kind, du_str list, du_buf *out);
@@ -168,12 +168,12 @@ du_code du_engine_put(du_engine *engine, int32_t kind, du_str list, du_buf *out)
 du_code du_engine_watch_line(du_engine *engine, int32_t kind, du_str line, du_buf *out);
 
 /*
- * Passes all pods on a node that du_engine_apply has requested, from a list that was started after the request. Also
- * pass every later change, from a watch on the node's pods, until the pods are no longer needed. `uses_driver` names
- * the pods that use the driver: {"uids":[...],"errors":[{"uid":"...","error":"..."}]}. Without podDeletion in the
+ * Passes all pods on a node whose pods du_engine_apply has requested, from a list that was started after the request.
+ * Also pass every later change, from a watch on the node's pods, until the pods are no longer needed. `uses_driver`
+ * names the pods that use the driver: {"uids":[...],"errors":[{"uid":"...","error":"..."}]}. Without podDeletion in the
  * engine's options, `uses_driver` is ignored and may be empty. Out: {"taken":true}; false: the list is older than the
- * node's cordon, or the node was deleted, and a newer list is required if the pods are still needed. Errors: 3 if
- * `list` is not a list of pods, or has no metadata.resourceVersion.
+ * node's cordon, or the node was deleted. If the pods are still needed, a newer list is required. Errors: 3 if `list`
+ * is not a list of pods, or has no metadata.resourceVersion.
  */
 du_code du_engine_put_pods(du_engine *engine, du_str node, du_str list, du_str uses_driver, du_buf *out);
 
@@ -199,8 +199,8 @@ du_code du_engine_tell(du_engine *engine, du_str answers, du_buf *out);
 du_code du_engine_put_time_zone(du_engine *engine, du_str zone, du_buf *out);
 
 /*
- * Makes one pass. `nodes`: a JSON array with the names of the nodes to which `policy` applies, or empty: all nodes.
- * Several parts of the nodes may each have their own policy; a policy's budgets count only the nodes in its part.
+ * Makes one pass. `nodes`: a JSON array with the names of the nodes to which `policy` applies, or empty: all nodes. The
+ * nodes can be divided into parts, each with its own policy; a policy's budgets count only the nodes in its part.
  * {"owner":"gold","names":[...]}: a part with an owner, whose rollout has its own record in the ledger. `owner`: a DNS
  * subdomain, such as the name of the custom resource with the policy. A node without a driver pod stays in its part. A
  * node in progress that no part names any longer still counts in its former part, and waits. Out: "work", the nodes
@@ -208,7 +208,7 @@ du_code du_engine_put_time_zone(du_engine *engine, du_str zone, du_buf *out);
  * pods have been put. Also gates, counts, findings, the policy's "warnings" (du_policy_warnings) and "wakeAt". Call
  * du_engine_apply again when an object was put, when all requests of a node or of the ledger have been answered, and at
  * wakeAt. `now_ms`: milliseconds since 1970. Errors: 3 for an invalid policy or owner, or for a time zone that was not
- * put. Error 9 for a rollout without a ledger; with a ledger, for a second part without an owner. Error 14 until the
+ * put. Error 9 for a rollout without a ledger or, with a ledger, for a second part without an owner. Error 14 until the
  * kinds 0 to 3 have been put, and put again after the cluster was restored from a backup.
  */
 du_code du_engine_apply(du_engine *engine, du_str nodes, du_str policy, int64_t now_ms, du_buf *out);

@@ -41,7 +41,7 @@ enum class CpprestPool {
   kForeign,  ///< The process itself may have started the pool, with one thread.
 };
 
-/// Creates a transport for the server and the identity of `config`. Opens no connection, but reads `token_file`.
+/// Creates a transport for the server and the identity in `config`. Opens no connection, but reads `token_file`.
 ///
 /// Errors:
 ///  - InvalidArgument: malformed server or proxy; unparsable CA, client certificate or key; a key that does not match

@@ -58,8 +58,8 @@ class LineSink {
 
 /// Sends requests to one server. Abstract, blocking, thread-safe.
 ///
-/// Errors of both operations. Each error text names the attempted operation, its target and the reason, and contains no
-/// credential, query or body.
+/// Errors of both operations. Each error message names the attempted operation, its target and the reason, and contains
+/// no credential, query or body.
 ///  - DeadlineExceeded: no complete response by `context.deadline`, or within one of the transport's own limits.
 ///  - Cancelled: a stop was requested. The call returns soon after, even if the server is silent.
 ///  - Unavailable: there was no connection, or the connection broke before the response was complete.
@@ -70,7 +70,7 @@ class LineSink {
 ///  - Internal: a bug in the backend, or an exception from the sink.
 /// A response is never an error, regardless of its HTTP status.
 ///
-/// *Can a failed write have been applied?* Yes, unless RequestWasNotSent(status) is true: the connection can break
+/// *Could a failed write have been applied?* Yes, unless RequestWasNotSent(status) is true: the connection can break
 /// after the server has acted. Of these errors, Unauthenticated and InvalidArgument imply RequestWasNotSent. A backend
 /// may send a request twice if the server closes an idle connection while the request is in transit (cpprestsdk does).
 /// A create that returns 409 may therefore conflict with itself, and every patch should carry a resourceVersion.
@@ -125,9 +125,9 @@ struct TransportOptions {
 //     auto transport = MakeRetryingTransport(MakeRateLimitedTransport(backend, {.requests_per_second = 50, .burst = 100}));
 //     auto cluster = MakeRestCluster(transport);
 //
-// In this order, a retry uses the rate limit like any other request. The decorated transport must not be null. The
-// decorators share ownership of the decorated transport, and are thread-safe if that transport is. A waiting call ends
-// at its deadline, or when a stop is requested.
+// In this order, a retry is subject to the rate limit like any other request. The decorated transport must not be null.
+// The decorators share ownership of the decorated transport, and are thread-safe if that transport is. A waiting call
+// ends at its deadline, or when a stop is requested.
 
 struct RetryOptions {
   /// Maximum number of retries of one call after refusals; same as in client-go.

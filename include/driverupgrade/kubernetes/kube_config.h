@@ -75,7 +75,7 @@ struct KubeConfig {
     /// True to accept `exec`, which allows the author of the document to run a program with this process's permissions.
     /// If false, it is rejected.
     bool allow_exec = false;
-    /// Name of the document in error texts, for example its file name.
+    /// Name of the document in error messages, for example its file name.
     std::string source = {};
   };
 
@@ -123,7 +123,7 @@ struct KubeConfig {
   /// counts). Unknown fields are ignored, as in kubectl. Errors, each "kubeconfig SOURCE: path.in.document: why":
   ///  - InvalidArgument: malformed, incomplete or contradictory; insecure-skip-tls-verify without allow_insecure;
   ///  - NotFound: the named context, cluster or user is not in the document, or a named file does not exist;
-  ///  - PermissionDenied: a named file may not be read;
+  ///  - PermissionDenied: the process is not allowed to read a named file;
   ///  - Unimplemented: auth-provider; exec without allow_exec, or with features that are not supported here (a
   ///    terminal, the cluster's description); username and password; impersonation. Reading never runs a plugin. An
   ///    exec plugin alongside a static credential is ignored, as in client-go.

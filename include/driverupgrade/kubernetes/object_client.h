@@ -11,9 +11,9 @@
 ///     absl::Status shown = objects.MergePatch(context, kPolicies, {.name = "cluster-policy"},
 ///                                             R"({"status":{"state":"ready"}})", "status").status();
 ///
-/// Example: tests/unit/wire/object_client_test.cc. Error codes and texts match RestCluster (rest_cluster.h): `get
-/// nvidia.com/v1 clusterpolicies cluster-policy: 404 Not Found: ...`. The error is also NotFound if the server does not
-/// serve the kind.
+/// Example: tests/unit/wire/object_client_test.cc. Error codes and messages match those of RestCluster
+/// (rest_cluster.h): `get nvidia.com/v1 clusterpolicies cluster-policy: 404 Not Found: ...`. The error is also NotFound
+/// if the server does not serve the kind.
 #ifndef DRIVERUPGRADE_KUBERNETES_OBJECT_CLIENT_H_
 #define DRIVERUPGRADE_KUBERNETES_OBJECT_CLIENT_H_
 
@@ -86,7 +86,7 @@ class ObjectClient {
                                                  const ObjectName& name, std::string json) const;
 
   /// A JSON merge patch (RFC 7386): objects are merged, and null removes a member. Put `metadata.resourceVersion` into
-  /// `json` to detect concurrent writes of other clients: the result is then Aborted. `subresource`: "status", or
+  /// `json` to detect concurrent writes by other clients: the result is then Aborted. `subresource`: "status", or
   /// empty.
   [[nodiscard]] absl::StatusOr<ApiObject> MergePatch(const CallContext& context, const ObjectKind& kind,
                                                      const ObjectName& name, std::string json,
@@ -109,7 +109,7 @@ class ObjectClient {
 };
 
 /// Checks with the API server who owns a token, and whether the owner may read a path. A web server can thus restrict
-/// who reads its pages, like the metrics filter of controller-runtime.
+/// who reads its pages, like controller-runtime's metrics filter.
 ///
 ///     AccessReview readers(transport, "/rollout");
 ///     absl::Status may_read = readers.Check({.deadline = absl::Now() + absl::Seconds(5)}, token);
@@ -124,8 +124,8 @@ class AccessReview {
   /// Time for which the result for a token is remembered. During this time, withdrawn permissions and revoked tokens
   /// still work.
   static constexpr absl::Duration kRemembered = absl::Minutes(1);
-  /// Maximum number of tokens without a remembered result that are reviewed within a second, so that a client that
-  /// invents tokens cannot use up the operator's request rate.
+  /// Maximum number of tokens without a remembered result that are reviewed per second, so that a client that invents
+  /// tokens cannot use up the operator's request rate.
   static constexpr int kReviewsPerSecond = 20;
 
   /// `path`: the non-resource URL, as in RBAC: `/rollout`. `transport` must not be null.
@@ -134,9 +134,9 @@ class AccessReview {
   ~AccessReview();
 
   /// Returns OK if the owner of the token may `get` the path. Without a remembered result, it sends at most two
-  /// requests: a TokenReview, and a SubjectAccessReview. No error text contains the token. Errors:
+  /// requests: a TokenReview, and a SubjectAccessReview. No error message contains the token. Errors:
   ///  - Unauthenticated: the token is not valid.
-  ///  - PermissionDenied: the owner may not read the path.
+  ///  - PermissionDenied: the owner is not allowed to read the path.
   ///  - ResourceExhausted: too many tokens are being reviewed.
   ///  - Unavailable and others: a request failed. Such a result is not remembered.
   [[nodiscard]] absl::Status Check(const CallContext& context, std::string_view token);

@@ -32,11 +32,11 @@ struct RestClusterOptions {
 /// by one request that stays open. There are no retries (see http_transport.h), no cache, and no policy. `transport`
 /// must not be null. Thread-safe if `transport` is; shares ownership of `transport`.
 ///
-/// Needs the API groups v1, apps/v1, policy/v1 and, for leases, coordination.k8s.io/v1 (Kubernetes 1.22 or newer).
-/// Objects of DRA are read and written only in resource.k8s.io/v1. Kubernetes serves claims and slices from 1.34 on,
-/// and device taint rules from 1.37 on; an older cluster returns NotFound.
+/// Needs the API groups v1, apps/v1, policy/v1 and, for leases, coordination.k8s.io/v1 (Kubernetes 1.22 or newer). DRA
+/// objects are read and written only in resource.k8s.io/v1. Kubernetes serves claims and slices from 1.34 on, and
+/// device taint rules from 1.37 on; an older cluster returns NotFound.
 ///
-/// - Error texts contain the attempted operation, its object and the server's message, on one line of bounded length
+/// - Error messages contain the attempted operation, its object and the server's message, on one line of bounded length
 ///   without control characters: `patch node gpu-7: 409 Conflict: Operation cannot be fulfilled on ...`.
 /// - Codes follow ClusterFacade. 405, 415 and 501 are Unimplemented and 413 is InvalidArgument, because such requests
 ///   are not applied; a bare 409 to a create is AlreadyExists; other codes below 500 are Unknown. A response that
@@ -49,19 +49,19 @@ struct RestClusterOptions {
 /// - Names are checked before anything is sent: a name that is empty, `.`, `..`, or contains `/`, `%`, a space or a
 ///   control character is InvalidArgument. So are a write without a UID, and a patch or an update without a resource
 ///   version. An empty namespace means all namespaces only if ClusterFacade documents it.
-/// - Watch...: the list is read in the same way as by the List... of that kind, with every page in memory; with
-///   `list = false`, one object is read to learn the version. Bookmarks are requested. The timeout is rounded up to
-///   whole seconds, at least one. An event of an unknown type is skipped. A malformed line is Unavailable, and fails
-///   again if the watch is restarted at the same version. A line over the transport's limit is OutOfRange from the
-///   transport. In both cases, start again with a list. The transport must allow a stream to be silent for longer than
-///   the timeout. WatchParams::ns may be empty for every kind.
+/// - Watch...: the list is read in the same way as by the List... of that kind, with every page in memory; with `list =
+///   false`, one object is read to learn the version. Bookmarks are requested. The timeout is rounded up to whole
+///   seconds, at least one. An event of an unknown type is skipped. A malformed line is Unavailable, and fails again if
+///   the watch is restarted at the same version. A line longer than the transport's limit causes the transport to
+///   return OutOfRange. In both cases, start again with a list. The transport must allow a stream to be silent for
+///   longer than the timeout. WatchParams::ns may be empty for every kind.
 /// - UpdateLease: one PUT of the fields of Lease. All other data of the object (labels, annotations, owners) is
 ///   removed, so update only your own objects. If the object was deleted, the result is Aborted, not NotFound.
 /// - PatchConfigMap: one merge patch of the named keys; the rest of the object is left alone.
-/// - PatchNode: the 422 that a changed UID may cause is also Aborted.
+/// - PatchNode: the 422 that a changed UID can cause is also reported as Aborted.
 /// - CreateDeviceTaintRule: InvalidArgument without a driver or a pool, because the rule would also taint other
 ///   devices.
-/// - EvictPod: a 403 whose cause is the state of a budget is also kDisruptionBudget.
+/// - EvictPod: a 403 caused by the state of a budget is also reported as kDisruptionBudget.
 /// - RecordEvent: an Event that already exists was stored by an earlier attempt (see EventName), so the result is OK.
 ///   An Event of a series is patched; if the Event no longer exists, a second request creates it again.
 std::shared_ptr<ClusterFacade> MakeRestCluster(std::shared_ptr<HttpTransport> transport,
@@ -69,7 +69,7 @@ std::shared_ptr<ClusterFacade> MakeRestCluster(std::shared_ptr<HttpTransport> tr
 
 /// Returns the time that the server asked the client to wait before another attempt, taken from an error of
 /// RestCluster: the larger of the `Retry-After` header and the body's `retryAfterSeconds`, at most 300 s. Zero if the
-/// server did not specify a time. Copies of the status keep the time; a new status made from its text does not.
+/// server did not specify a time. Copies of the status keep the time; a new status created from its message does not.
 absl::Duration RetryAfter(const absl::Status& status);
 
 }  // namespace driverupgrade

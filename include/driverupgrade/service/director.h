@@ -39,7 +39,7 @@
 
 namespace driverupgrade {
 
-/// The scope and the policy of one engine.
+/// One engine's scope and policy.
 struct EngineSpec {
   /// Owner of this engine's nodes, if several engines share a driver's nodes: a DNS subdomain, for example the name of
   /// the custom resource with the policy. The name appears in log lines and in the key of the engine's ledger entry.
@@ -91,8 +91,8 @@ class Director {
   }
 
   /// Returns the specs whose nodes must be released (UpgradeEngine::Release) because their owner was deleted. None of
-  /// these nodes may belong to a wanted engine. Called after Wanted by the leading replica. Each spec is processed
-  /// until nothing is left to release, and again after it was absent from the result.
+  /// these nodes may belong to a wanted engine. The leading replica calls this function after Wanted. Each spec is
+  /// processed until nothing is left to release, and is processed again only after it was absent from the result.
   virtual std::vector<EngineSpec> Gone() { return {}; }
 
   /// Returns findings that no engine can detect, for example nodes that have the driver but no owner. Called after

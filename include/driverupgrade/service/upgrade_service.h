@@ -81,7 +81,7 @@ struct ReportedOptions {
 inline std::string OptionsAnnotation(const DriverIdentity& identity) { return identity.KeyPrefix() + ".options"; }
 
 /// Returns OK if the owner of the bearer token may read the rollout page. The token is empty if the reader sent none.
-/// Called by several threads at the same time, for each request. Errors: Unauthenticated (the reader gets 401),
+/// Called for each request, by several threads at the same time. Errors: Unauthenticated (the reader gets 401),
 /// PermissionDenied (403), ResourceExhausted (429), all others (503).
 using ReaderCheck = std::function<absl::Status(const std::string& token)>;
 
@@ -102,17 +102,19 @@ struct ServiceOptions {
   std::vector<DriverScope> more_scopes = {};
   /// Additions to the report for `upgradectl`, which needs `election`.
   ReportedOptions reported = {};
-  /// `host:port` of /healthz and /readyz, and of /metrics: `:8081` for all interfaces, `[::1]:8081`; port 0 selects any
-  /// free port, which the log names. Both addresses may be the same. Empty: not served.
+  /// `health_address`: listen address for /healthz and /readyz. `metrics_address`: listen address for /metrics. Form:
+  /// `host:port`, for example `[::1]:8081`, or `:8081` for all interfaces; port 0 selects any free port, which the log
+  /// names. Both addresses may be the same. Empty: the paths are not served.
   std::string health_address = {};
   std::string metrics_address = {};
-  /// `host:port` of the rollout page, `/`, and the rollout document, `/rollout` (docs/monitoring.md): `127.0.0.1:8082`,
-  /// which `kubectl port-forward` reaches. The host must be a loopback address, because readers are not asked for
-  /// credentials. Empty: not served.
+  /// Listen address in the form `host:port`, for example `127.0.0.1:8082`. The service serves the rollout page there
+  /// under `/`, and the rollout document under `/rollout` (docs/monitoring.md). The host must be a loopback address,
+  /// because readers are not asked for credentials; `kubectl port-forward` reaches such an address. Empty: nothing is
+  /// served.
   std::string rollout_address = {};
-  /// `host:port` of the rollout page for remote readers: `:8443`. The page is served over TLS, with the service's
-  /// self-signed certificate, to readers that `rollout_readers` accepts. The leader reports the port in its Lease,
-  /// where `upgradectl` finds it. Empty: not served.
+  /// Listen address for remote readers in the form `host:port`, for example `:8443`. The service serves the same page
+  /// and document there, over TLS with its self-signed certificate, to readers that `rollout_readers` accepts. The
+  /// leader reports the port in its Lease, where `upgradectl` finds it. Empty: nothing is served to remote readers.
   std::string rollout_secure_address = {};
   /// Required with `rollout_secure_address`; usually AccessReview::Check for `/rollout`.
   ReaderCheck rollout_readers = nullptr;

@@ -20,11 +20,11 @@
 /// - Not modeled: adoption of orphans, tolerations, percentages in budgets, history limits of revisions, removal of
 ///   duplicate DaemonSet pods, and eviction of pods from lost nodes. Taints are stored and validated. RollingUpdate
 ///   always has maxUnavailable 1 and maxSurge 0.
-/// - Not modeled of the maintenance operator: its webhook, its garbage collector, maxUnavailable, its ranking of
-///   requests (here the oldest request comes first), and OpenShift. In addition, the real operator leaves out zeros and
-///   falses when it writes an object, and the server then fills in its defaults.
-/// - Not modeled of DRA: tolerations, individual devices of a pool, and the effect NoExecute, which acts like
-///   NoSchedule here and deletes nothing.
+/// - Parts of the maintenance operator that are not modeled: its webhook, its garbage collector, maxUnavailable, its
+///   ranking of requests (here the oldest request comes first), and OpenShift. In addition, the real operator leaves
+///   out zeros and falses when it writes an object, and the server then fills in its defaults.
+/// - Parts of DRA that are not modeled: tolerations, individual devices of a pool, and the effect NoExecute, which acts
+///   like NoSchedule here and deletes nothing.
 /// - Thread-safe. The facade's calls take no virtual time. Watches block their threads until new events happen on the
 ///   virtual clock; their sinks are called without a lock, and may use the cluster. End all watches before the cluster
 ///   is destroyed.
@@ -212,8 +212,7 @@ class FakeCluster final : public ClusterFacade {
   std::optional<ConfigMap> config_map(const std::string& ns, const std::string& name) const;
   /// Returns the parameters of all RecordEvent calls, in order.
   std::vector<RecordEventParams> events() const;
-  /// Returns the Events as stored, in the order of their creation. A series is one Event, with its latest message, time
-  /// and count.
+  /// Returns the Events as stored, in creation order. A series is one Event, with its latest message, time and count.
   std::vector<RecordEventParams> stored_events() const;
   /// Drops the stored Events, as the server does after an hour.
   void ExpireEvents();

@@ -175,7 +175,7 @@ struct MaintenanceOperatorOptions {
   std::optional<int> parallel = {};
 };
 
-/// The kinds of DRA that the cluster serves, and how its components handle DeviceTaintRules.
+/// The DRA kinds that the cluster serves, and how its components handle DeviceTaintRules.
 struct DeviceOptions {
   enum class Served : std::uint8_t {
     kNone,

@@ -36,9 +36,9 @@ class GangController {
   GangController(std::shared_ptr<FakeCluster> cluster, std::uint32_t seed);
 
   /// Adds the pods to the cluster. Their nodes must exist. Their controllers are replaced by a Job, so that no other
-  /// controller creates the pods again. `behavior` also applies to replacement pods. `claims` are the claims that
-  /// Pod::resource_claims of these pods names; the controller adds the claims to the cluster. A claim with a `pod_uid`
-  /// is added again for each replacement, as if it were created from a template.
+  /// controller creates the pods again. `behavior` also applies to replacement pods. `claims` are the claims that these
+  /// pods name in Pod::resource_claims; the controller adds the claims to the cluster. A claim with a `pod_uid` is
+  /// added again for each replacement, as if it were created from a template.
   void Add(const std::string& gang, std::vector<Pod> pods, const PodBehavior& behavior = {},
            const std::vector<ResourceClaimSpec>& claims = {});
   /// Interrupts gangs that have lost a pod, and starts gangs for which there are enough nodes. These nodes must be

@@ -61,7 +61,7 @@ struct InvariantOptions {
   std::string driver_ns = {};
   LabelSelector driver_labels = {};
   LabelSelector node_selector = {};
-  /// The policy until the first call of SetPolicy.
+  /// The policy until the first call to SetPolicy.
   UpgradePolicy policy = {};
   /// Same as in SnapshotOptions; a pod for which the filter fails does not count as using the driver.
   PodFilter uses_driver = nullptr;
@@ -113,7 +113,7 @@ struct Writer {
   /// version up to which the watch has reported changes. A follower's lists belong to the ledger, which uses them only
   /// to find out whether a node exists.
   std::int64_t nodes_read = 0;
-  /// Versions of nodes that the writer's patches have returned since `nodes_read`, by node name.
+  /// Node versions that the writer's patches have returned since `nodes_read`, by node name.
   std::map<std::string, std::int64_t> nodes_answered = {};
   /// Same as `nodes_read`, for the pods of a node, and for the pods of the whole cluster.
   std::map<std::string, std::int64_t> pods_read = {};
@@ -161,7 +161,7 @@ class InvariantChecker {
   /// Checks a write of `replica`. `since_renewal`: time between the last acknowledged renewal of the replica's Lease
   /// and the write, by the replica's own clock.
   void CheckLease(const std::string& replica, absl::Duration since_renewal, absl::Duration renew_deadline);
-  /// Checks that `line` is one line without control characters, regardless of the texts on the nodes.
+  /// Checks that `line` is one line without control characters, whatever strings the nodes contain.
   void CheckLogLine(std::string_view line);
   /// Checks that no write was made in an idle period, given the numbers of writes at its start and at its end.
   void CheckRest(std::int64_t writes_before, std::int64_t writes_after);
@@ -180,7 +180,7 @@ class InvariantChecker {
   /// Returns true if at least one node has a state label and is not done.
   bool AnyOpen() const;
 
-  /// Reports a change of the cluster to the checker, for callers with their own ChangeObserver, for example if a
+  /// Reports a change in the cluster to the checker, for callers with their own ChangeObserver, for example if a
   /// cluster has two checkers.
   void See(const Change& change);
   /// Sets the observer that receives every change after it has been checked; null: no observer.

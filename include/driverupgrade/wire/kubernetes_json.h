@@ -1,4 +1,4 @@
-/// Converts Kubernetes objects from and to the JSON of the API server.
+/// Converts Kubernetes objects to and from the API server's JSON.
 ///
 /// Defines
 ///  - ApiObject: an object of any kind;
@@ -9,8 +9,8 @@
 ///  - FormatNodePatch, FormatEviction, FormatDeleteOptions, FormatNodeMaintenance, FormatNodeMaintenancePatch,
 ///    FormatDeviceTaintRule, FormatDeviceTaintRulePatch, FormatConfigMapPatch, FormatEvent, FormatEventPatch: bodies of
 ///    the writes;
-///  - FormatObject, FormatList: bodies of responses, for fakes and tests; FormatObject also for the writes of Lease and
-///    ConfigMap.
+///  - FormatObject, FormatList: bodies of responses, for fakes and tests; FormatObject is also for writes of Leases and
+///    ConfigMaps.
 ///
 ///     absl::StatusOr<ListPage<Pod>> page = ParseList<Pod>(body);
 ///     if (!page.ok()) return page.status();  // "items[3].metadata.labels: expected an object, got a string"
@@ -21,11 +21,11 @@
 ///  - `kind` at the top is checked, so that an error body is not mistaken for an empty object.
 ///  - A member of the wrong type fails the whole document, with an error that contains its path. A wrong value is never
 ///    treated as absent, and a list is never shortened. With OnUnreadable::kMark, only the object that contains the
-///    member is marked (see cluster_types.h). A wrong name, a wrong namespace, and a wrong member that makes the
-///    document a list or an event still fail the whole document.
+///    member is marked (see cluster_types.h). The whole document still fails if a name, a namespace, or a member that
+///    makes the document a list or an event is wrong.
 ///  - If several members have the same key, the last one counts, as in Go.
-///  - Malformed JSON, invalid UTF-8, a NUL byte and more than 64 levels of nesting are errors. No input recurses
-///    deeper, aborts or throws.
+///  - Malformed JSON, invalid UTF-8, a NUL byte and more than 64 levels of nesting are errors. No input causes deeper
+///    recursion, an abort or an exception.
 /// Output is always valid UTF-8: invalid bytes become U+FFFD, as in Go.
 ///
 /// Free functions without state; thread-safe. T is Node, Pod, DaemonSet, ControllerRevision, PodDisruptionBudget,
@@ -188,7 +188,7 @@ std::string FormatDeleteOptions(const DeleteNodeMaintenanceParams& params);
 std::string FormatDeleteOptions(const DeleteDeviceTaintRuleParams& params);
 
 /// Returns the body of `POST .../nodemaintenances`. Zeros and falses are written, because the server's defaults are
-/// different. Timeouts are in whole seconds, from 0 to the maximum of 32 bits.
+/// different. Timeouts are in whole seconds, from 0 to the 32-bit maximum.
 std::string FormatNodeMaintenance(const CreateNodeMaintenanceParams& params);
 
 /// Returns the merge patch of a NodeMaintenance, or of its status if `params` has conditions. The patch contains uid
@@ -227,8 +227,8 @@ std::string FormatEventPatch(const RecordEventParams& params);
 /// is compact JSON.
 ///
 /// For a Lease, or a ConfigMap that is created, this is also the body of the write; uid and version are left out if
-/// they are empty. A Lease has all members, including zeros. Its duration is limited to the range from 0 to the maximum
-/// of 32 bits. Times keep whole microseconds, as six digits, and a time that is not finite is null.
+/// they are empty. A Lease has all members, including zeros. Its duration is limited to the range from 0 to the 32-bit
+/// maximum. Times keep whole microseconds, as six digits, and a time that is not finite is null.
 template <typename T>
 std::string FormatObject(const T& object);
 

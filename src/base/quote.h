@@ -1,5 +1,5 @@
-// Quotes foreign text, which can be long and can contain characters that confuse a terminal or a log, in error
-// messages.
+// Quotes foreign text in error messages, because it can be long and contain characters that confuse a terminal or a
+// log.
 #ifndef DRIVERUPGRADE_SRC_BASE_QUOTE_H_
 #define DRIVERUPGRADE_SRC_BASE_QUOTE_H_
 

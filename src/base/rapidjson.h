@@ -17,7 +17,7 @@
 #define RAPIDJSON_SSE2
 #endif
 // Enabled in every build, because continuing after a failure would be undefined behavior, and this code does not throw.
-// No input may cause a failure: it would mean that this library did not check an access.
+// No input must ever cause a failure: a failure would mean that this library did not check an access.
 #define RAPIDJSON_ASSERT(condition) ((condition) ? static_cast<void>(0) : std::abort())
 
 #include <rapidjson/document.h>

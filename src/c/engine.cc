@@ -35,11 +35,11 @@ struct du_engine {
   PolicyDefaults defaults;
   bool spares_skipped_pods;
   HostEngine engine;
-  // The last policy and its text, kept because a policy is applied far more often than it changes.
+  // The last policy and its document, kept because a policy is applied far more often than it changes.
   std::string policy_text = {};
   UpgradePolicy policy = {};
   std::vector<std::string> warnings = {};
-  // The warnings about the last policy of each owner.
+  // The warnings about each owner's last policy.
   std::map<std::string, std::vector<std::string>> warnings_by_owner = {};
   std::map<std::string, TimeZoneTable, std::less<>> time_zones = {};
 };
@@ -112,7 +112,7 @@ absl::StatusOr<ObjectKind> KindOf(std::int32_t kind) {
   return static_cast<ObjectKind>(kind);
 }
 
-// Parses an empty text, an array of names, or an object with an owner and a list of names.
+// Parses an empty string, an array of names, or an object with an owner and a list of names.
 absl::StatusOr<Part> PartOf(std::string_view text) {
   Part part;
   if (text.empty()) return part;
@@ -182,7 +182,7 @@ absl::StatusOr<PodAnswers> PodAnswersOf(std::string_view text) {
   return answers;
 }
 
-// Passes the pods of a node to the engine. An empty `list` means that the host could not read the pods.
+// Passes a node's pods to the engine. An empty `list` means that the host could not read the pods.
 absl::StatusOr<bool> PutPods(HostEngine& engine, const std::string& node, std::string_view list,
                              std::string_view uses_driver) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(PodAnswers answers, PodAnswersOf(uses_driver));

@@ -25,7 +25,8 @@ absl::Status CheckPolicy(const UpgradePolicy& policy, bool has_ledger) {
   return absl::OkStatus();
 }
 
-// Returns an error if the node or its NodeMaintenances cannot be read, because marks or claims of ours may then remain.
+// Returns an error if the node or its NodeMaintenances cannot be read, because some of our marks or claims may then
+// remain.
 absl::Status CheckReadable(const NodeView& view, bool requestor) {
   if (IsUnreadable(view.node)) return absl::UnavailableError(CannotBeRead("Node", view.node));
   if (requestor && !view.maintenances) {
@@ -110,7 +111,7 @@ void Core::SetFacts(Pool& pool, const UpgradePolicy& policy, const PassFacts& fa
   if (!UsesLedger(pool)) return;
   LedgerSteps& ledger = *pool.ledger;
   ledger.Begin(now);
-  // Until all changed nodes have been examined, the core cannot determine whether the node of a grant exists.
+  // Until all changed nodes have been examined, the core cannot determine whether a granted node exists.
   if (touched_.empty()) {
     const auto is_managed = [&](const std::string& node) {
       return pool.nodes.contains(node) || pool.guests.contains(node);

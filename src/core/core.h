@@ -78,7 +78,7 @@ struct CorePass {
   Pool* pool = nullptr;
 };
 
-// The status of a pool, with the owner of the pool.
+// The status of a pool, with the pool's owner.
 struct OwnedStatus {
   std::string owner = {};
   FleetStatus status = {};
@@ -95,7 +95,7 @@ struct OwnedPart {
 struct CoreReport {
   // Findings are present only if there is one pool.
   Plan plan = {};
-  // In the order of the owner names.
+  // Sorted by owner name.
   std::vector<OwnedPart> parts = {};
 };
 
@@ -122,21 +122,21 @@ class Core {
   // Driver. InvalidArgument if the ledger does not accept the owner. FailedPrecondition if a policy has a rollout but
   // the engine has no ledger, or if two parts would share one record.
   absl::StatusOr<CorePass> Apply(const Part& part, const UpgradePolicy& policy, const PassFacts& facts, absl::Time now);
-  // Determines with the ledger which nodes of the plan may start. Returns true if the ledger has requests to send. Once
-  // they have responses, the caller must call Settle again with the same plan or a newer one.
+  // Uses the ledger to determine which nodes of the plan may start. Returns true if the ledger has requests to send.
+  // Once they have responses, the caller must call Settle again with the same plan or a newer one.
   bool Settle(CorePass& pass, absl::Time now);
   // Final step of a pass: removes from the plan the starts that the ledger withholds.
   void Withhold(CorePass& pass, absl::Time now);
   // Returns the Events about the findings and gangs of `pass` if its plan is finished. If the next reminder is due
-  // before the plan's wake-up time, its time becomes the wake-up time.
+  // before the plan's wake-up time, the reminder's time becomes the wake-up time.
   std::vector<RecordEventParams> EventsOf(CorePass& pass, absl::Time now);
   // See StateMachine::Release. The plan's wake_at has no meaning. Errors: same as for Apply. In addition, Unavailable
   // if nothing else remains to be released, but a node or its NodeMaintenances cannot be read.
   absl::StatusOr<Plan> Release(const Names& nodes, absl::Time now);
   // Must be called if passes resume after an interruption, during which another process may have made passes.
   void Resume();
-  // Must be called when a pass with autoUpgrade off starts, which counts as an interruption even if it cannot read
-  // anything.
+  // Must be called when a pass with autoUpgrade off starts. Such a pass counts as an interruption even if it cannot
+  // read anything.
   void Freeze();
 
   // Returns the requests of `plan`, and counts them as in flight from now on. No node of `plan` may have requests in

@@ -14,8 +14,8 @@
 namespace driverupgrade::internal {
 
 // Returns true if other nodes must wait because the node's pods are unknown and may belong to a gang. Returns false
-// after repeated failures to read the pods, and for a node that has started and has requests in flight, but true for a
-// node that is only being labeled, because its pods are read afterwards.
+// after repeated failures to read the pods, and for a node that has started and has requests in flight. Returns true,
+// however, for a node that is only being labeled, because its pods are read afterwards.
 bool Core::MayHaveGangs(const Pool& pool, const std::string& node) const {
   constexpr int kFailuresMax = 5;
   if (pool.guests.contains(node) || objects_.KnowsPodsOn(node)) return false;
@@ -44,7 +44,7 @@ void Core::WithholdUnread(Pool& pool, const std::set<std::string>& wanted, bool 
   WithholdNodes(pool.planner, unread, plan);
 }
 
-// No pod of a unit is evicted before all nodes of the unit are cordoned, because its controller could recreate the pod
+// No pod of a unit is evicted before all nodes of the unit are cordoned, because the pod's controller could recreate it
 // on another node of the unit. A node that cannot be cordoned delays the other nodes for at most HoldMax.
 void Core::WithholdEvictions(Pool& pool, Plan& plan, absl::Time now) {
   const std::map<std::string, std::string>& uncordoned = pool.planner.uncordoned_units();

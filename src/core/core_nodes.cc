@@ -168,7 +168,7 @@ void Core::Forget(const std::string& node) {
   hooks_.Forget(node);
 }
 
-// Drops the pods of a node that no pool needs, and the finding that the pods could not be read.
+// If no pool needs the node's pods, drops them along with the finding that they could not be read.
 void Core::ForgetPods(const std::string& node) {
   if (WantsPodsOf(node)) return;
   if (const auto read = reads_.find(node); read != reads_.end()) {

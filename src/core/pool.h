@@ -48,7 +48,7 @@ struct Pool {
   std::set<std::string> guests = {};
   // True if gangs start together under the policy of the last pass.
   bool has_gangs = false;
-  // Time since which the evictions of a node have waited for the cordons of other nodes, by node, and the maximum
+  // By node: time since which the node's evictions have waited until other nodes are cordoned. `hold_max`: maximum
   // duration of such a wait.
   std::map<std::string, absl::Time> held_since = {};
   absl::Duration hold_max = absl::ZeroDuration();

@@ -10,7 +10,8 @@ namespace driverupgrade {
 
 std::shared_ptr<const NodeView> ShareView(NodeView view, const DriverIdentity& identity) {
   auto shared = std::make_shared<NodeView>(std::move(view));
-  // The marks must be decoded last, because they refer to texts in the node, and these texts must not move afterwards.
+  // The marks must be decoded last, because they refer to strings in the node, and these strings must not move
+  // afterwards.
   shared->marks.decoded_ = std::make_shared<const internal::MarksOfDriver>(*shared, identity);
   return shared;
 }
@@ -45,7 +46,7 @@ bool DriverRuns(const NodeView& view) {
 DriverPodsMarks::DriverPodsMarks(const std::vector<Pod>& pods) {
   std::size_t size = 0;
   for (const Pod& pod : pods) size += OwnerUidOf(pod).size() + RevisionHash(pod).size();
-  texts_.reserve(size);  // the texts must not move
+  texts_.reserve(size);  // the strings must not move
   for (std::size_t i = 0; i < pods.size(); ++i) {
     if (i == 0) {
       first_ = Decode(pods[i]);

@@ -13,7 +13,7 @@ namespace driverupgrade {
 namespace {
 
 constexpr std::size_t kPodsInText = 5;
-// Usual size of a gate's text, which is reserved in advance because each pass writes a gate for every node that is
+// Usual size of a gate's detail, which is reserved in advance because each pass writes a gate for every node that is
 // being drained.
 constexpr std::size_t kDetailSize = 96;
 // Time by which a terminating pod on a Ready node may exceed its grace period before it counts as stuck.
@@ -47,7 +47,7 @@ void AppendFinalizers(const Pod& pod, std::string& text) {
   if (!pod.finalizers.empty()) absl::StrAppend(&text, ", held by finalizer ", absl::StrJoin(pod.finalizers, ", "));
 }
 
-// Appends the reason why the pod has not left yet, for gates and failure texts.
+// Appends the reason why the pod has not left yet, for gates and failure messages.
 void AppendHoldup(const Pod& pod, const PodAttempt* attempt, std::string& text) {
   switch (RefusalOf(pod, attempt)) {
     case Refusal::kDisruptionBudget:
@@ -80,8 +80,8 @@ bool IsRefusedEviction(const PodAttempt& attempt) {
   return attempt.outcome && attempt.refusal != Refusal::kNone && attempt.refusal != Refusal::kOther;
 }
 
-// Returns the time from which the kubelet of a NotReady node is not expected to report the end of a terminating pod
-// (dep-F11). Adds a second, because the timestamp is truncated to whole seconds.
+// Returns the time from which the kubelet of a NotReady node is no longer expected to report that a terminating pod has
+// ended (dep-F11). Adds a second, because the timestamp is truncated to whole seconds.
 absl::Time LostAt(const Pod& pod) { return *pod.deletion_timestamp + absl::Seconds(1); }
 
 bool IsLost(const Pod& pod, const Node& node, absl::Time now) {

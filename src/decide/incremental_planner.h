@@ -46,8 +46,8 @@ struct JudgedNode;
 struct PlanUpdate {
   // Same as Step's plan, except for two members. `pod_interest` is empty; IncrementalPlanner::pod_interest returns it
   // without a copy. `gates` contains only gates that are new or have changed since the last Advance. The gate of a node
-  // that waits for a slot omits the place in the queue, and is repeated only when its reason changes. Places and counts
-  // change with every admission in many gates; PublishedPlan contains them.
+  // that waits for a slot omits the place in the queue, and is repeated only when its reason changes. In many gates,
+  // the place and the counts change with every admission; PublishedPlan contains them.
   Plan plan = {};
   // Sorted names of nodes that no longer have a gate, or that were deleted.
   std::vector<std::string> ungated = {};
@@ -59,7 +59,7 @@ struct AdvanceLimits {
   // Maximum number of nodes that are judged because they have changed or are due. If more nodes are due, the plan is
   // not finished.
   std::size_t judged = std::numeric_limits<std::size_t>::max();
-  // Maximum number of reported gates of nodes that wait for a slot. Later calls of Advance report the remaining gates.
+  // Maximum number of reported gates of nodes that wait for a slot. Later calls to Advance report the remaining gates.
   std::size_t told = std::numeric_limits<std::size_t>::max();
   // False if the planner has not received all views yet. The plan is then not finished.
   bool has_all_views = true;

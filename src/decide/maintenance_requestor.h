@@ -78,8 +78,8 @@ class MaintenanceRequestor {
   RequestorOptions options_;
 };
 
-// Returns true for a pod of the maintenance operator. The operator does not evict its own pod. In requestor mode,
-// neither does the engine, because the operator must still return the node to service (§4.1).
+// Returns true for a pod of the maintenance operator. The operator does not evict its own pod. In requestor mode, the
+// engine does not evict that pod either, because the operator must still return the node to service (§4.1).
 bool IsMaintenanceOperator(const Pod& pod);
 
 }  // namespace driverupgrade::internal

@@ -33,7 +33,7 @@ struct DriverPodMarks {
 
 // The driver pods in the order of NodeView::driver_pods. In a large fleet, a judgement mostly waits for memory, and the
 // data of a Pod is spread over a dozen memory blocks. The data of the first driver pod is therefore stored in this
-// object, and the texts of all pods in one further block.
+// object, and the strings of all pods are stored in one further block.
 class DriverPodsMarks {
  public:
   explicit DriverPodsMarks(const std::vector<Pod>& pods);

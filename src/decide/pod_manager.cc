@@ -52,7 +52,7 @@ Revision RevisionOf(const Pod& pod, const internal::DriverPodMarks& marks, const
 }
 
 // Returns the hash of the revision from its label or, for very old objects without this label, from its name (R4, R13).
-// Returns an empty text if neither contains a hash.
+// Returns an empty string if neither contains a hash.
 std::string HashOf(const ControllerRevision& revision, const DaemonSet& daemon_set) {
   const auto label = revision.labels.find("controller-revision-hash");
   if (label != revision.labels.end() && !label->second.empty()) return label->second;

@@ -27,7 +27,7 @@ struct RolloutWaits {
   };
   // Sorted names of all nodes; not null.
   std::shared_ptr<const std::vector<std::string>> names = nullptr;
-  // Indexes in RolloutStatus::stages, in the order of the names.
+  // Indexes in RolloutStatus::stages, one for each name, in the same order.
   std::shared_ptr<const std::vector<int>> stages = nullptr;
   std::vector<Wait> nodes = {};
   std::deque<Gate> gates = {};

@@ -18,7 +18,7 @@ absl::Duration HeldMin(GateReason reason) {
   return TraitsOf(reason).opener == GateOpener::kDriver ? kHeldMinOfDriver : kHeldMin;
 }
 
-// Minimum time between two changes of the annotation while the node stays in its state.
+// Minimum time between two changes to the annotation while the node stays in its state.
 constexpr absl::Duration kUnchangedMin = absl::Minutes(5);
 
 // Returns true if nodes often have the gate only briefly, until a patch has a response or until the pods of the node

@@ -127,7 +127,7 @@ void JudgeInto(const JudgeContext& in, const NodeView& view, const Admission& ad
       ForgetLiftedCordon(walk);
     }
   }
-  // No pod may be evicted yet, because other nodes of the unit may not be cordoned.
+  // No pod may be evicted yet, because other nodes of the unit might not have been cordoned yet.
   if (walk.admitted && !walk.unit.empty()) {
     verdict.plan.evict.clear();
     verdict.plan.remove.clear();

@@ -27,8 +27,9 @@ bool MayHave(const Grants& grants, const NodeReading& node, std::size_t grants_m
   if (kept == grants.end()) return grants.size() < grants_max;
   // A grant for the version that was read is safe: at most one patch can be applied at that version, no matter how many
   // are sent. A grant for an older version is renewed, because no patch at the older version can be applied any longer.
-  // Such a grant still exists if the node holds a slot, such as a failed node that an administrator uncordoned and that
-  // starts again. A grant for a newer version means that the node was read before another replica renewed the grant.
+  // Such a grant still exists for a node that holds a slot, for example for a failed node that an administrator
+  // uncordoned and that starts again. A grant for a newer version means that the node was read before another replica
+  // renewed the grant.
   return kept->second == node.resource_version || internal::IsNewerVersion(node.resource_version, kept->second);
 }
 

@@ -21,7 +21,7 @@
 
 namespace driverupgrade {
 
-// A waiting node. The caller owns the text of `node`.
+// A waiting node. The caller owns the string to which `node` refers.
 struct WaitingNode {
   std::string_view node = {};
   Candidate candidate = {};
@@ -32,10 +32,10 @@ bool GoesBefore(const WaitingNode& a, const WaitingNode& b);
 // Returns `gate` for a refused node, with the node's place in the queue of refused nodes, starting at 1.
 Gate AtPlace(const Gate& gate, int place);
 
-// The reasons why a call of Admit refused nodes. A plain value type that can outlive the queue.
+// The reasons why a call to Admit refused nodes. A plain value type that can outlive the queue.
 class Refusals {
  public:
-  // Returns the gate, without a place in the queue, of a node that was waiting during the call of Admit.
+  // Returns the gate, without a place in the queue, of a node that was waiting during the call to Admit.
   const Gate& Of(const WaitingNode& waiting) const;
 
  private:
@@ -60,7 +60,7 @@ class AdmissionQueue {
   // Removes the node from the queue. Does nothing if the node is not waiting.
   void Remove(const WaitingNode& waiting);
 
-  // Removes the nodes that may start from the queue, and returns their names in the order of their admission.
+  // Removes the nodes that may start from the queue, and returns their names in admission order.
   std::vector<std::string> Admit(Limits limits);
   // Returns the nodes that waited before the last Admit and now wait for a different reason. The result can also
   // include other nodes.

@@ -17,8 +17,8 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Gives the kubelet enough time to recover from a restart or from a restart of the node's network, and to remove the
-// pod.
+// Gives the kubelet enough time to recover from its own restart or from a restart of the node's network, and to remove
+// the pod.
 constexpr absl::Duration kLostAfter = absl::Minutes(1);
 
 // Returns true if the node still has a NodeMaintenance from an earlier attempt, which occupies a slot of the
@@ -33,7 +33,7 @@ bool KeepsMaintenance(const NodeView& view, const std::optional<RequestorOptions
 
 bool IsLeftOut(GateReason reason) { return TraitsOf(reason).is_wish || TraitsOf(reason).left_out; }
 
-// Uses the state according to the marks instead of the plan, because the plan has not been carried out yet.
+// Uses the state that the marks show, not the state in the plan, because the plan has not been carried out yet.
 NodeProgress ProgressOf(const KeptVerdict& verdict, const GrantShare& share, bool keeps_maintenance,
                         bool is_of_older_revision) {
   if (verdict.candidate) return share.counts || keeps_maintenance ? NodeProgress::kUnderWay : NodeProgress::kWaiting;
@@ -100,7 +100,7 @@ absl::Time LastsFrom(const NodeView& view, const NodeMarks& marks, bool will_end
   return from;
 }
 
-// Records whether a done node is out of use, because the node or its driver pod is not Ready. A missing driver pod
+// Records whether a done node is out of use because the node or its driver pod is not Ready. A missing driver pod
 // counts as not Ready if a DaemonSet of the driver selects the node.
 void NoteUse(const NodeView& view, const DriverFacts& driver, RolloutNode& node) {
   const Pod* pod = UnreadyDriverPod(view);

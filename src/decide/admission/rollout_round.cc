@@ -59,7 +59,7 @@ std::set<std::string> ApprovalsOf(const DriverFacts& driver, const DriverIdentit
   return approvals;
 }
 
-// Returns the DaemonSet to name in approval commands, although an approval on any DaemonSet of the driver counts.
+// Returns the DaemonSet to name in approval commands, although an approval on any of the driver's DaemonSets counts.
 const DaemonSet& FirstDaemonSet(const DriverFacts& driver) {
   const auto first =
       std::min_element(driver.daemon_sets.begin(), driver.daemon_sets.end(), [](const auto& a, const auto& b) {
@@ -215,7 +215,7 @@ class RolloutRounds {
     }
   }
 
-  // Returns RolloutRound::pod_interest, in the order of the node names.
+  // Returns RolloutRound::pod_interest, sorted by node name.
   std::vector<std::size_t> PodInterest(const RolloutStep& step) const {
     const bool orders_by_pods = OrdersByPods(policy_);
     const bool has_gangs = GangsStartTogether(policy_);

@@ -47,8 +47,7 @@ struct RolloutInput {
   std::optional<std::size_t> grants_max = std::nullopt;
 };
 
-// The nodes of a rollout, in the order of their names. Each view must outlive this object, unless Change replaces the
-// view first.
+// The nodes of a rollout, sorted by name. Each view must outlive this object, unless Change replaces the view first.
 class RolloutMembers {
  public:
   // Adds a node before the first round.
@@ -107,7 +106,7 @@ struct RolloutDecision {
 };
 
 struct RolloutRound {
-  // Decisions on the waiting nodes, in the order of admission.
+  // Decisions on the waiting nodes, in admission order.
   std::vector<RolloutDecision> decisions = {};
   std::deque<Gate> gates = {};
   RolloutStatus status = {};

@@ -11,7 +11,7 @@ namespace driverupgrade::internal {
 namespace {
 
 constexpr std::string_view kConditionType = "EvictionInProgress";
-// Maximum time for the controller manager to notice a change of a rule. If it processes rules at all, it usually takes
+// Maximum time for the controller manager to notice a change to a rule. If it processes rules at all, it usually takes
 // a tenth of a second.
 constexpr absl::Duration kSeenMax = absl::Seconds(30);
 // Time for which a rule has the effect None before it is deleted.
@@ -38,7 +38,7 @@ bool HasDevices(const NodeView& view, std::string_view device_driver) {
                      [&](const ResourceSlice& slice) { return slice.driver == device_driver; });
 }
 
-// Returns the time of the last change of the effect, or of our own request if that is later, because the API server's
+// Returns the time of the last change to the effect, or of our own request if that is later, because the API server's
 // clock may be slow.
 absl::Time ChangedAt(const DeviceTaintRule& rule, const NodeView& view) {
   const absl::Time added = rule.time_added.value_or(absl::InfinitePast());
@@ -47,7 +47,7 @@ absl::Time ChangedAt(const DeviceTaintRule& rule, const NodeView& view) {
   return answered ? std::max(added, attempt->second.answered_at) : added;
 }
 
-// Returns true if a request of ours may have changed the rule after it was read, for example because another rollout
+// Returns true if one of our requests may have changed the rule after it was read, for example because another rollout
 // has started to remove the rule.
 bool MayBeOutdated(const DeviceTaintRule& rule, const NodeView& view, absl::Time now) {
   const auto found = view.attempts.devices.find(rule.name);

@@ -1,6 +1,6 @@
 // Manages the rules that taint the devices of a node while its driver is replaced. A rule starts with the effect None,
-// then gets NoSchedule, and gets None again before it is deleted. The scheduler can miss a change of a rule that
-// coincides with a change of the devices, so a rule that the scheduler still remembers must be harmless.
+// then gets NoSchedule, and gets None again before it is deleted. The scheduler can miss a change to a rule that
+// coincides with a change to the devices, so a rule that the scheduler still remembers must be harmless.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_DEVICES_RULES_H_
 #define DRIVERUPGRADE_SRC_DECIDE_DEVICES_RULES_H_
 
@@ -25,7 +25,7 @@ struct RuleStep {
   bool done = false;
   // The cause of the wait, unless `done`.
   std::string detail = {};
-  // Time at which the wait can end; infinite if only a change of an object can end the wait.
+  // Time at which the wait can end; infinite if only a change to an object can end the wait.
   absl::Time due = absl::InfiniteFuture();
   // Reason why the taint does not work in this cluster, so that the node must be cordoned instead; empty if no such
   // reason is known.

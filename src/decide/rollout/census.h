@@ -39,7 +39,7 @@ struct LeftOutNodes {
   int count = 0;
   std::string first = {};  // such as `n3, NotReady since 2026-11-26T12:00:00Z`
 };
-// Returns a text such as `1 of 8 left out: n3, NotReady since 2026-11-26T12:00:00Z`; empty if no node is left out.
+// Returns a string such as `1 of 8 left out: n3, NotReady since 2026-11-26T12:00:00Z`; empty if no node is left out.
 // `others`: number of nodes that are not left out.
 std::string Describe(const LeftOutNodes& left_out, int others);
 
@@ -87,7 +87,7 @@ class RolloutCensus {
   // Returns, by stage, the number of slots that are in use. Each node in progress takes a slot or, if groups start
   // together, each group in progress.
   std::vector<int> SlotsUsed() const;
-  // Returns the numbers of the units with nodes that may start, in the order of admission. O(W + changed log W).
+  // Returns the numbers of the units with nodes that may start, in admission order. O(W + changed log W).
   const std::vector<std::size_t>& Waiting(const std::vector<RolloutNode>& nodes);
   const WaitingUnit& unit(std::size_t number) const { return units_[number]; }
   // Returns the number of the node's unit.
@@ -113,13 +113,13 @@ class RolloutCensus {
   std::vector<std::size_t> group_of_ = {};               // by node; empty without groups
   std::vector<std::vector<std::size_t>> nodes_of_ = {};  // by group, if groups start together
   std::vector<WaitingUnit> units_ = {};                  // by node, or by group if groups start together
-  std::vector<std::size_t> waiting_ = {};                // sorted, as of the last call of Waiting
-  std::vector<bool> is_changed_ = {};                    // by unit, since the last call of Waiting
+  std::vector<std::size_t> waiting_ = {};                // sorted, as of the last call to Waiting
+  std::vector<bool> is_changed_ = {};                    // by unit, since the last call to Waiting
   std::vector<std::size_t> changed_ = {};
 };
 
-// Completes the sentence "stage ..." for a stage in which no node counts, such as `has 2 nodes, all left out: 2 by the
-// skip label`. O(N).
+// Completes the sentence "stage ..." for a stage in which no node counts, for example with `has 2 nodes, all left out:
+// 2 by the skip label`. O(N).
 std::string WhyEmpty(const RolloutCensus& census, const std::vector<RolloutNode>& nodes, int stage);
 
 }  // namespace driverupgrade::internal

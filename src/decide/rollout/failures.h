@@ -31,8 +31,8 @@ bool IsGivenBack(const NodeMarks& marks, const DriverIdentity& identity);
 // Returns the class with this name; nullopt if there is no such class.
 std::optional<FailureClass> ParseFailureClass(std::string_view name);
 
-// Returns a text for users about the first class that has exhausted its budget; nullopt if every class has budget left.
-// `total`: number of nodes in the fleet. `failed`: number of failed nodes by FailureClass.
+// Returns a message for users about the first class that has exhausted its budget; nullopt if every class has budget
+// left. `total`: number of nodes in the fleet. `failed`: number of failed nodes by FailureClass.
 std::optional<std::string> ExhaustedBudget(const FailureBudgets& budgets,
                                            const std::array<int, kAllFailureClasses.size()>& failed, int total);
 

@@ -13,7 +13,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Upper limit for the number of nodes, for sort keys that are compared as texts.
+// Upper limit for the number of nodes, for sort keys that are compared as strings.
 constexpr std::size_t kNodesMax = 999'999'999;
 constexpr std::string_view kComputeDomainLabel = "resource.nvidia.com/computeDomain";
 
@@ -49,7 +49,7 @@ std::string_view ValueOf(const StringMap& map, std::string_view key) {
 }
 
 // Returns the gang of a pod that belongs to an indexed Job with a subdomain, because such pods communicate with each
-// other. Returns an empty text for other pods, which are independent tasks.
+// other. Returns an empty string for other pods, which are independent tasks.
 std::string IndexedJobOf(const Pod& pod) {
   const std::string_view job = ValueOf(pod.labels, "batch.kubernetes.io/job-name");
   const bool is_indexed = pod.labels.contains("batch.kubernetes.io/job-completion-index");

@@ -21,7 +21,7 @@ namespace driverupgrade::internal {
 
 // Returns the groups of the policy. If gangs start together under the policy, each unit is a group, and `by` is empty.
 std::optional<NodeGroups> GroupsOf(const RolloutPolicy& policy);
-// Returns a text that is the same for all nodes of a group. A node without the label forms its own group.
+// Returns a string that is the same for all nodes of a group. A node without the label forms its own group.
 std::string GroupOf(const Node& node, const NodeGroups& groups);
 // Same as GroupOf above, but also supports gangs. A node without a unit then forms its own group.
 std::string GroupOf(const RolloutNode& node, const NodeGroups& groups);
@@ -41,7 +41,7 @@ struct GroupTally {
   bool IsBegun() const { return under_way > 0 || failed > 0 || (ended > 0 && waiting > 0); }
 };
 
-// Tallies by group number. Groups are numbered in the order of their names.
+// Tallies by group number. Groups are numbered in name order.
 struct GroupTallies {
   // Set by TallyGroups, and shared by copies.
   std::shared_ptr<const std::vector<std::string>> names = nullptr;
@@ -56,8 +56,8 @@ GroupTallies TallyGroups(const std::vector<RolloutNode>& nodes, const NodeGroups
 
 class GroupLimit {
  public:
-  // `failed`: one failed node by group, for texts. `left_out`: a text by group, for groups that continue without some
-  // of their nodes. `not_begun`: reason why groups that have not started must not start; empty if they may start.
+  // `failed`: one failed node by group, for messages. `left_out`: a message by group, for groups that continue without
+  // some of their nodes. `not_begun`: reason why groups that have not started must not start; empty if they may start.
   GroupLimit(NodeGroups groups, GroupTallies tallies, std::map<std::size_t, std::string> failed = {},
              std::map<std::size_t, std::string> left_out = {}, std::string not_begun = {});
 

@@ -11,7 +11,8 @@
 
 namespace driverupgrade::internal {
 
-// The reasons why a node is sick and why it is unwell, as texts for users. Each text is empty if it does not apply.
+// The reasons why a node is sick and why it is unwell, as messages for users. Each message is empty if it does not
+// apply.
 struct NodeHealth {
   std::string sick = {};
   std::string unwell = {};

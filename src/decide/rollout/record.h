@@ -1,5 +1,5 @@
 // Stores the state of a rollout that is not stored on nodes: the stage that the rollout has reached, the start of the
-// stage's soak, a halt, and upgrade durations. The record is one text in a ConfigMap, which is written by
+// stage's soak, a halt, and upgrade durations. The record is one string in a ConfigMap that is written by
 // compare-and-set.
 //
 //     const ParsedRecord read = ParseRecord(config_map.data["nvidia.com_gpu"]);
@@ -26,7 +26,7 @@ namespace driverupgrade::internal {
 struct Halt {
   // Stage that the rollout had reached. Empty if the stage could not be read; the current stage is then used instead.
   std::string stage = {};
-  // Text for users.
+  // Message for users.
   std::string reason = {};
   // RolloutRules::fingerprint of the policy under which the halt occurred. Another policy lifts the halt.
   std::string policy = {};

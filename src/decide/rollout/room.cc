@@ -70,7 +70,7 @@ class Admission {
     }
   }
 
-  // Returns true if nodes may start in general, but no node is in progress that would free room.
+  // Returns true if nodes may start in general, but there is no node in progress that would free room.
   bool IsIdle() const { return nobody_ == nullptr && !is_any_under_way_; }
 
   // Same as Refusal, but ignores earlier stages and groups.

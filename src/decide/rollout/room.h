@@ -26,7 +26,7 @@ class RolloutRoom {
   virtual ~RolloutRoom() = default;
   // Returns why no node can start during the lifetime of this object; nullopt if the limits allow nodes to start.
   virtual std::optional<Gate> Closed() const = 0;
-  // Returns the kind of the node, a number below kKinds; nullopt if the node has no kind. Between two calls of Take,
+  // Returns the kind of the node, a number below kKinds; nullopt if the node has no kind. Between two calls to Take,
   // all single nodes of a kind get the same result from Refusal.
   virtual std::optional<std::size_t> KindOf(std::size_t /*node*/) const { return std::nullopt; }
   static constexpr std::size_t kKinds = 16;
@@ -58,7 +58,7 @@ struct RolloutAnswers {
   GangWaits gang_waits = {};  // recorded waits that have not ended, and new waits
 };
 
-// Decides which of the nodes with `may_start` start, in the order of admission. The remaining nodes of groups that have
+// Decides which of the nodes with `may_start` start, in admission order. The remaining nodes of groups that have
 // started come first. If a group does not fit because other nodes are in progress, the group reserves the room that
 // those nodes will free. Once a group has reserved room, only remaining nodes of started groups may start. If no node
 // is in progress and no node starts, one node that is out of service starts alone. `census`: census of the nodes in the

@@ -201,7 +201,7 @@ class Advance {
     return !step_.record.group.empty() && GroupOf(view_.nodes[i], *policy_.groups) == step_.record.group;
   }
 
-  // Returns true if the node must be in use: its stage is in progress or soaks, or its group was the last group to
+  // Returns true if the node must be in use: its stage is in progress or soaking, or its group was the last group to
   // start.
   bool IsWatched(std::size_t i) {
     const int stage = census_.stages()[i];

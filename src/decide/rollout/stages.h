@@ -44,8 +44,8 @@ struct RolloutStep {
   std::optional<Gate> halted = std::nullopt;
   // Reason why the nodes of later stages wait.
   Gate closed = {};
-  // Text about an unwell node of the last group that keeps other groups from starting. Empty if all nodes of the group
-  // are healthy, or if the policy does not use GroupMode::kOneAtATime.
+  // Message about an unwell node in the last group, if that node keeps other groups from starting. Empty if all nodes
+  // of the group are healthy, or if the policy does not use GroupMode::kOneAtATime.
   std::string last_group = {};
   // True if the rollout returns to a revision that the fleet has completed before.
   bool returns = false;

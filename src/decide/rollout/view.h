@@ -45,11 +45,11 @@ struct RolloutNode {
   bool out_of_service = false;
   // True if the node is cordoned, or if its devices are isolated and the evictions may start.
   bool is_isolated = false;
-  // Text for users: why the node counts as sick with its new driver. Empty if the node is healthy or has the old
+  // Message for users: why the node counts as sick with its new driver. Empty if the node is healthy or has the old
   // driver.
   std::string sick = {};
-  // Text for users: what is not ready yet on a node with its new driver, such as a pod. Empty if everything is ready.
-  // The stage is not done until then.
+  // Message for users: what, for example a pod, is not ready yet on a node with its new driver. Empty if everything is
+  // ready. The stage is not done until then.
   std::string unwell = {};
   // True if the node is done, but it or its driver pod is not Ready, or the driver pod is missing. `unwell` contains
   // the details.
@@ -63,7 +63,7 @@ struct RolloutNode {
   // Number of pods that the upgrade of the node would evict, delete or wait for (pods_in_the_way.h); nullopt if
   // unknown.
   std::optional<int> pods = std::nullopt;
-  // True if the node has a grant, but its start may not have been written.
+  // True if the node has a grant, but its start might not have been written.
   bool is_granted_only = false;
   // Used by gangs.h. `gangs`: gangs of the node's pods. `unit`: unit with which the node has started or will start.
   // `turn`: sort key that has priority over the policy's order.
@@ -85,8 +85,7 @@ struct RolloutView {
   std::vector<RolloutNode> nodes = {};
   // Approvals on the driver's DaemonSets, each in the form `<stage>@<revision>`.
   std::set<std::string> approvals = {};
-  // Reason why the callback of the embedding operator considers the rollout sick; empty if the callback reports no
-  // problem.
+  // Reason why the embedding operator's callback considers the rollout sick; empty if the callback reports no problem.
   std::string sick = {};
   // Upgrade durations of nodes that were completed since the previous view.
   std::vector<absl::Duration> took = {};

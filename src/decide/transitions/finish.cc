@@ -124,8 +124,8 @@ bool ReleaseUnwanted(Walk& walk) {
 }
 
 Progress EnterDone(Walk& walk, std::string reason) {
-  // Claims are released even if the annotation of requestor mode is missing, because another client may have removed
-  // the annotation.
+  // Claims are released even if the requestor-mode annotation is missing, because another client may have removed the
+  // annotation.
   if (const auto releasing = ReleaseMaintenance(walk)) return *releasing;
   if (const auto waits = WaitForOtherDriver(walk)) return *waits;
   if (const auto releasing = ReleaseRules(walk)) return *releasing;

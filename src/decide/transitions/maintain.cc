@@ -36,7 +36,7 @@ Progress WaitUnread(Walk& walk, std::string detail) {
   return walk.Wait(GateReason::kMaintenance, std::move(detail), NextRead(walk.in.now));
 }
 
-// Returns why an object of ours that is being deleted still exists: another requestor uses the object for work on the
+// Returns why one of our objects that is being deleted still exists: another requestor uses the object for work on the
 // node (M10). Returns nullopt if no other requestor uses the object.
 std::optional<std::string> WaitsForOthers(const NodeMaintenance& object) {
   if (object.additional_requestors.empty()) return std::nullopt;

@@ -223,7 +223,7 @@ Progress LeaveUpgradeRequired(Walk& walk) {
     if (const auto releasing = ReleaseMaintenance(walk)) return *releasing;  // if requestor mode was switched off (H16)
     walk.Remove(&NodeMarks::requestor_mode);
   }
-  // The maintenance operator cordons nodes that we claim, even if our annotation of requestor mode was lost.
+  // The maintenance operator cordons nodes that we claim, even if our requestor-mode annotation was lost.
   const bool evacuated_for_us = walk.InRequestorMode() || ClaimsMaintenance(walk);
   if (cordon.kind == internal::CordonKind::kAdministrator && walk.in.policy.cordoned_nodes == CordonedNodes::kIgnore &&
       !evacuated_for_us) {

@@ -143,7 +143,7 @@ Progress Walk::Fail(std::string_view what, std::string why) {
   // The Warning is recorded before the transition, so that the Event about the cause precedes the Event about the
   // effect.
   std::string cause = fmt::format("{}, {}", what, why);
-  // The annotation is truncated; the Event contains the whole text.
+  // The annotation is truncated; the Event contains the entire message.
   Write(&NodeMarks::failure_cause, std::string(internal::CutUtf8(cause, internal::kMarkTextMax)));
   Event(true, std::move(cause));
   const std::string revision = TargetRevision();
@@ -311,8 +311,8 @@ void Walk::Finish(bool acts, const internal::ShownWait* shown_wait) {
       verdict.plan.patch = PatchBetween(view.node, before(), *edited_, in.identity);
     }
   }
-  // A gang may have been restarted on this node after another replica upgraded the node. If the watch of nodes lags, or
-  // if this replica was suspended, the new pods are known before the new state of the node.
+  // A gang may have been restarted on this node after another replica upgraded the node. If the node watch lags, or if
+  // this replica was suspended, the new pods are known before the new state of the node.
   if (in.policy.keep_gangs && !verdict.plan.evict.empty() && !verdict.plan.patch) ConfirmNode();
   CountPods(*this);
   NoteLabelLoss();

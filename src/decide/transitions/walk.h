@@ -104,9 +104,9 @@ class Walk {
 
   // Enters `next`, and drops the timers of the previous state.
   Progress Enter(UpgradeState next, std::string reason);
-  // Ends the upgrade in the state unknown, after our marks have been removed.
+  // Ends the upgrade in the state `unknown`, after our marks have been removed.
   void Release(std::string reason);
-  // Enters upgrade-failed, and records a Warning Event with the text `what`, `why`.
+  // Enters upgrade-failed, and records a Warning Event with the message `what`, `why`.
   Progress Fail(std::string_view what, std::string why);
   // Same as Fail, for a node that could not be evacuated. With OnFailure::kGiveBack, the node returns to service if its
   // old driver is still running.

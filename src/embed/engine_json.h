@@ -10,7 +10,7 @@
 
 namespace driverupgrade::internal {
 
-// Equal values produce equal texts, byte for byte.
+// Equal values produce equal strings, byte for byte.
 std::string FormatReading(const std::vector<ManagedNode>& nodes, const std::vector<HostQuestion>& questions);
 std::string FormatPass(const HostPass& pass);
 // Returns "{}" for nullptr. `metadata_only` is true if the response needs to contain only the metadata of the objects.

@@ -40,7 +40,7 @@ struct HostPass {
   // Plan of the pass. Its `nodes` contains the nodes whose requests start now.
   Plan plan = {};
   std::vector<std::string> wanted_pods = {};
-  // Nodes of all pools whose pods are of interest.
+  // Nodes, in all pools, whose pods are of interest.
   std::set<std::string> pod_interest = {};
   // Warnings about the policy (see Warnings).
   std::vector<std::string> warnings = {};
@@ -75,9 +75,9 @@ class HostEngine {
   HostEngine& operator=(const HostEngine&) = delete;
 
   ObjectStore& objects() { return objects_.store(); }
-  // Sets the host's answers about the pods of a node, which replace all earlier answers about that node.
+  // Sets the host's answers about a node's pods, which replace all earlier answers about that node.
   void SetPodAnswers(const std::string& node, PodAnswers answers) { hooks_.SetPods(node, std::move(answers)); }
-  // Processes all changes since the last call. Returns the nodes in order of their names.
+  // Processes all changes since the last call. Returns the nodes sorted by name.
   absl::StatusOr<std::vector<ManagedNode>> Read(absl::Time now);
   std::vector<HostQuestion> Questions() const { return hooks_.Questions(); }
   void Tell(const std::string& id, absl::StatusOr<bool> answer);

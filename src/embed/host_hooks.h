@@ -14,7 +14,7 @@
 
 namespace driverupgrade::internal {
 
-// UIDs of a node's pods that use the driver, and errors by the UID of pods that the host could not check.
+// UIDs of a node's pods that use the driver, and errors, by pod UID, for pods that the host could not check.
 struct PodAnswers {
   std::set<std::string> uids = {};
   std::map<std::string, std::string> errors = {};
@@ -37,15 +37,15 @@ class HostHooks final : public NodeHooks {
   std::vector<HostQuestion> Questions() const;
   // Returns true if a question about the node has not been answered yet.
   bool Asks(const std::string& node) const;
-  // Stores the answer and returns the node of the question, or an empty text if the question was dropped.
+  // Stores the answer and returns the question's node, or an empty string if the question was dropped.
   std::string Tell(const std::string& id, absl::StatusOr<bool> answer);
 
   // Starts a new view of the node. Questions that the new view does not repeat are dropped, together with their
   // answers.
   void Begin(const std::string& node) override;
   void Forget(const std::string& node) override;
-  // Returns true for pod filter errors, because the host passes in its answers together with the pods, and while a
-  // question is open.
+  // Returns true while a question is open. Also returns true for pod filter errors, because the host passes in its
+  // answers together with the pods.
   bool WillTell(const NodeView& view) const override { return view.restart_only_error.empty() || Asks(view.node.name); }
   absl::StatusOr<bool> UsesDriver(const Pod& pod) override;
   // Returns each answer only once, so the caller must keep the answer. Errors: Unavailable until the host has answered.

@@ -209,7 +209,7 @@ void CpprestCall::Abandon() {
   piece_ = {};
   lock.unlock();
   if (lent) {
-    // The library waits for the return of the piece, and the connection is idle. The exception makes the library close
+    // The library waits until the piece is returned, and the connection is idle. The exception makes the library close
     // the connection on its own thread.
     returned.set_exception(std::make_exception_ptr(std::runtime_error("abandoned")));
   } else {

@@ -25,7 +25,7 @@ namespace driverupgrade {
 
 // The reason why an exchange ended without a complete response, as reported by the library.
 struct CpprestFailure {
-  // An error code of errno, asio, netdb or OpenSSL. The library does not report which of them.
+  // An error code from errno, asio, netdb or OpenSSL. The library does not report which.
   int code = 0;
   std::string text = {};
 };

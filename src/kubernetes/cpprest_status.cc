@@ -18,7 +18,7 @@ std::string ReasonOf(int code) {
   if (IsTlsError(AsOpenSsl(code))) return TlsReason(AsOpenSsl(code));
   switch (code) {
     case 0:
-    case 1:  // asio's "stream truncated" or netdb's "not found"; the text shows which.
+    case 1:  // asio's "stream truncated" or netdb's "not found"; the message shows which.
       return {};
     case 2:  // asio's "end of file"; as an errno, this code would be ENOENT.
       return "connection closed by the server";

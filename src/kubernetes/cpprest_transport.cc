@@ -47,7 +47,7 @@ absl::Status StartPool(bool accept_foreign_pool) {
       "a request crashes (start it with one thread and set CpprestPool::kForeign, or create a transport first)");
 }
 
-// Abandons the call at the end of the scope, so that the pool does not keep waiting for the return of a lent piece.
+// Abandons the call at the end of the scope, so that the pool does not keep waiting for a lent piece to be returned.
 class AbandonAtEnd {
  public:
   explicit AbandonAtEnd(CpprestCall& call) : call_(call) {}

@@ -22,8 +22,8 @@ struct CurlFailure {
 // refused, or empty.
 absl::Status StatusOfCurlFailure(std::string_view subject, const CurlFailure& failure, std::string_view refusal);
 
-// Returns the OpenSSL code in a text such as "... error:0A00010B:SSL routines::wrong version number ...", or 0 without
-// a code.
+// Returns the OpenSSL code in a message such as "... error:0A00010B:SSL routines::wrong version number ...", or 0
+// without a code.
 unsigned long OpenSslCodeIn(std::string_view words);
 
 }  // namespace driverupgrade

@@ -10,7 +10,7 @@
 namespace driverupgrade {
 namespace {
 
-// Replaces the parser's error text, because that text may contain the plugin's output.
+// Replaces the parser's error message, because that message may contain the plugin's output.
 absl::Status NotUnderstood() { return absl::InvalidArgumentError("the plugin's output is not an ExecCredential"); }
 
 absl::StatusOr<std::string> Run(const ExecPlugin& plugin, absl::Duration timeout, std::stop_token stop) {

@@ -17,13 +17,13 @@ struct ExecCredential {
   absl::Time expires = absl::InfiniteFuture();
 };
 
-// Parses a plugin's output, which must have the given API version. Errors: InvalidArgument, with a text that contains
-// none of the output; Unimplemented for a client certificate.
+// Parses a plugin's output, which must have the given API version. Errors: InvalidArgument, with a message that
+// contains none of the output; Unimplemented for a client certificate.
 absl::StatusOr<ExecCredential> ParseExecCredential(std::string_view json, std::string_view api_version);
 
 // Runs the plugin without a terminal, with the environment of this process and the plugin's own variables. The plugin
-// and its child processes are killed after `timeout`, or at `stop`. Errors: Unauthenticated with the text "credential
-// plugin COMMAND: why", which contains none of the plugin's output; Cancelled.
+// and its child processes are killed after `timeout`, or at `stop`. Errors: Unauthenticated with the message
+// "credential plugin COMMAND: why", which contains none of the plugin's output; Cancelled.
 absl::StatusOr<ExecCredential> RunExecPlugin(const ExecPlugin& plugin, absl::Duration timeout,
                                              std::stop_token stop = {});
 

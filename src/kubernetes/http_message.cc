@@ -77,7 +77,7 @@ absl::Status MarkRequestNotSent(absl::Status status) {
 }
 
 absl::StatusOr<std::string> EncodeRequestTarget(const HttpRequest& request) {
-  // Error texts do not repeat the offending text, because it may be long or break a log line.
+  // Error messages do not repeat the offending text, because it may be long or break a log line.
   if (request.path.empty() || request.path.front() != '/') {
     return Unsendable(request, "its path does not start with \"/\"");
   }

@@ -50,7 +50,7 @@ std::string Trimmed(std::string_view text) {
   return std::string(text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1));
 }
 
-// Fills a KubeConfig from one context of a document. Error texts start with the path in the document.
+// Fills a KubeConfig from one context of a document. Error messages start with the path in the document.
 class Reader {
  public:
   Reader(const YamlEntry& root, const KubeConfig::ParseOptions& options) : root_(root), options_(options) {}
@@ -208,7 +208,7 @@ class Reader {
     return absl::OkStatus();
   }
 
-  // Returns the content of the file that `file_key` names, or the decoded value of `data_key`, or an empty text if
+  // Returns the content of the file that `file_key` names, or the decoded value of `data_key`, or an empty string if
   // neither key is set.
   absl::StatusOr<std::string> DataOrFile(const YamlEntry& entry, const char* file_key, const char* data_key) const {
     absl::StatusOr<std::string> file = entry.Text(file_key);

@@ -25,7 +25,7 @@ std::string Join(std::string_view path, std::string_view key) {
   return path.empty() ? std::string(key) : fmt::format("{}.{}", path, key);
 }
 
-// Returns a key for an error text. Shortens untrusted text, and replaces characters that would break a line.
+// Returns a key for an error message. Shortens untrusted text, and replaces characters that would break a line.
 std::string Printable(std::string_view text) {
   std::string out(text.substr(0, 64));
   std::replace_if(

@@ -1,4 +1,4 @@
-// A kubeconfig document as a bounded tree with paths for error texts. Private to src/kubernetes.
+// A kubeconfig document as a bounded tree with paths for error messages. Private to src/kubernetes.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_KUBE_CONFIG_YAML_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_KUBE_CONFIG_YAML_H_
 
@@ -23,8 +23,8 @@ struct YamlEntry {
   std::string PathOf(std::string_view key) const;
   // Returns true if the key exists and is not null.
   bool Has(const char* key) const;
-  // Returns the text of a scalar, or an empty text if the value is absent or null. Errors: InvalidArgument if the value
-  // is not a scalar, or contains a control character other than a line end or a tab.
+  // Returns the text of a scalar, or an empty string if the value is absent or null. Errors: InvalidArgument if the
+  // value is not a scalar, or contains a control character other than a line end or a tab.
   absl::StatusOr<std::string> Text(const char* key) const;
   // Returns false if the value is absent or null. Errors: InvalidArgument if the value is neither `true` nor `false`.
   absl::StatusOr<bool> Flag(const char* key) const;
@@ -35,7 +35,7 @@ struct YamlEntry {
   absl::StatusOr<YamlEntry> Named(const char* key, const char* inner, const std::string& name) const;
 };
 
-// Returns an error with the text "path: why".
+// Returns an error with the message "path: why".
 absl::Status YamlError(absl::StatusCode code, std::string_view path, std::string_view why);
 
 // Parses one document, which must be a mapping within the limits of KubeConfig::Parse and without duplicate keys. Does

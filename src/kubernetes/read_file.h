@@ -9,7 +9,7 @@
 
 namespace driverupgrade {
 
-// Returns the content of a file of at most `size_max` bytes. Error texts contain only the reason, so that the caller
+// Returns the content of a file of at most `size_max` bytes. Error messages contain only the reason, so that the caller
 // can prefix the name of the document that refers to the file. Errors: NotFound, PermissionDenied, InvalidArgument (too
 // long, or a directory), Unavailable (anything else).
 absl::StatusOr<std::string> ReadFile(const std::string& path, std::size_t size_max);

@@ -15,7 +15,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Limits on the length of server messages in error texts.
+// Limits on the length of server messages in error messages.
 constexpr std::size_t kMessageBytesMax = 1024;
 constexpr std::size_t kPlainBodyBytesMax = 200;
 constexpr char kRetryAfterUrl[] = "driverupgrade.dev/retry-after-seconds";
@@ -106,7 +106,7 @@ std::string BudgetName(std::string_view text) {
   return EscapeForText(text.substr(0, text.find(' ')), kPlainBodyBytesMax);
 }
 
-// The first text comes from the API server's registry (E16), and the second text from the API server's storage.
+// The first message comes from the API server's registry (E16), and the second from the API server's storage.
 bool IsUidConflict(int http_status, const ApiStatus& body) {
   return http_status == 409 && (body.message.find("UID in the precondition") != std::string::npos ||
                                 body.message.find("UID in precondition") != std::string::npos);

@@ -11,8 +11,8 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Maximum length of a name in an error text. A Kubernetes name has at most 253 bytes, but a selector or an invalid name
-// may have any length.
+// Maximum length of a name in an error message. A Kubernetes name has at most 253 bytes, but a selector or an invalid
+// name may have any length.
 constexpr std::size_t kShownBytesMax = 300;
 
 // Returns true for a valid segment of a path (S11). Refuses `%`, because some proxies decode twice.

@@ -15,7 +15,7 @@
 namespace driverupgrade::internal {
 
 struct RestRequest {
-  // Beginning of every error text, such as "patch node gpu-7".
+  // Beginning of every error message, such as "patch node gpu-7".
   std::string attempted = {};
   HttpRequest http = {};
 };

@@ -28,8 +28,8 @@ struct ServerUrl {
   std::string ToString() const;
 };
 
-// Drops the query and the fragment (api-A72). Errors: InvalidArgument, with a text that does not repeat the URL, which
-// may contain a password.
+// Drops the query and the fragment (api-A72). Errors: InvalidArgument, with a message that does not repeat the URL,
+// which may contain a password.
 absl::StatusOr<ServerUrl> ParseServerUrl(std::string_view url);
 
 }  // namespace driverupgrade

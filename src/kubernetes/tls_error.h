@@ -18,7 +18,7 @@ bool IsCertificateAlert(unsigned long code);
 // Returns true if the peer closed the connection without an alert. This is a broken connection, not a refusal.
 bool IsUnexpectedEnd(unsigned long code);
 
-// Returns a text such as "wrong version number".
+// Returns a message such as "wrong version number".
 std::string TlsReason(unsigned long code);
 
 }  // namespace driverupgrade

@@ -45,8 +45,8 @@ class TlsMaterial {
   bool peer_is_address() const { return peer_is_address_; }
   bool verifies() const { return verifies_; }
 
-  // Returns why a certificate was last refused, for example "certificate has expired (depth 0)", or an empty text. The
-  // reason applies to all connections, because they use one server and one configuration.
+  // Returns why a certificate was last refused, for example "certificate has expired (depth 0)", or an empty string.
+  // The reason applies to all connections, because they use one server and one configuration.
   std::string LastRefusal() const;
 
  private:

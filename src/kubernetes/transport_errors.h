@@ -1,4 +1,4 @@
-// Errors that the backends themselves detect, with texts that all backends share. Private to src/kubernetes.
+// Errors that the backends themselves detect, with messages that all backends share. Private to src/kubernetes.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_TRANSPORT_ERRORS_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_TRANSPORT_ERRORS_H_
 
@@ -27,7 +27,7 @@ class TransportErrors {
   TransportErrors(std::string server, const TransportOptions& options)
       : server_(std::move(server)), options_(options) {}
 
-  // Returns a text such as "GET https://host:port/api/v1/nodes", which never contains the query.
+  // Returns a string such as "GET https://host:port/api/v1/nodes", which never contains the query.
   std::string Subject(const HttpRequest& request) const;
 
   // Returns an error, marked as not sent, if the call must not start.

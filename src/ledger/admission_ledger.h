@@ -24,7 +24,7 @@
 //   NodePlan::needs_grant.
 // - A plan that starts a node is sent only if the node is among `admitted`, and only after the compare-and-set has
 //   succeeded. The granted version is the precondition of the patch: Granted(uid) == plan.resource_version. If any of
-//   this does not hold, the plan of the node is dropped for this pass, including its pod calls and Events (arch-A12).
+//   this does not hold, the node's plan is dropped for this pass, including its pod calls and Events (arch-A12).
 // - If the patch fails with a conflict (409), the node is read at a newer version and requests a grant again, and
 //   Settle renews the grant.
 // - Settle must be called in every pass, even without a candidate, because it releases grants that are no longer
@@ -96,8 +96,8 @@ class AdmissionLedger {
   // be called when the cluster was restored from a backup.
   void Forget();
 
-  // Returns true if grants() is complete. Returns false before the first Read, and from any sign that another client
-  // may have changed the ConfigMap until the ConfigMap is read again.
+  // Returns true if grants() is complete. Returns false before the first Read. After any sign that another client may
+  // have changed the ConfigMap, also returns false until the ConfigMap is read again.
   bool IsKnown() const { return known_; }
   // Returns the grants that were read or stored last.
   const Grants& grants() const { return grants_; }
@@ -122,7 +122,7 @@ class AdmissionLedger {
 
   AdmissionLedger(std::string key, AdmissionLedgerOptions options);
   GetConfigMapParams Get() const { return {.ns = options_.ns, .name = options_.name}; }
-  // Returns true if the stored entry `key` has this text. An empty text stands for a missing entry.
+  // Returns true if the stored entry `key` has this text. An empty string stands for a missing entry.
   bool Has(const std::string& key, const std::string& text) const;
   internal::LedgerRequest StoreRequest(std::map<std::string, std::string> entries) const;
   absl::Status TakeRead(const absl::StatusOr<ConfigMap>& found);

@@ -8,8 +8,8 @@ std::string StartError(const Pod& pod) {
   for (const auto* statuses : {&pod.init_container_statuses, &pod.container_statuses}) {
     for (const ContainerStatus& status : *statuses) {
       if (status.start_error.empty()) continue;
-      // The text omits the reason for a failed image pull, because these reasons alternate, and each change of the text
-      // would cause another Event.
+      // The message omits the reason for a failed image pull, because these reasons alternate, and each change to the
+      // message would cause another Event.
       if (status.image_pull_fails) {
         return fmt::format("container {}: {} cannot be pulled", status.name,
                            status.image.empty() ? "its image" : "the image " + status.image);

@@ -1,4 +1,5 @@
-// Describes problems of a pod's containers, for gates and findings. A text stays the same as long as its problem lasts.
+// Describes problems of a pod's containers, for gates and findings. A message stays the same as long as its problem
+// lasts.
 #ifndef DRIVERUPGRADE_SRC_MODEL_CONTAINER_TROUBLE_H_
 #define DRIVERUPGRADE_SRC_MODEL_CONTAINER_TROUBLE_H_
 
@@ -12,8 +13,8 @@ namespace driverupgrade::internal {
 // known.
 std::string StartError(const Pod& pod);
 
-// Returns a text about a container that has restarted repeatedly; empty if there is no such container. Omits the number
-// of restarts, so that the text does not change with each restart.
+// Returns a message about a container that has restarted repeatedly; empty if there is no such container. Omits the
+// number of restarts, so that the message does not change with each restart.
 std::string Crashing(const Pod& pod);
 
 }  // namespace driverupgrade::internal

@@ -1,7 +1,7 @@
 // Reads the names of the drivers that rely on a node's cordon from the annotation `driverupgrade/cordoned-by`.
 //
-// These names allow the engines of several drivers and other programs to share a cordon, which none of them lifts while
-// another still needs it.
+// These names allow the engines of several drivers, and other programs, to share a cordon: none of them lifts the
+// cordon while another still needs it.
 //
 //     std::set<std::string> names = LiveCordonNames(node, "example.com/tuner");
 //     names.insert("example.com/tuner");
@@ -42,7 +42,7 @@ inline constexpr std::array kForeignCordonMarks = {
 // schedulable.
 std::optional<std::string_view> ForeignCordonOwner(const Node& node);
 
-// Returns the names in the annotation, without surrounding white space. A name may be stale, or may not be a valid
+// Returns the names in the annotation, without surrounding white space. A name might be stale, or might not be a valid
 // driver name.
 std::set<std::string> CordonNames(const Node& node);
 

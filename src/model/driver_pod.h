@@ -1,4 +1,4 @@
-// Reduces the memory for driver pods in a cache, which keeps one for each node as long as the engine runs.
+// Reduces the memory for driver pods in a cache, which keeps one driver pod for each node as long as the engine runs.
 #ifndef DRIVERUPGRADE_SRC_MODEL_DRIVER_POD_H_
 #define DRIVERUPGRADE_SRC_MODEL_DRIVER_POD_H_
 
@@ -6,8 +6,8 @@
 
 namespace driverupgrade::internal {
 
-// Drops the fields that only a PodFilter needs, which is never called with a driver pod. These fields use more memory
-// than all others together.
+// Drops the fields that only a PodFilter needs, because a PodFilter is never called with a driver pod. These fields use
+// more memory than all others together.
 inline void DropFilterFields(Pod& pod) {
   pod.annotations = {};
   pod.volumes = {};

@@ -1,4 +1,4 @@
-// Lists states of other vendors' operators that use the same label scheme with additional states.
+// Lists additional states that other vendors' operators use with the same label scheme.
 #ifndef DRIVERUPGRADE_SRC_MODEL_FOREIGN_STATE_H_
 #define DRIVERUPGRADE_SRC_MODEL_FOREIGN_STATE_H_
 

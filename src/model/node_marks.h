@@ -1,4 +1,4 @@
-// Defines the labels and annotations on a node for the upgrade of one driver, including those of the Go library.
+// Defines the labels and annotations on a node for the upgrade of one driver, including those that the Go library uses.
 //
 // ShareView decodes the labels and annotations into NodeMarks once, when it creates a view. A walk edits the NodeMarks,
 // which are encoded again when the patch is created. No other code in src/ depends on the format. DriverIdentity
@@ -129,8 +129,8 @@ struct NodeMarks {
   friend bool operator==(const NodeMarks&, const NodeMarks&) = default;
 };
 
-// Returns the marks of `identity`. The marks refer to texts in `node`, which must outlive them. `driver_runs`: true if
-// every driver pod on the node is ready, or if the driver pods are unknown.
+// Returns the marks of `identity`. The marks refer to strings in `node`, which must outlive them. `driver_runs`: true
+// if every driver pod on the node is ready, or if the driver pods are unknown.
 NodeMarks DecodeMarks(const Node& node, const DriverIdentity& identity, bool driver_runs = true);
 
 // Returns the node's taints, with the taint that steers gangs to other nodes if `steers` is true, and without it if
@@ -139,7 +139,7 @@ std::vector<Taint> WithSteering(const Node& node, const DriverIdentity& identity
 // Returns true if the node's taints were read completely, so that the list of taints can be written.
 bool CanWriteTaints(const Node& node);
 
-// Removes our marks from the node, except for the skip label, and the cordon if an upgrade set it.
+// Removes our marks from the node, except for the skip label. Also removes the cordon if an upgrade set it.
 void RemoveMarks(Node& node, const DriverIdentity& identity);
 
 // Returns true if marks other than the cordon set show that an upgrade of the node was admitted.
@@ -158,7 +158,7 @@ struct MarkChanges {
 };
 MarkChanges ChangesBetween(const NodeMarks& from, const NodeMarks& to, const DriverIdentity& identity);
 
-// Size limit in bytes of marks that contain a text for users.
+// Size limit, in bytes, of marks that contain a message for users.
 inline constexpr std::size_t kMarkTextMax = 256;
 
 // Return the text of a mark with the given value.
@@ -193,12 +193,12 @@ StringMap LabelsWithoutState(const Node& node, const DriverIdentity& identity);
 bool IsBusy(const Node& node, const DriverIdentity& identity);
 // Returns, for messages, the annotation with which an administrator requests an upgrade of a node.
 std::string KeyOfRequest(const DriverIdentity& identity);
-// Returns the approvals of the rollout on a DaemonSet of the driver, each as `<stage>@<revision>`. An administrator can
+// Returns the rollout's approvals on one of the driver's DaemonSets, each as `<stage>@<revision>`. An administrator can
 // separate the approvals with commas or blanks.
 std::set<std::string> ApprovalsOn(const DaemonSet& daemon_set, const DriverIdentity& identity);
 // Returns the kubectl command with which a user approves a stage.
 std::string ApprovalCommand(const DaemonSet& daemon_set, const DriverIdentity& identity, std::string_view approval);
-// Returns the drivers that have a state label on the node, in the order of their labels.
+// Returns the drivers that have a state label on the node, in label order.
 std::vector<DriverIdentity> DriversWithLabel(const Node& node);
 
 }  // namespace driverupgrade::internal

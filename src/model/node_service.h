@@ -13,20 +13,20 @@ namespace driverupgrade::internal {
 // change as long as its cause stays the same.
 std::string UtcText(absl::Time time);
 
-// Returns a text such as `NotReady since 2026-11-26T12:00:00Z`; empty if the node is Ready.
+// Returns a string such as `NotReady since 2026-11-26T12:00:00Z`; empty if the node is Ready.
 std::string WhyNotReady(const Node& node);
 
 // Returns why the node is about to leave the cluster: it is being deleted, or a node autoscaler has tainted it for
-// removal. Returns an empty text if the node stays. To support an autoscaler that uses another taint, add a row to the
-// table in node_service.cc.
+// removal. Returns an empty string if the node stays. To support an autoscaler that uses another taint, add a row to
+// the table in node_service.cc.
 std::string WhyLeaving(const Node& node);
 
 // Returns what OpenShift's Machine Config Operator is doing with the node. The operator reboots a node whose current
-// config differs from the desired config. Returns an empty text if its work is done, or if the cluster has no such
+// config differs from the desired config. Returns an empty string if its work is done, or if the cluster has no such
 // operator.
 std::string WhyMachineConfig(const Node& node);
 
-// Returns a text such as `driver pod gpu-operator/driver-x is not Ready since 2026-11-26T12:00:00Z: container driver
+// Returns a string such as `driver pod gpu-operator/driver-x is not Ready since 2026-11-26T12:00:00Z: container driver
 // restarted 3 times`.
 std::string WhyPodNotReady(const Pod& pod);
 

@@ -1,5 +1,5 @@
-// Collects errors in the fields of a policy, under the field names of documents, so that policies from documents and
-// policies from code get the same messages.
+// Collects errors in the fields of a policy, under the field names used in documents, so that policies from documents
+// and policies from code get the same messages.
 #ifndef DRIVERUPGRADE_SRC_POLICY_FIELD_CHECKER_H_
 #define DRIVERUPGRADE_SRC_POLICY_FIELD_CHECKER_H_
 

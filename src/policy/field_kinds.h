@@ -39,14 +39,14 @@ struct Seconds {
 };
 
 struct Selector {
-  // Reason why the selector must not be empty; empty text if the selector may be empty.
+  // Reason why the selector must not be empty; empty string if the selector may be empty.
   std::string_view not_empty = {};
 };
 
 struct Text {};
 struct LabelKey : Text {};
 
-// A list of texts. A list in the document replaces the whole default list.
+// A list of strings. A list in the document replaces the whole default list.
 struct Names {
   // True if the list must have at least one item, and no empty items.
   bool required = false;

@@ -134,7 +134,7 @@ template <typename Item>
 struct ListOf {
   // True if documents with only set fields (FieldWriter) omit an empty list.
   bool omits_empty = false;
-  // Reason why the list must not be empty; empty text if the list may be empty. If the reason is set, a list without
+  // Reason why the list must not be empty; empty string if the list may be empty. If the reason is set, a list without
   // items is written as null.
   std::string_view not_empty = {};
 

@@ -21,7 +21,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Limits the size of the error text, which is shown in Events and in the status of custom resources.
+// Limits the size of the error message, which is shown in Events and in the status of custom resources.
 constexpr std::size_t kProblemsShownMax = 50;
 constexpr std::int32_t kIntMax = std::numeric_limits<std::int32_t>::max();
 

@@ -80,7 +80,7 @@ class PolicySection {
     Read(name, kind, read);
     if (IsSet(name)) value = std::move(read);
   }
-  /// Reads an integer (see Number), or the text `word`, which is stored as `of_word`.
+  /// Reads an integer (see Number), or the string `word`, which is stored as `of_word`.
   void ReadIntOr(std::string_view name, std::string_view word, int of_word, std::optional<int>& value);
   void ReadSection(std::string_view name, const std::function<void(PolicySection&)>& read);
   /// Reads a list: calls `read` with the section of the list and the name of each item, in order.

@@ -35,7 +35,7 @@ int Digits(std::string_view text, std::size_t at, std::size_t size) {
   return value;
 }
 
-// Parses a text such as `22:00` into the time since midnight.
+// Parses a string such as `22:00` into the time since midnight.
 std::optional<absl::Duration> ParseTimeOfDay(std::string_view text) {
   if (text.size() != 5 || text[2] != ':') return std::nullopt;
   const int hours = Digits(text, 0, 2);
@@ -44,7 +44,7 @@ std::optional<absl::Duration> ParseTimeOfDay(std::string_view text) {
   return absl::Hours(hours) + absl::Minutes(minutes);
 }
 
-// Parses a text such as `2026-12-24`.
+// Parses a string such as `2026-12-24`.
 std::optional<absl::CivilDay> ParseDay(std::string_view text) {
   if (text.size() != 10 || text[4] != '-' || text[7] != '-') return std::nullopt;
   const int year = Digits(text, 0, 4);
@@ -56,7 +56,7 @@ std::optional<absl::CivilDay> ParseDay(std::string_view text) {
   return parsed;
 }
 
-// Parses a text such as `2026-12-24/2027-01-02`, or a single day.
+// Parses a string such as `2026-12-24/2027-01-02`, or a single day.
 std::optional<ClosedDays> ParseClosedDays(std::string_view text) {
   const std::size_t slash = text.find('/');
   const std::optional<absl::CivilDay> first = ParseDay(text.substr(0, slash));

@@ -27,7 +27,7 @@ struct ZoneName {
   void Write(FieldWriter& out, std::string_view name, const TimeZoneTable& value) const;
 };
 
-// Returns a text such as `2026-12-24/2027-01-02`, or a single day.
+// Returns a string such as `2026-12-24/2027-01-02`, or a single day.
 std::string FormatClosedDays(const ClosedDays& days);
 
 }  // namespace driverupgrade::internal

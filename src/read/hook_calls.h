@@ -1,4 +1,4 @@
-// Adapts the callbacks of the embedding operator to NodeHooks.
+// Adapts the embedding operator's callbacks to NodeHooks.
 #ifndef DRIVERUPGRADE_SRC_READ_HOOK_CALLS_H_
 #define DRIVERUPGRADE_SRC_READ_HOOK_CALLS_H_
 

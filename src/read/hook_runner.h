@@ -1,5 +1,5 @@
-// Runs the callbacks of the embedding operator on a separate thread and for a limited time, so that a callback that
-// hangs or throws cannot harm the engine.
+// Runs the embedding operator's callbacks on a separate thread and for a limited time, so that a callback that hangs or
+// throws cannot harm the engine.
 #ifndef DRIVERUPGRADE_SRC_READ_HOOK_RUNNER_H_
 #define DRIVERUPGRADE_SRC_READ_HOOK_RUNNER_H_
 
@@ -37,7 +37,7 @@ class HookRunner {
     spent_ = absl::ZeroDuration();
   }
 
-  // `what` is the start of error texts. `call` must own everything that it uses, because it may outlive this object.
+  // `what` is the start of error messages. `call` must own everything that it uses, because it may outlive this object.
   // Errors: the errors of `call`; Internal if `call` throws; DeadlineExceeded if `call` exceeds the limit; Cancelled if
   // a stop is requested.
   absl::StatusOr<bool> Run(const CallContext& context, std::string_view what, Call call);

@@ -59,8 +59,8 @@ struct NodeParts {
   std::optional<absl::StatusOr<NodeDevices>> devices = std::nullopt;  // nullopt: not requested
 };
 
-// Callbacks of the embedding operator: PodFilter and RestartOnlyPredicate (snapshot_builder.h). After an error, the
-// node waits until a later call succeeds. The only exception is NotFound from RestartOnly, which means that one of the
+// The embedding operator's callbacks: PodFilter and RestartOnlyPredicate (snapshot_builder.h). After an error, the node
+// waits until a later call succeeds. The only exception is NotFound from RestartOnly, which means that one of the
 // revisions is unknown.
 class NodeHooks {
  public:

@@ -37,7 +37,7 @@ class ObjectSource {
   virtual absl::StatusOr<NodeDevices> Devices(const std::string& node) const = 0;
   // Returns false if the claim has not been read since it was allocated. Called only if the scope names DRA drivers.
   virtual bool KnowsClaim(const std::string& ns, const std::string& name) const = 0;
-  // Returns the objects of the driver. Called after Take has reported a change of the driver. After an error, the next
+  // Returns the objects of the driver. Called after Take has reported a change to the driver. After an error, the next
   // pass calls this function again.
   virtual absl::StatusOr<DriverObjects> Driver() = 0;
   // Returns findings about failed reads, except for reads that concern a single node.

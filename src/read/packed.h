@@ -47,7 +47,7 @@ class PackedPods {
   // Removes the pod. Returns true if the pod was present.
   bool Erase(std::string_view uid);
   void clear() { pods_.clear(); }
-  // Returns the pods in the order of their UIDs.
+  // Returns the pods sorted by UID.
   std::vector<Pod> Unpack(const std::string& node_name) const;
 
  private:

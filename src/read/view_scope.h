@@ -1,4 +1,4 @@
-// Derives the scope of views from the options of an embedding operator.
+// Derives the scope of views from an embedding operator's options.
 #ifndef DRIVERUPGRADE_SRC_READ_VIEW_SCOPE_H_
 #define DRIVERUPGRADE_SRC_READ_VIEW_SCOPE_H_
 

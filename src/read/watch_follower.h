@@ -75,7 +75,7 @@ class WatchFollower {
   absl::Time Ended(const absl::Status& ended, absl::Time now);
   // Marks the watch as not synced until the next list.
   void Untrust();
-  // Returns true if true if the cluster has never served the kind.
+  // Returns true if the cluster has never served the kind.
   bool IsAbsent(const absl::Status& ended);
   void Mend();
   int NoteFailure(const absl::Status& status, absl::Time now);

@@ -208,7 +208,7 @@ class Filler {
   Filler(const DriverIdentity& identity, const Gate& gate, const std::string& node, const CommandMaker& maker)
       : identity_(identity), gate_(gate), node_(node), maker_(maker) {}
 
-  // Returns an empty text if the command does not apply to this gate.
+  // Returns an empty string if the command does not apply to this gate.
   std::string Command(std::string_view text) const {
     const std::size_t space = std::min(text.find(' '), text.size());
     const std::string_view first = text.substr(0, space);

@@ -1,4 +1,4 @@
-// Returns advice on what to do about a gate, for `upgradectl explain` and for the document of a rollout.
+// Returns advice on what to do about a gate, for `upgradectl explain` and for the rollout document.
 #ifndef DRIVERUPGRADE_SRC_REPORT_ADVICE_H_
 #define DRIVERUPGRADE_SRC_REPORT_ADVICE_H_
 
@@ -20,8 +20,8 @@ struct Advice {
   std::string page = {};
 };
 
-// Builds the commands that depend on what is known about the cluster. A function returns an empty text, and the advice
-// omits the command, if too little is known.
+// Builds the commands that depend on what is known about the cluster. If too little is known, a function returns an
+// empty string, and the advice omits the command.
 class CommandMaker {
  public:
   virtual ~CommandMaker() = default;

@@ -179,7 +179,7 @@ std::optional<RolloutEnd> EngineGroup::End() const {
     // Checks all nodes only if the counts suggest that it is worthwhile.
     if (works && totals.Moving() > 0) return std::nullopt;
   }
-  // The driver may not exist yet.
+  // The driver might not exist yet.
   if (end.upgrading > 0 && end.totals.total == 0) return std::nullopt;
   for (const Member& member : members_) {
     if (!SpecOf(member).policy.auto_upgrade) continue;

@@ -45,14 +45,14 @@ struct Page {
 /// Called by several threads at the same time.
 using PageMaker = std::function<Page(const PageRequest&)>;
 
-/// Returns a page with status 200 and the text `ok`, or status 503 and the text of the error.
+/// Returns a page with status 200 and the text `ok`, or status 503 and the error message.
 PageMaker ProbePage(std::function<absl::Status()> probe);
 
 /// Returns true if only this machine, or this pod, can reach the address, which has the format of WebServer::Start.
 bool IsLoopback(const std::string& address);
 /// Same as IsLoopback, for a host name or address without a port.
 bool IsLoopbackHost(const std::string& host);
-/// Returns the port in an address that has the format of WebServer::Start; 0 for any other text.
+/// Returns the port in an address that has the format of WebServer::Start; 0 for any other string.
 int PortOf(const std::string& address);
 
 /// All pages of one address.
@@ -71,8 +71,8 @@ class WebServer {
   static constexpr int kStreamsMax = 8;
 
   /// `address` is `host:port`, `[::1]:port` or `:port` for all interfaces; port 0 selects any free port. `pages`: the
-  /// pages to serve. Errors: InvalidArgument for a text that is not an address; Unavailable if the server cannot listen
-  /// on the address; Unimplemented if this build of cpp-httplib has no TLS.
+  /// pages to serve. Errors: InvalidArgument for a string that is not an address; Unavailable if the server cannot
+  /// listen on the address; Unimplemented if this build of cpp-httplib has no TLS.
   static absl::StatusOr<std::unique_ptr<WebServer>> Start(const std::string& address, Pages pages);
   ~WebServer();
   int port() const;

@@ -115,7 +115,7 @@ bool SupportsOneOf(const ClusterFacade& facade, const Need& need) {
   return std::any_of(need.begin(), need.end(), [&](Operation operation) { return facade.Supports(operation); });
 }
 
-// Returns the names of the operations that the facade lacks; empty if the facade supports all needs.
+// Returns the names of the operations that the facade lacks; empty if the facade meets all needs.
 std::string WhatIsMissing(const ClusterFacade& facade, const std::vector<Need>& needs) {
   std::vector<std::string> missing;
   for (const Need& need : needs) {

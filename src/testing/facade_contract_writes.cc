@@ -74,7 +74,7 @@ bool Has(const Node& node, const Taint& taint) {
   return std::find(node.taints.begin(), node.taints.end(), taint) != node.taints.end();
 }
 
-// Other clients, such as the controllers of Kubernetes, may add their own taints.
+// Other clients, such as Kubernetes's own controllers, can add their own taints.
 absl::Status PatchSetsTaintsAsAWhole(ContractWorld& world) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node made, world.MakeNode({.name = world.prefix() + "a"}));
   const Taint kept{.key = "example.com/kept", .value = "v", .effect = "NoSchedule"};

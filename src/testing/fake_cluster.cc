@@ -12,7 +12,7 @@
 namespace driverupgrade::testing {
 namespace {
 
-// Returns a text that identifies the Event on the server. All Events of a series have the same text.
+// Returns a string that identifies the Event on the server. All Events of a series have the same string.
 std::string NameOfEvent(const RecordEventParams& event) {
   const std::string object = event.pod ? fmt::format("{}/{}", event.pod->ToString(), event.pod->uid)
                                        : fmt::format("{}/{}", event.node_name, event.node_uid);

@@ -26,7 +26,7 @@ struct Fault {
 class FaultQueue {
  public:
   void Add(Operation operation, Fault fault);
-  /// Returns the fault for the next call of the operation, and decrements the fault's `times`.
+  /// Returns the fault for the operation's next call, and decrements the fault's `times`.
   std::optional<Fault> Take(Operation operation);
   void SetSupported(Operation operation, bool supported);
   bool Supports(Operation operation) const { return unsupported_.count(operation) == 0; }

@@ -186,7 +186,7 @@ class Model {
   bool CanTakePods(const Node& node) const { return node.ready && !node.unschedulable; }
   std::string PickNode(const Pod& pod);
   std::string FirstNodeWithDevices(const Pod& pod);
-  /// Returns a text that is equal for pods whose claims fit on the same nodes; empty if this is not known.
+  /// Returns a string that is equal for pods whose claims fit on the same nodes; empty if this is not known.
   std::string RequestsOf(const Pod& pod) const;
   std::string FirstFreeNode(WorkloadRecord& record);
   void QueueSchedule();

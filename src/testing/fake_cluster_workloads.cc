@@ -125,7 +125,7 @@ void Model::CountLoad(WorkloadRecord& record, const Pod& pod, int sign) {
   int& count = record.pods_on_node[node_name];
   record.nodes_by_load.erase({count, node_name});
   count += sign;
-  // A pod's node may no longer exist, or may not accept more pods.
+  // A pod's node might no longer exist, or might not accept more pods.
   if (count > 0 && open_nodes_.count(node_name) > 0) record.nodes_by_load.emplace(count, node_name);
   if (count > 0) return;
   record.pods_on_node.erase(node_name);

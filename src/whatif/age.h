@@ -8,7 +8,7 @@
 
 namespace driverupgrade::whatif {
 
-// Returns a text such as "45s", "12m", "3h20m" or "2d4h".
+// Returns a string such as "45s", "12m", "3h20m" or "2d4h".
 std::string Age(absl::Duration duration);
 
 }  // namespace driverupgrade::whatif

@@ -88,7 +88,7 @@ absl::Time EventTime(const json::Value& event) {
       {TimeAt(event, {"lastTimestamp"}), TimeAt(event, {"series", "lastObservedTime"}), TimeAt(event, {"eventTime"})});
 }
 
-// Returns the resource version as a number, which every API server uses; 0 for any other text.
+// Returns the resource version as a number; 0 if it is not a number. Every API server uses numbers.
 std::int64_t VersionOf(const json::Value& object) {
   const std::string version = Text(object, {"metadata", "resourceVersion"});
   std::int64_t number = 0;
@@ -106,7 +106,7 @@ void ReadEvent(const json::Value& event, std::string_view reason, ClusterFacts& 
                           .count = static_cast<int>(Integer(event, {"count"}, 1))});
 }
 
-// Parses a text such as "Successfully assigned gpu-operator/driver-x7k2p to gpu-7".
+// Parses a message such as "Successfully assigned gpu-operator/driver-x7k2p to gpu-7".
 void ReadAssignment(const json::Value& event, ClusterFacts& facts) {
   if (Text(event, {"reason"}) != "Scheduled" || Text(event, {"involvedObject", "kind"}) != "Pod") return;
   const std::string message = Text(event, {"message"});

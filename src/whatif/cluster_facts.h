@@ -103,7 +103,7 @@ std::string RecordKey(const DriverIdentity& identity);
 // Returns the record of the driver's rollout; nullopt if the dump contains no ledger with a record.
 std::optional<std::string> RecordOf(const ClusterFacts& facts, const DriverIdentity& identity);
 
-// Parses a Kubernetes quantity: returns 0.5 for "500m" and 2147483648 for "2Gi". Returns 0 for any text that is not a
+// Parses a Kubernetes quantity: returns 0.5 for "500m" and 2147483648 for "2Gi". Returns 0 for any string that is not a
 // quantity.
 double ParseQuantity(std::string_view text);
 

@@ -56,7 +56,7 @@ struct GivenDurations {
   double jitter = Durations().jitter;
 };
 
-// For each measured duration, adds a text for users to `notes`, such as `driver-start 31s: the median of 3 pods`.
+// For each measured duration, adds a message for users to `notes`, such as `driver-start 31s: the median of 3 pods`.
 // Durations that are neither given nor measurable have default values.
 Durations DurationsOf(const GivenDurations& given, const Situation& situation, std::vector<std::string>& notes);
 

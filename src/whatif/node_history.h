@@ -19,7 +19,7 @@ struct Span {
   absl::Duration end = {};
 };
 
-// A text about a node, from its gate or an Event.
+// A message about a node, from its gate or an Event.
 struct Note {
   absl::Duration at = {};
   std::string text = {};

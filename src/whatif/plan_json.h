@@ -9,7 +9,7 @@
 
 namespace driverupgrade::whatif {
 
-// Equal reports produce equal texts, byte for byte.
+// Equal reports produce equal strings, byte for byte.
 std::string FormatJson(const Report& report);
 
 // Returns the time as RFC 3339 in UTC, with as many decimal places as needed.

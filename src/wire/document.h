@@ -19,8 +19,8 @@ namespace driverupgrade::internal {
 // Errors: InvalidArgument with the path and the reason, such as `request.at: must be a string`.
 class Document {
  public:
-  // `name` identifies the document in error texts. Fails unless the text is an object whose members are all in `known`
-  // or `more`.
+  // `name` identifies the document in error messages. Fails unless the text is an object whose members are all in
+  // `known` or `more`.
   [[nodiscard]] static absl::StatusOr<Document> Parse(std::string_view name, std::string_view text,
                                                       std::initializer_list<std::string_view> known,
                                                       std::initializer_list<std::string_view> more = {});

@@ -13,7 +13,7 @@
 
 namespace driverupgrade::internal {
 
-// Reads an RFC 3339 time. Sets an error for any other text.
+// Reads an RFC 3339 time. Sets an error for any other string.
 std::optional<absl::Time> ReadTime(const JsonField& field);
 // Writes the time in whole seconds, or null if the time is infinite.
 void WriteTime(JsonWriter& writer, std::string_view member, absl::Time time);

@@ -19,7 +19,7 @@
 
 namespace driverupgrade::internal {
 
-// One call of ClusterWriter.
+// One call to a ClusterWriter operation.
 using NodeRequest = std::variant<PatchNodeParams, EvictPodParams, DeletePodParams, CreateNodeMaintenanceParams,
                                  PatchNodeMaintenanceParams, DeleteNodeMaintenanceParams, CreateDeviceTaintRuleParams,
                                  PatchDeviceTaintRuleParams, DeleteDeviceTaintRuleParams>;

@@ -33,7 +33,7 @@ class NotingSink final : public WatchSink<T> {
   bool OnBookmark(std::string_view version) override { return Note(version, next_.OnBookmark(version)); }
 
  private:
-  // A reader that stops the watch at this event may not have processed it.
+  // A reader that stops the watch at this event might not have processed it.
   bool Note(std::string_view version, bool taken) {
     if (taken) followed_ = std::max(followed_, RevisionOf(version));
     return taken;

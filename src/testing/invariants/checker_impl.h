@@ -282,7 +282,8 @@ class InvariantChecker::Impl {
     absl::Time ended = absl::InfinitePast();
     // Time at which the node failed; InfiniteFuture if it has not failed.
     absl::Time failed = absl::InfiniteFuture();
-    // Time at which the node was removed, and at which its labels last moved it to another stage or group.
+    // `gone`: time at which the node was removed. `moved`: time at which its labels last moved it to another stage or
+    // group.
     absl::Time gone = absl::InfiniteFuture();
     absl::Time moved = absl::InfinitePast();
   };

@@ -267,7 +267,7 @@ bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const G
       return Any(cluster->pods_on(node.name), [&](const Pod& pod) {
         return !Stays(pod) && !IsFinished(pod) && !WhyNotToRemove(pod, its_policy, /*by_deletion=*/false).empty();
       });
-    // After a change of the policy, a node may still have DeviceTaintRules, and waits until they are removed.
+    // After a change to the policy, a node may still have DeviceTaintRules, and waits until they are removed.
     case GateReason::kDevicesTainted:
       return its_policy.isolation.scope != IsolationScope::kNode || HasRules(*cluster, node);
     case GateReason::kDevicesUnfit: return its_policy.isolation.scope != IsolationScope::kNode;

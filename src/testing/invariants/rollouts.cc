@@ -182,7 +182,7 @@ void InvariantChecker::Impl::JudgeAdvance(const RolloutRecord& before, const Rol
   }
 }
 
-// Clients may not know the node's new stage or group yet.
+// Clients might not know the node's new stage or group yet.
 bool InvariantChecker::Impl::HasJustMoved(const RolloutMember& member) const {
   return member.moved >= cluster->Now() - kKnown;
 }

@@ -11,7 +11,7 @@
 namespace driverupgrade::testing::internal {
 namespace {
 
-// Returns the count in the annotation `<count>@<unix seconds>`; 0 for any other text.
+// Returns the count in the annotation `<count>@<unix seconds>`; 0 for any other string.
 int FailuresOf(const Node& node, const std::string& key) {
   const auto found = node.annotations.find(key);
   int count = 0;

@@ -16,7 +16,7 @@ namespace driverupgrade::whatif {
 // Returns fields that have no effect, given the nodes of `report` and the time of the situation.
 std::vector<std::string> FieldsWithoutEffect(const Situation& situation, const Report& report);
 
-// Returns pod selectors that match no pod of the cluster. For health.podSelector, also returns nodes that belong to a
+// Returns pod selectors that match no pod in the cluster. For health.podSelector, also returns nodes that belong to a
 // stage but have no matching pod.
 std::vector<std::string> SelectorsWithoutPods(const Situation& situation);
 

@@ -27,7 +27,7 @@ bool HasObstacleOfItsOwn(GateReason reason) {
          TraitsOf(reason).ends_rollout;
 }
 
-// Returns the question for the same cluster after a change of the driver's template.
+// Returns the question for the same cluster after a change to the driver's template.
 Question WithNewRevision(Question question) {
   std::vector<ControllerRevision>& revisions = question.cluster.controller_revisions;
   for (DaemonSet& set : question.cluster.daemon_sets) {
@@ -199,7 +199,7 @@ class RolloutSearch {
     fleet.total = static_cast<int>(report.nodes.size());
     const auto unavailable_max = internal::ComputeBudget(fleet, policy).unavailable_max;
     const bool together = policy.rollout && policy.rollout->gangs;
-    // With stages, the nodes of a job may not all start together.
+    // With stages, the nodes of a job might not all start together.
     const bool waits = together && policy.rollout->stages.empty() && policy.rollout->gangs->too_big == TooBig::kWait;
     for (const auto& [gang, pods] : PodsOfGangs(situation_, ours)) {
       std::set<std::string> nodes;

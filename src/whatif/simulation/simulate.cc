@@ -255,7 +255,7 @@ class Simulation {
   // DRA drivers that the engine follows.
   const std::vector<std::string> followed_;
   const SimulatedDevices devices_;
-  // Nodes whose driver was started or stopped since the last call of RunPlugins, and whether the driver is ready.
+  // Nodes whose driver was started or stopped since the last call to RunPlugins, and whether the driver is ready.
   std::map<std::string, bool> plugins_;
   const Durations durations_;
   Jitter jitter_;

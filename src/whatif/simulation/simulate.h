@@ -25,7 +25,7 @@ struct Blocked {
   bool failed = false;
   // Subject of the gate, such as `disruption budget shop/web`. Empty if the gate has no subject that nodes can share.
   std::string subject = {};
-  // Text of the failure, or the gate's detail.
+  // Failure message, or the gate's detail.
   std::string why = {};
   // Time since which the gate has had this reason, or the time of the failure.
   absl::Duration since = {};

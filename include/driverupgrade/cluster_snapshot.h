@@ -238,7 +238,7 @@ struct SharedSlots {
   friend bool operator==(const SharedSlots&, const SharedSlots&) = default;
 };
 
-/// Interruptions of gangs (RolloutPolicy::gangs) that this process has caused.
+/// Gang interruptions (RolloutPolicy::gangs) that this process has caused.
 struct GangsInterrupted {
   /// The revision of the rollout that caused the interruptions; empty: there are no interruptions.
   std::string revision = {};

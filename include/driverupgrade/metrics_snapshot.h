@@ -75,8 +75,7 @@ struct MetricsSnapshot {
   std::uint64_t evictions_accepted = 0;
   std::uint64_t evictions_refused = 0;
   std::uint64_t driver_pods_deleted = 0;
-  /// Interruptions of gangs (RolloutPolicy::gangs). A gang counts once for each unit or individual node that interrupts
-  /// it.
+  /// Gang interruptions (RolloutPolicy::gangs). A gang counts once for each unit or individual node that interrupts it.
   std::uint64_t gang_interruptions = 0;
   /// Pods that were evicted because they were given a device after it had been tainted.
   std::uint64_t late_holders = 0;

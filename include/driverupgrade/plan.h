@@ -172,8 +172,8 @@ struct RolloutStageStatus {
   friend bool operator==(const RolloutStageStatus&, const RolloutStageStatus&) = default;
 };
 
-/// Number of interruptions of gangs (RolloutPolicy::gangs) in the rest of a rollout, based on the known pods of the
-/// waiting nodes.
+/// Number of gang interruptions (RolloutPolicy::gangs) in the rest of a rollout, based on the waiting nodes' known
+/// pods.
 struct RolloutGangs {
   /// Number of gangs with pods on waiting nodes. Every order of the nodes interrupts each of these gangs at least once.
   int gangs = 0;

@@ -65,7 +65,7 @@ enum class OrderBy : std::uint8_t {
   kIdle,        ///< Nodes on which no pod would be evicted come first.
   kFewestPods,  ///< Nodes with fewer pods that would be evicted come first.
   kLabel,       ///< Nodes with larger integers in a label come first; a missing label counts as 0.
-  kTopology,  ///< Sorted by a label's string value, which groups equal values; nodes without the label come last.
+  kTopology,    ///< Sorted by a label's string value, which groups equal values; nodes without the label come last.
   kName,
 };
 struct RolloutOrder {
@@ -168,7 +168,8 @@ struct RolloutHealth {
   /// Selects pods on the node. The node is unwell unless it has such pods and all of them are ready; nullopt: no pods
   /// are checked.
   std::optional<LabelSelector> pod_selector = std::nullopt;
-  /// Maximum number of restarts of a container of the new driver pod: one more makes the node sick; nullopt: no limit.
+  /// Maximum number of restarts of a container in the new driver pod: one more restart makes the node sick; nullopt: no
+  /// limit.
   std::optional<int> max_driver_restarts = std::nullopt;
   /// Time that an upgraded node may be NotReady, or without a Ready driver, before it counts as sick; nullopt: a minute
   /// (kUnwellMax). The limit applies to the nodes of the stage that is open or soaking and, with

@@ -7,10 +7,10 @@
 ///     (*cache)->Start();
 ///     EngineOptions options{.snapshot = ..., .cache = *cache};
 ///
-/// The cache watches nodes, NodeMaintenances, the driver's DaemonSets, and their revisions and pods. One more watch
-/// covers all pods in the cluster, of which the cache keeps only pods on nodes for which a subscriber requested them.
-/// If a scope names DRA drivers, the cache also watches the cluster's DeviceTaintRules, ResourceClaims and
-/// ResourceSlices, and keeps the objects of these drivers; claims are stored in a packed form.
+/// The cache watches nodes, NodeMaintenances, the driver's DaemonSets, and their revisions and pods. Another watch
+/// covers all pods in the cluster; the cache keeps only the pods on nodes for which a subscriber requested them. If a
+/// scope names DRA drivers, the cache also watches the cluster's DeviceTaintRules, ResourceClaims and ResourceSlices,
+/// and keeps the objects of these drivers; claims are stored in a packed form.
 ///
 /// A broken watch resumes where it stopped; if it cannot resume, the cache lists the objects again and compares them
 /// with the stored objects. Objects are immutable and shared, except pods other than driver pods: because there are so

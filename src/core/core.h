@@ -167,7 +167,7 @@ class Core {
   std::vector<OwnedStatus> Statuses() const;
 
  private:
-  // Number of consecutive failures of an action for a node, and the time of the next attempt.
+  // How many times in a row an action for a node has failed, and the time of the next attempt.
   struct Retry {
     int failures = 0;
     std::optional<absl::Time> due = std::nullopt;  // nullopt: the attempt is in progress

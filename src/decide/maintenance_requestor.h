@@ -25,7 +25,7 @@
 
 namespace driverupgrade::internal {
 
-// The phase of a node's maintenance from the point of view of this requestor.
+// The phase of a node's maintenance, as this requestor sees it.
 enum class MaintenancePhase : std::uint8_t {
   kUnread,   // The objects could not be read, so it is unknown whether one exists for the node.
   kAbsent,   // No object exists; we must create it.

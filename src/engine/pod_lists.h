@@ -9,7 +9,7 @@
 
 namespace driverupgrade::internal {
 
-// Maximum number of nodes whose pods are listed node by node if a rollout's order needs the pods of all waiting nodes.
+// Maximum number of nodes whose pods are listed node by node if a rollout's order needs all waiting nodes' pods.
 // Without such an order, there is no maximum.
 inline constexpr std::size_t kPodListsMax = 10;
 inline bool ReadsAllPods(const UpgradePolicy& policy, std::size_t nodes) {

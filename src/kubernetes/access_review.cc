@@ -150,7 +150,7 @@ class AccessReview::Impl {
     const std::lock_guard lock(mutex_);
     const Answer& answer = answers_.Use(std::string(token));
     const absl::Time now = clock_->Now();
-    // A clock that is set back must not extend the life of a result.
+    // A clock that is set back must not extend a result's lifetime.
     const bool counts = now < answer.until && now >= answer.until - kRemembered;
     return counts ? std::optional(answer.status) : std::nullopt;
   }

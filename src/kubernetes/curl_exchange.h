@@ -33,8 +33,8 @@ using CurlList = std::unique_ptr<curl_slist, FreeCurlList>;
 // Adds `line` to `list`; throws bad_alloc.
 void Append(CurlList& list, const std::string& line);
 
-// The state of one call, and the connection that the call leaves open. A handle can be reused regardless of how the
-// call ended.
+// One call's state, and the connection that the call leaves open. A handle can be reused regardless of how the call
+// ended.
 struct CurlHandle {
   std::unique_ptr<CURLM, FreeCurlMulti> multi = {};
   std::unique_ptr<CURL, FreeCurlEasy> easy = {};  // destroyed first, because it may refer to a connection of `multi`

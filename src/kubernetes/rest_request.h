@@ -20,8 +20,8 @@ struct RestRequest {
   HttpRequest http = {};
 };
 
-// Parameters of operations whose argument is an object, and of the two requests of RecordEvent. The referenced objects
-// must outlive the parameters.
+// Parameters of operations whose argument is an object, and of RecordEvent's two requests. The referenced objects must
+// outlive the parameters.
 struct CreateLeaseParams {
   const Lease& lease;
 };

@@ -26,7 +26,8 @@ class NodeDurations {
   // that state. This depends on the plan, not on its outcome, because the response to the patch may be lost.
   void Failed(const std::string& node) { began_.erase(node); }
   // Records the outcomes of nodes up to `now`. Ignores failed nodes, because their durations do not show how long an
-  // upgrade takes, and nodes that started before `unbroken_since`, because passes were interrupted after their start.
+  // upgrade takes. Also ignores nodes that started before `unbroken_since`, because passes were interrupted after these
+  // nodes had started.
   void Note(const std::vector<NodeOutcome>& outcomes, const DriverIdentity& identity, absl::Time unbroken_since,
             absl::Time now);
 

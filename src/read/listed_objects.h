@@ -18,7 +18,7 @@ namespace driverupgrade::internal {
 class ListedObjects final : public HeldObjects {
  public:
   // Lists all objects except for the pods of nodes, and drops the pods that were read before. If the list of
-  // NodeMaintenances or of a DRA kind fails, the failure becomes a finding and the objects of the kind are unknown.
+  // NodeMaintenances or of a DRA kind fails, the failure becomes a finding, and the objects of that kind are unknown.
   // Errors: the errors of the other lists.
   absl::Status List(const CallContext& context, ClusterReader& cluster, const ViewScope& scope);
   // Read the pods of `nodes`. ListPodsOf uses one list for each node, and ListAllPods uses one list of all pods. Both

@@ -1,5 +1,4 @@
-// Stores packed objects of one kind, for a cache that keeps the objects of all nodes but examines the objects of only a
-// few nodes.
+// Stores packed objects of one kind, for a cache that keeps all nodes' objects but examines only a few nodes' objects.
 #ifndef DRIVERUPGRADE_SRC_READ_PACKED_OBJECTS_H_
 #define DRIVERUPGRADE_SRC_READ_PACKED_OBJECTS_H_
 

@@ -108,8 +108,8 @@ class EngineGroup {
   const EngineSpec& SpecOf(const Member& member) const { return specs_[member.place]; }
   // Returns the limit over all engines from the perspective of member `i`.
   SharedSlots SharedSlotsFor(std::size_t i) const;
-  // Requests a pass of member `i` if the number of slots that the other members leave free has changed since the last
-  // pass of member `i`. Returns true if a pass was requested.
+  // Requests a pass of member `i` if the number of slots that the other members leave free has changed since that
+  // member's last pass. Returns true if a pass was requested.
   bool TellOfOthers(std::size_t i);
 
   const GroupOptions options_;

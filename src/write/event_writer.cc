@@ -9,7 +9,7 @@ namespace {
 
 // Maximum number of nodes with waiting Events. Further Events are dropped, as in client-go (api-A50).
 constexpr std::size_t kNodesQueuedMax = 10'000;
-// Maximum number of waiting Events of one node, which is more than the number of states in an upgrade.
+// Maximum number of waiting Events per node. This is more than the number of states in an upgrade.
 constexpr std::size_t kEventsOfNodeMax = 100;
 // Maximum number of waiting Events that are subject to limits.
 constexpr std::size_t kLimitedQueuedMax = 1'000;

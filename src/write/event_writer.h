@@ -29,8 +29,8 @@ class EventWriter {
   // Waits for the calls in flight, and drops all other Events.
   ~EventWriter();
 
-  // Writes all Events of one node, without limits and in the order of the calls, which readers of the node's history
-  // need because timestamps have a resolution of one second. Drops the Events if too many nodes are waiting.
+  // Writes all Events of one node, without limits and in the order of the calls. Readers of the node's history need
+  // this order, because timestamps have a resolution of one second. Drops the Events if too many nodes are waiting.
   void Write(const CallContext& context, std::vector<RecordEventParams> events);
   // Limits Events with an EventCorrelator. Writes them one at a time, even for several callers, so that the counts of a
   // series arrive in order.

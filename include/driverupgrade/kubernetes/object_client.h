@@ -54,7 +54,7 @@ struct ListObjectsParams {
   LabelSelector label_selector = {};
 };
 
-/// Each call sends one request, or for a list one request per page. Nothing is retried or cached. Thread-safe if the
+/// Each call sends one request or, for a list, one request per page. Nothing is retried or cached. Thread-safe if the
 /// transport is; shares ownership of the transport.
 ///
 /// Names, namespaces, kinds and subresources are checked before anything is sent: InvalidArgument if one of them cannot

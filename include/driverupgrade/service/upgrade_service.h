@@ -17,8 +17,8 @@
 ///
 /// Run is a loop around Step, which never waits; a program with its own loop calls Step, Wait and Stop. Run, Step,
 /// Wait, Stop and End must be called by one thread; all other functions may be called by any thread. Between the first
-/// Step and Stop the service owns the threads of a WatchCache, and from Create until its destruction the threads of its
-/// web servers. The service does not handle signals, print, or end the process.
+/// Step and Stop, the service owns a WatchCache's threads. From Create until its destruction, it also owns its web
+/// servers' threads. The service does not handle signals, print, or end the process.
 #ifndef DRIVERUPGRADE_SERVICE_UPGRADE_SERVICE_H_
 #define DRIVERUPGRADE_SERVICE_UPGRADE_SERVICE_H_
 

@@ -24,7 +24,7 @@
 /// - `I14`, `I20` to `I22`: rollouts;
 /// - `I19`: the number of nodes controlled by engines, even if other clients change the labels.
 ///
-/// On request, the checker also checks writes without a Lease (`I9`), log lines (`I11`), writes of an idle engine
+/// On request, the checker also checks writes without a Lease (`I9`), log lines (`I11`), writes by an idle engine
 /// (`I12`), and three liveness properties: the delay caused by one bad node (`L4`), gates (`L5`) and totals (`L6`).
 ///
 /// Not thread-safe: use it for engines with `calls_in_flight = 1`, on the thread that runs them. The checker observes

@@ -34,8 +34,8 @@ class Limit {
 };
 
 // The budgets that the limits use. Candidates with a grant are already counted in `all`, so they are checked against
-// `granted`, which does not count the grants of candidates. If a candidate with a grant is refused, because a limit was
-// lowered or other nodes became unavailable, it still counts in `all`, because a patch in flight may start it.
+// `granted`, which does not count the grants of candidates. A candidate with a grant can be refused because a limit was
+// lowered or other nodes became unavailable. It then still counts in `all`, because a patch in flight may start it.
 struct Budgets {
   UpgradeBudget all = {};
   UpgradeBudget granted = {};

@@ -90,7 +90,7 @@ std::optional<std::string> GroupLimit::SecondGroup(std::size_t group) const {
   for (const std::size_t other : begun_) {
     const GroupTally& tally = all_.tallies[other];
     if (other == group || !tally.IsBegun()) continue;
-    // A group in progress has priority over an interrupted one, and the first group in progress has priority over the
+    // A group in progress has priority over an interrupted group, and the first group in progress has priority over all
     // others.
     if (tally.under_way > 0) {
       first = other;

@@ -40,8 +40,8 @@ struct RolloutNode {
   // True if the operator runs on this node. The node then starts last, unless it belongs to a group that has started.
   bool own_node = false;
   // True if an earlier upgrade, or the maintenance operator on its behalf, has cordoned the node and has not returned
-  // it to service. Such a node does not wait for its stage, because earlier stages could in turn wait for its share of
-  // maxUnavailable or for its slot of the maintenance operator.
+  // it to service. Such a node does not wait for its stage, because earlier stages could in turn wait for the node's
+  // share of maxUnavailable, or for its slot with the maintenance operator.
   bool out_of_service = false;
   // True if the node is cordoned, or if its devices are isolated and the evictions may start.
   bool is_isolated = false;

@@ -69,8 +69,8 @@ Progress RestartAgain(Walk& walk) {
 }
 
 // Returns true if the node must be admitted again before its outdated driver pod is replaced, because another node may
-// have taken its slot while it waited for another driver (dep-F8). Does not apply to a cordon without our name, because
-// the next upgrade would mistake it for an administrator's cordon.
+// have taken the slot while this node waited for another driver (dep-F8). Does not apply to a cordon without our name,
+// because the next upgrade would mistake it for an administrator's cordon.
 bool NeedsAdmission(const Walk& walk) {
   if (!walk.driver.out_of_date || walk.InRequestorMode()) return false;
   return !walk.view.node.unschedulable || internal::IsIsolated(walk.before(), walk.in.identity);

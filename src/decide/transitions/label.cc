@@ -40,8 +40,8 @@ bool Walk::OnlyWritesLabel() const {
          plan.maintenance.empty() && !plan.confirm && !admitted;
 }
 
-// Writes a missing label in a patch that is needed anyway, if there is one, or else in a separate patch, which is
-// delayed if another client has removed the label.
+// Writes a missing label in a patch that is needed anyway, if there is one. Otherwise writes the label in a separate
+// patch, which is delayed if another client has removed the label.
 void Walk::PaceLabel() {
   NodePlan& plan = verdict.plan;
   const std::optional<LabelLoss>& loss = view.attempts.label_loss;

@@ -153,7 +153,7 @@ std::int64_t InvariantChecker::Impl::Known(const Node& started) const {
   return std::min(version, writer->nodes_read);
 }
 
-// Returns the number of slots in use that the writer had to know of, including the slot of the started node.
+// Returns the number of used slots that the writer must have known about, including the started node's slot.
 int InvariantChecker::Impl::SlotsKnown(const UpgradePolicy& the_policy, const Node& started) const {
   const bool in_force = the_policy == *policy;
   // Under the current policy, the result is at most `slots_`. The client's knowledge matters only if `slots_` is too

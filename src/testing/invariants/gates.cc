@@ -95,7 +95,7 @@ bool InvariantChecker::Impl::MayBeRefused(const Writer& who, const Pod& pod, boo
 }
 
 // Returns nodes that may be in progress although their state does not show it: nodes with a grant, nodes that a plan is
-// about to start, and nodes that had a slot and lack a grant.
+// about to start, and nodes that had a slot but lack a grant.
 InvariantChecker::Impl::Uids InvariantChecker::Impl::MayBeUnderWay(const Plan& plan) const {
   Uids result;
   for (const std::string& line : granted_) result.insert(line.substr(0, line.find(' ')));

@@ -40,8 +40,8 @@ constexpr std::int64_t kDeviceLists = 3;
 // Limit that no rollout exceeds: a node that is not done by then waits indefinitely.
 constexpr absl::Duration kLimit = absl::Hours(24 * 30);
 
-// Returns the minimum time between two passes, which keeps every change from causing a pass. This time adds to the
-// durations of nodes, but is small in comparison.
+// Returns the minimum time between two passes, so that not every change causes its own pass. This time adds to the
+// nodes' upgrade durations, but is small in comparison.
 absl::Duration StepOf(const Durations& durations) {
   const absl::Duration part = std::min(durations.driver_start, durations.pod_stop) / 30;
   return std::clamp(part, absl::Milliseconds(50), absl::Seconds(1));
@@ -151,8 +151,8 @@ class Simulation {
     return "";
   }
 
-  // Keeps the time of day, because windows depend on it, but in whole seconds, like the marks on nodes, because a
-  // fraction would differ from run to run.
+  // Keeps the time of day, because windows depend on it. Drops fractions of a second, as the marks on nodes do, because
+  // a fraction would differ from run to run.
   static absl::Time Beginning(const Situation& situation) {
     return absl::FromUnixSeconds(absl::ToUnixSeconds(situation.question.at));
   }

@@ -64,7 +64,8 @@ struct Rollout {
   std::int64_t writes = 0;
   // Number of writes, lists of pods, and first lists of watches. Watches and Events do not count.
   std::int64_t requests = 0;
-  // Number of engine passes, and of plans that were built for all nodes, whose cost grows with the number of nodes.
+  // Number of engine passes, and number of plans that were built for all nodes. The cost of such a plan grows with the
+  // number of nodes.
   int passes = 0;
   int whole_plans = 0;
   // Histories by name.

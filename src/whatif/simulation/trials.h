@@ -36,7 +36,7 @@ struct Blockage {
   std::string node = {};
   Blocked blocked = {};
 };
-// Returns blockages of failed nodes first, and then by the number of nodes.
+// Returns the blockages in descending order of their number of nodes, but with blockages of failed nodes first.
 std::vector<Blockage> BlockagesOf(const Rollout& rollout);
 // Returns `DisruptionBudget`, or `Failed, DisruptionBudget` if the node failed because of this gate.
 std::string CauseOf(const Blocked& blocked);

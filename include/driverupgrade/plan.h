@@ -209,7 +209,7 @@ struct RolloutStatus {
   std::optional<Gate> halted = std::nullopt;
   /// The reason why no node starts at this time of the week; nullopt: nodes may start.
   std::optional<Gate> closed = std::nullopt;
-  /// Mode of the rollback, if this rollout returns the fleet to a revision that it has completed before; nullopt: this
+  /// Mode of the rollback, if this rollout returns the fleet to a revision that it has completed before. nullopt: this
   /// rollout is not a rollback, or no node needs the rollback.
   std::optional<Rollback> rollback = std::nullopt;
   /// nullopt: the policy ignores gangs.

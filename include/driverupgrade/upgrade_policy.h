@@ -43,7 +43,8 @@ enum class OnTimeout : std::uint8_t {
   kFail,    ///< The pods stay; the node's upgrade fails, or pod deletion falls back to a drain.
   kDelete,  ///< The pods are deleted despite disruption budgets, with their grace period and a UID precondition.
   /// All pods, including terminating pods, are deleted with a grace period of zero. Kubernetes then forgets a pod whose
-  /// processes may still be running: they may use the driver, and write to volumes that another node has since mounted.
+  /// processes may still be running: they can use the driver, and can write to volumes that another node has since
+  /// mounted.
   kForceDelete,
 };
 

@@ -1,4 +1,4 @@
-// Forms the boundary of the C interface: converts a function's result or exception to a code and a string.
+// Forms the boundary of the C interface: converts a function's result, or its exception, to a code and a string.
 #ifndef DRIVERUPGRADE_SRC_C_GUARD_H_
 #define DRIVERUPGRADE_SRC_C_GUARD_H_
 

@@ -184,9 +184,9 @@ bool Core::Awaits(const std::string& node, const std::set<std::string>& wanted) 
 
 // ----- what may start
 
-// Removes nodes with requests in flight from the plan, because they get new requests, and their gates are reported,
-// only after all responses have arrived. Also removes nodes whose pods are being read, because they may need fewer
-// patches once the pods are known.
+// Removes nodes with requests in flight from the plan. Such a node gets new requests, and its gate is reported, only
+// after all responses have arrived. Also removes nodes whose pods are being read, because they may need fewer patches
+// once the pods are known.
 void Core::LeaveOut(Pool& pool, const std::set<std::string>& wanted, Plan& plan) {
   std::erase_if(plan.nodes, [&](const NodePlan& node) {
     const bool is_early = touched_.contains(node.node) || (!plan.finished && Starts(node));

@@ -48,7 +48,7 @@ struct Pool {
   std::set<std::string> guests = {};
   // True if gangs start together under the policy of the last pass.
   bool has_gangs = false;
-  // By node: time since which the node's evictions have waited until other nodes are cordoned. `hold_max`: maximum
+  // Time since which each node's evictions have waited until other nodes are cordoned, by node. `hold_max`: maximum
   // duration of such a wait.
   std::map<std::string, absl::Time> held_since = {};
   absl::Duration hold_max = absl::ZeroDuration();

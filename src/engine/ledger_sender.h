@@ -1,4 +1,4 @@
-// Sends the requests of the ledger through the executor.
+// Sends the ledger's requests through the executor.
 #ifndef DRIVERUPGRADE_SRC_ENGINE_LEDGER_SENDER_H_
 #define DRIVERUPGRADE_SRC_ENGINE_LEDGER_SENDER_H_
 

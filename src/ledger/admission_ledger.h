@@ -16,7 +16,7 @@
 // - Read() comes before the list of nodes, because a node may have been created and granted after an older list. If
 //   Read() fails, the pass continues, but admits no node.
 // - Every node with a grant must be among the readings as long as the node exists, even if it has neither a driver pod
-//   nor one of the driver's labels: the ledger assumes that a missing node was deleted. Plan::readings contains the
+//   nor one of the driver's labels. The ledger assumes that a missing node was deleted. Plan::readings contains the
 //   relevant nodes.
 // - In the budgets, a node with Counts(ledger.grants(), reading) counts as WithGrant(internal::TallyOf(...)).
 //   Candidates with IsCurrent(...) are admitted first: Candidate::has_grant. StateMachine::Step does both, using

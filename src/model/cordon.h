@@ -21,8 +21,8 @@ enum class CordonKind {
 // The cordon that a node has before an upgrade of `identity` starts.
 struct Cordon {
   CordonKind kind = CordonKind::kNone;
-  // Name of a driver for which our upgrade waits, because that driver is past cordon-required and has set the cordon
-  // without an entry in the cordon set, as the Go library does. nullopt if there is no such driver.
+  // Name of a driver for which our upgrade waits: a driver that is past cordon-required and has set the cordon without
+  // an entry in the cordon set, as the Go library does. nullopt if there is no such driver.
   std::optional<std::string> rival = std::nullopt;
   // True if the rival or its maintenance operator must lift the cordon. A maintenance operator does not lift a cordon
   // that already existed, so it does not lift a cordon with our name (dep-F13).

@@ -46,7 +46,7 @@ struct Selector {
 struct Text {};
 struct LabelKey : Text {};
 
-// A list of strings. A list in the document replaces the whole default list.
+// A list of strings. A list in the document replaces the entire default list.
 struct Names {
   // True if the list must have at least one item, and no empty items.
   bool required = false;

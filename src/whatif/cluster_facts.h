@@ -23,8 +23,8 @@ struct EventFact {
   bool warning = false;
   std::string message = {};
   absl::Time last = absl::InfinitePast();
-  // Resource version of the last write. Orders Events with the same `last`, which are common because a node can pass
-  // through several states in one second.
+  // Resource version of the last write. Orders Events with the same `last`. Such Events are common, because a node can
+  // pass through several states in one second.
   std::int64_t version = 0;
   int count = 1;
 };

@@ -106,8 +106,8 @@ class Director {
   /// Receives the progress of each engine that has made a pass, by engine name. Called before Work.
   virtual void OnProgress(const std::map<std::string, EngineProgress>& /*engines*/) {}
 
-  /// Does the leading replica's other work, which must finish within the context's deadline, after which another
-  /// replica may lead. `cache`: the cache of the running engines, null without engines; `scope`: the cache's index for
+  /// Does the leading replica's other work. It must finish within the context's deadline, because another replica may
+  /// lead afterwards. `cache`: the cache of the running engines, null without engines; `scope`: the cache's index for
   /// the first entry of ServiceOptions::more_scopes. Returns the time of the next call; if the bell rings, the service
   /// calls earlier.
   virtual absl::Time Work(const CallContext&, WatchCache* /*cache*/, std::size_t /*scope*/) {

@@ -57,8 +57,8 @@ class FakeClock final : public Clock {
   /// Like SetTime, but never sets the clock back. Returns the resulting time.
   absl::Time AdvanceTo(absl::Time time);
   /// Calls `listener` after every move, on the thread that moved the clock, as long as the returned object exists. The
-  /// listener may read the clock, but must not move the clock or use a FakeCluster, which may be in the middle of a
-  /// step.
+  /// listener may read the clock, but must not move the clock or use a FakeCluster, because the cluster might be in the
+  /// middle of a step.
   [[nodiscard]] std::shared_ptr<const void> OnMove(std::function<void()> listener);
 
  private:

@@ -141,7 +141,7 @@ class InvariantChecker {
   class GuardedCluster;
   class Impl;
   std::shared_ptr<GuardedCluster> Guard(std::string name);
-  /// Returns an observer for the engine's options, which reports to the checker the states through which each node
+  /// Returns an observer, for the engine's options, that reports to the checker the states through which each node
   /// passes.
   std::shared_ptr<Observer> MakeObserver();
   /// Sets the policy by which requests sent from now on are judged.

@@ -68,9 +68,9 @@ Progress RestartAgain(Walk& walk) {
   return walk.Enter(UpgradeState::kPodRestartRequired, "the driver pod is not up to date and ready");
 }
 
-// Returns true if the node must be admitted again before its outdated driver pod is replaced, because another node may
-// have taken the slot while this node waited for another driver (dep-F8). Does not apply to a cordon without our name,
-// because the next upgrade would mistake it for an administrator's cordon.
+// Returns true if the node must be admitted again before its outdated driver pod is replaced (dep-F8): another node may
+// have taken the slot while this node waited for another driver. Does not apply to a cordon without our name, because
+// the next upgrade would mistake it for an administrator's cordon.
 bool NeedsAdmission(const Walk& walk) {
   if (!walk.driver.out_of_date || walk.InRequestorMode()) return false;
   return !walk.view.node.unschedulable || internal::IsIsolated(walk.before(), walk.in.identity);

@@ -25,9 +25,9 @@ bool Walk::HasPatch() const {
   return verdict.plan.patch || (edited_ && !PatchBetween(view.node, before(), *edited_, in.identity).empty());
 }
 
-// Does nothing after Enter and Release, which already remove the annotation, or for a node that waits for a slot, which
-// is patched only when it starts. A node in progress always has a gate, so this function removes the annotation only if
-// an earlier upgrade left it behind.
+// Does nothing after Enter and Release, because they already remove the annotation. Also does nothing for a node that
+// waits for a slot, because such a node is patched only when it starts. A node in progress always has a gate, so this
+// function removes the annotation only if an earlier upgrade left it behind.
 void Walk::ShowWait(const internal::ShownWait& wait) {
   if (!verdict.plan.path.empty() || state_ == UpgradeState::kUpgradeRequired) return;
   const std::optional<Gate> gate = IsInProgress(state_) ? verdict.gate : std::nullopt;

@@ -49,11 +49,11 @@ struct RestClusterOptions {
 /// - Names are checked before anything is sent: a name that is empty, `.`, `..`, or contains `/`, `%`, a space or a
 ///   control character is InvalidArgument. So are a write without a UID, and a patch or an update without a resource
 ///   version. An empty namespace means all namespaces only if ClusterFacade documents it.
-/// - Watch...: the list is read in the same way as by the List... of that kind, with every page in memory; with `list =
-///   false`, one object is read to learn the version. Bookmarks are requested. The timeout is rounded up to whole
-///   seconds, at least one. An event of an unknown type is skipped. A malformed line is Unavailable, and fails again if
-///   the watch is restarted at the same version. A line longer than the transport's limit causes the transport to
-///   return OutOfRange. In both cases, start again with a list. The transport must allow a stream to be silent for
+/// - Watch...: the list is read in the same way as by the List... of that kind, with every page in memory; with
+///   `list = false`, one object is read to learn the version. Bookmarks are requested. The timeout is rounded up to
+///   whole seconds, at least one. An event of an unknown type is skipped. A malformed line is Unavailable, and fails
+///   again if the watch is restarted at the same version. A line longer than the transport's limit causes the transport
+///   to return OutOfRange. In both cases, start again with a list. The transport must allow a stream to be silent for
 ///   longer than the timeout. WatchParams::ns may be empty for every kind.
 /// - UpdateLease: one PUT of the fields of Lease. All other data of the object (labels, annotations, owners) is
 ///   removed, so update only your own objects. If the object was deleted, the result is Aborted, not NotFound.

@@ -20,7 +20,7 @@ std::optional<absl::Time> DriverReadySince(const std::vector<Pod>& pods) {
   return std::nullopt;
 }
 
-// Returns the reason why the node has not passed, or an empty text. Deletes pods that have tested only the old driver.
+// Returns the reason why the node has not passed, or an empty string. Deletes pods that tested only the old driver.
 absl::StatusOr<std::string> Validate(ClusterFacade& cluster, const ValidationManager& validation,
                                      const std::string& node) {
   const auto pods = cluster.ListPods({}, {.node_name = node});

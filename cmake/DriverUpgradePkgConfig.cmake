@@ -1,8 +1,8 @@
 # Writes one pkg-config file for each component. The file requires the libraries that the component's target links, under
 # pkg-config's names.
 
-# driverupgrade_pkg_config_words(<words> <is_module> <target>): returns the text for a dependency, and whether it is a
-# pkg-config module.
+# driverupgrade_pkg_config_words(<words> <is_module> <target>): returns the words for a dependency in a pkg-config file,
+# and whether the dependency is a pkg-config module.
 function(driverupgrade_pkg_config_words words is_module library)
   set(${is_module} TRUE PARENT_SCOPE)
   if(library MATCHES "^driverupgrade::(.+)$")

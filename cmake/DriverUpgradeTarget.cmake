@@ -99,7 +99,7 @@ function(driverupgrade_compile_options target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic
     $<$<BOOL:${DRIVERUPGRADE_WARNINGS_AS_ERRORS}>:-Werror>)
   if(DRIVERUPGRADE_SANITIZE)
-    # vptr: cpprestsdk is built without RTTI data that this check needs.
+    # vptr: cpprestsdk is built without the RTTI data that this check needs.
     # pointer-overflow: RapidJSON's stack.h adds to a null pointer when its stack is empty.
     target_compile_options(${target} PRIVATE -fsanitize=${DRIVERUPGRADE_SANITIZE} -fno-sanitize=vptr,pointer-overflow
       -fno-sanitize-recover=all -fno-omit-frame-pointer)

@@ -1,2 +1,2 @@
-// The program to which the precompiled headers of the tests belong (DriverUpgradeTests.cmake).
+// The program that owns the tests' precompiled headers (DriverUpgradeTests.cmake).
 int main() { return 0; }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the Go programs of the end-to-end tests and of the benchmark: the example operators of the Go module, and a
+# Builds the Go programs for the end-to-end tests and the benchmark: the example operators of the Go module, and a
 # program that uses the Go library (bench/peer). Prints their paths as shell assignments.
 set -euo pipefail
 cd "$(dirname "$0")/.."

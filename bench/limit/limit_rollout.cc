@@ -158,7 +158,7 @@ void LimitRollout::DeleteDriver(const PodRef& pod) {
   if (const absl::Status deleted = cluster_->DeletePod(context_, {.pod = pod}); !deleted.ok()) Fail(deleted);
 }
 
-// Does not use the facade, which requires a precondition: a controller taints the node after it is cordoned, so the
+// Does not use the facade, because the facade requires a precondition. A controller taints a cordoned node, so the
 // second PATCH would find a newer version than the first PATCH produced.
 bool LimitRollout::PatchNode(const std::string& name, std::string_view body) {
   const absl::StatusOr<HttpResponse> answer =

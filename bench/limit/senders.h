@@ -20,7 +20,7 @@ class Senders {
   Senders(const Senders&) = delete;
   Senders& operator=(const Senders&) = delete;
 
-  // Runs tasks in the order of the calls. Never blocks.
+  // Starts tasks in call order. Never blocks.
   void Post(std::function<void()> task);
 
  private:

@@ -132,7 +132,7 @@ void RunJudgeOneOf(benchmark::State& state, const std::optional<RolloutPolicy>& 
 void JudgeOneOf(benchmark::State& state) { RunJudgeOneOf(state, std::nullopt); }
 void JudgeOneOfInStages(benchmark::State& state) { RunJudgeOneOf(state, InStages()); }
 
-// Measures the lists of a pass without a cache, from a cluster in memory.
+// Measures the list calls of a pass that uses no cache, against an in-memory cluster.
 void Snapshot(benchmark::State& state) {
   const auto clock = std::make_shared<testing::FakeClock>();
   const auto cluster = std::make_shared<testing::FakeCluster>(clock);
@@ -233,7 +233,7 @@ void FormatPatch(benchmark::State& state) {
   counter.Report(state);
 }
 
-// Measures one change of a node in the cache, and one engine's query for changes.
+// Measures one change to a cached node, and one engine's query for changes.
 void CacheApply(benchmark::State& state) {
   const auto clock = std::make_shared<testing::FakeClock>();
   const auto cluster =

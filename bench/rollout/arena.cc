@@ -18,7 +18,7 @@ namespace {
 constexpr std::chrono::seconds kSettleLimit{180};
 constexpr int kSettledNodesPerSecond = 2;         // minimum, because controllers limit their request rate
 constexpr std::chrono::minutes kAfterTimeout{1};  // time for a program to exit after its timeout
-// Time for the remaining work of controllers and garbage collection, and for the last lines of the audit log.
+// Time for controllers and garbage collection to finish, and for the audit log's last lines to be written.
 constexpr std::chrono::seconds kQuiet{1};
 constexpr int kLogLines = 10;
 
@@ -136,12 +136,12 @@ e2e::Usage Arena::RunToEnd(const Program& program) {
 }
 
 std::optional<absl::Time> Arena::FindEnd(e2e::AuditLog& audit) const {
-  // Sorted by the order of the writes, which differs from the order of the responses.
+  // Sorted in write order, which differs from response order.
   std::map<std::uint64_t, const e2e::AuditedRequest*> writes;
   for (const e2e::AuditedRequest& request : audit.Read()) {
     if (request.node.has_value()) writes.emplace(request.node->version, &request);
   }
-  std::map<std::string, std::string> done;  // node -> time of completion; the texts sort by time
+  std::map<std::string, std::string> done;  // node -> time of completion; the strings sort chronologically
   for (const auto& [_, request] : writes) {
     if (IsDone(*request->node)) {
       done.emplace(request->node->name, request->answered);

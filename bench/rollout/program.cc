@@ -13,7 +13,7 @@ podDeletion: {force: false, timeoutSeconds: 300, deleteEmptyDir: false}
 drain: {enable: true, force: false, timeoutSeconds: 300, deleteEmptyDir: false}
 )";
 
-// Returns the options of a program with a policy file.
+// Writes the policy file, and returns the options with which a program uses it.
 std::vector<std::string> ByPolicy(const Task& task) {
   const std::string parallel = std::to_string(task.parallel);
   const std::filesystem::path policy = task.folder / ("policy-" + parallel + ".yaml");

@@ -40,7 +40,7 @@ endfunction()
 function(vcpkg_cmake_configure)
   cmake_parse_arguments(ARG "" "SOURCE_PATH" "OPTIONS" ${ARGN})
   set(ENV{CCACHE_BASEDIR} ${ARG_SOURCE_PATH})
-  # Uses the options of the tests, so that nothing is compiled twice.
+  # Uses the same options as the tests, so that nothing is compiled twice.
   run(${CMAKE_COMMAND} --preset release -S ${ARG_SOURCE_PATH} -B ${ARG_SOURCE_PATH}/build/release ${ARG_OPTIONS})
   set(build ${ARG_SOURCE_PATH}/build/release PARENT_SCOPE)
 endfunction()

@@ -50,7 +50,7 @@ class Reader {
   }
 
   // Some users set the variable to `key=value`. NVIDIA's older program ignores the value; its newer program treats the
-  // whole text as the key.
+  // entire value as the key.
   void LabelKey(const char* name, std::string& into) {
     const std::string* value = Find(name);
     if (value == nullptr || value->empty()) return;

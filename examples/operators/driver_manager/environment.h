@@ -25,7 +25,7 @@ struct Settings {
   /// Namespace of the operands' pods to wait for.
   std::string operator_namespace = "gpu-operator";
   bool evict_gpu_pods = true;
-  /// True to drain the whole node if the eviction of GPU pods, or the unloading, fails.
+  /// True to drain the entire node if evicting the GPU pods, or unloading the driver, fails.
   bool auto_drain = true;
   /// True to evict even pods that no controller will replace.
   bool drain_force = false;
@@ -53,7 +53,7 @@ struct Variable {
   const char* meaning = nullptr;
 };
 
-/// Returns all variables, in the order of the README.
+/// Returns all variables, in the same order as the README.
 const std::vector<Variable>& Variables();
 
 struct ParsedEnvironment {

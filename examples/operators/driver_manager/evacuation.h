@@ -31,7 +31,7 @@ class Evacuation {
       : settings_(settings), parts_(parts), node_(node) {}
 
   /// Errors: FailedPrecondition if a pod must not be evicted (nothing was done), DeadlineExceeded with the
-  /// remaining pods, and errors of the cluster.
+  /// remaining pods, and errors from the cluster.
   absl::Status EvictGpuPods();
   absl::Status Drain();
 
@@ -50,8 +50,8 @@ class Evacuation {
   using Select = std::function<absl::StatusOr<driverupgrade::PodSelection>(driverupgrade::NodeView&)>;
   absl::Status Evacuate(std::string_view what, const Select& select);
   absl::StatusOr<driverupgrade::NodeView> Read(const driverupgrade::NodeAttempts& attempts);
-  // Reads the node, sends the requests that are due, and returns a text about the pods that are left; empty if no pod
-  // is left.
+  // Reads the node, sends the requests that are due, and returns a description of the pods that are left; empty if no
+  // pod is left.
   absl::StatusOr<std::string> Look(const Select& select, driverupgrade::NodeAttempts& attempts);
   void Request(const driverupgrade::PodRef& pod, driverupgrade::NodeAttempts& attempts);
   absl::StatusOr<bool> HoldsGpuClaim(const driverupgrade::Pod& pod);

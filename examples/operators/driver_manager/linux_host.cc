@@ -30,7 +30,7 @@ constexpr char kSwitchClass[] = "0x068000";
 // Prefix of a link in a device's directory to a dependent device, such as the sound device of a graphics adapter.
 constexpr std::string_view kConsumerPrefix = "consumer:pci:";
 
-// Returns the text of the file; empty if the file cannot be read. Reads to the end, because files in proc and sysfs
+// Returns the contents of the file; empty if the file cannot be read. Reads to the end, because files in proc and sysfs
 // report no usable size.
 std::string ReadText(const fs::path& file) {
   std::ifstream stream(file, std::ios::binary);

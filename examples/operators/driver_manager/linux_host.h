@@ -52,7 +52,7 @@ class LinuxHost final : public HostDriver {
   const LinuxHostOptions options_;
 };
 
-/// Returns the mount points at `root` and below it, last mounted first. `mounts` is the text of /proc/mounts.
+/// Returns the mount points at `root` and below it, last mounted first. `mounts` is the content of /proc/mounts.
 std::vector<std::string> MountsBelow(std::string_view mounts, std::string_view root);
 
 }  // namespace driver_manager

@@ -1,4 +1,4 @@
-// Status texts for use in other messages.
+// Helpers for including the message of a status in other messages.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_STATUS_TEXT_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_STATUS_TEXT_H_
 

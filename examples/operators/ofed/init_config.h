@@ -1,5 +1,5 @@
-// Maintains the configuration of the driver pod's init container, which defines whether it waits until its node is
-// evacuated (upstream-behaviour.md §2.5, §2.7).
+// Maintains the configuration that defines whether the driver pod's init container waits until its node is evacuated
+// (upstream-behaviour.md §2.5, §2.7).
 //
 // Defines InitConfig and InitConfigKeeper.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_INIT_CONFIG_H_

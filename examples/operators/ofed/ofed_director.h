@@ -44,7 +44,8 @@ class OfedDirector final : public driverupgrade::Director {
     bool migrate = true;
     /// The requestor of NodeMaintenances; nullopt: requestor mode is off.
     std::optional<driverupgrade::RequestorOptions> requestor = std::nullopt;
-    /// Creator of the driver's DaemonSets, and the image of their init container; empty for no such container.
+    /// Creator of the driver's DaemonSets, and the image of their init container. An empty image means no init
+    /// container.
     examples::DriverDaemonSets daemon_sets = examples::DriverDaemonSets::kLeave;
     std::string init_image = {};
     /// True to report the progress in status.state of the policies; false if another client writes that field.

@@ -18,7 +18,8 @@ using driverupgrade::RequestorOptions;
 
 constexpr char kOfPolicy[] = "-nnp-";
 
-// Returns the id of the policy's requestor as the policy's engine computes it, which shortens an id that is too long.
+// Returns the id of the policy's requestor as the policy's engine computes it. The engine shortens an id that is too
+// long.
 std::string IdOf(const std::string& id, const std::string& policy) {
   driverupgrade::EngineOptions options;
   options.state_machine.requestor = RequestorOptions{.id = id};

@@ -21,7 +21,7 @@ using driverupgrade::Severity;
 using driverupgrade::WatchSink;
 
 constexpr absl::Duration kCallTimeout = absl::Seconds(10);
-// Minimum pause between two requests of the same kind, whatever the response.
+// Minimum pause between two requests of the same kind, regardless of the response.
 constexpr absl::Duration kPauseMin = absl::Seconds(1);
 
 std::string Text(const absl::Status& status) { return std::string(status.message()); }

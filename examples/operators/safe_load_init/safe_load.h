@@ -53,7 +53,7 @@ struct SafeLoadOptions {
   /// Maximum total wait. Infinite by default, as in the Go library, because upgrades may be switched off in the
   /// meantime (H25).
   absl::Duration timeout = absl::InfiniteDuration();
-  /// Maximum time between two reads of the node, between which a watch reports changes.
+  /// Maximum time between two reads of the node. Between the reads, a watch reports changes.
   absl::Duration recheck = absl::Seconds(5);
 };
 

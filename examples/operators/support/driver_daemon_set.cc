@@ -213,7 +213,7 @@ std::string Hash(const std::string& text) {
 
 }  // namespace
 
-// A merge patch replaces whole lists, but keeps map keys that the patch does not name; such keys must be removed
+// A merge patch replaces entire lists, but keeps map keys that the patch does not name; such keys must be removed
 // explicitly. The labels by which the DaemonSet selects its pods stay.
 std::string ChangeJson(const rapidjson::Value& found, const DriverDaemonSet& wish) {
   rapidjson::Document change;

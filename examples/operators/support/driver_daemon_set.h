@@ -139,7 +139,7 @@ struct DriverDaemonSet {
 
 /// Returns a digest of the pod template.
 std::string SpecDigest(const DriverDaemonSet& wish);
-/// Returns the whole DaemonSet as JSON. Its update strategy is OnDelete, and its pods have the digest in
+/// Returns the complete DaemonSet as JSON. Its update strategy is OnDelete, and its pods have the digest in
 /// DRIVER_CONFIG_DIGEST.
 std::string DaemonSetJson(const DriverDaemonSet& wish);
 /// Returns the merge patch that changes the existing DaemonSet to `wish`.

@@ -23,7 +23,7 @@ namespace examples {
 enum class AdminAccess : std::uint8_t { kIgnored, kCounts };
 
 /// Returns true if an allocated device in the ResourceClaim's JSON belongs to the driver `gpu.nvidia.com`. Returns an
-/// error if the text is not JSON.
+/// error if `claim_json` is not JSON.
 absl::StatusOr<bool> HoldsGpu(std::string_view claim_json, AdminAccess admin_access);
 
 /// Reads the claim in the newest API version that the server serves. Errors: the errors of the client; NotFound also if

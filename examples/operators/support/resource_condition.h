@@ -78,8 +78,8 @@ struct ResourceVerdict {
 };
 
 /// Returns the merge patch of the status subresource that reports `error`, for the version that was read; nullopt if
-/// the object already reports `error`. Keeps the conditions of other clients. Even a resource that has always been
-/// valid gets the condition. `state`, `standing` and `warnings`: same as in ResourceVerdict.
+/// the object already reports `error`. Keeps conditions that other clients have written. Even a resource that has
+/// always been valid gets the condition. `state`, `standing` and `warnings`: same as in ResourceVerdict.
 std::optional<std::string> ConditionPatch(const driverupgrade::ApiObject& object, const absl::Status& error,
                                           absl::Time now, const std::string& state = {},
                                           const std::optional<UpgradeStanding>& standing = std::nullopt,

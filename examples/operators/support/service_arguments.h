@@ -112,7 +112,7 @@ std::optional<std::string> Environment(const char* name);
 /// Returns the content of a file. Errors contain the file name.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 
-/// Returns the error with the prefix `what`, such as an option or a file.
+/// Returns `status` with its message prefixed by `what`, for example the name of an option or file.
 absl::Status About(const std::string& what, const absl::Status& status);
 
 }  // namespace examples

@@ -148,8 +148,8 @@ type Rollout struct {
 }
 
 // RolloutGangs counts gangs with pods on waiting nodes, and the units in which these nodes start. Interruptions is the
-// number of interruptions that the policy is expected to cause, and ByName is the number that starting the nodes in the
-// order of their names would cause.
+// number of interruptions that the policy is expected to cause, and ByName is the number that it would cause if the
+// nodes started in name order.
 type RolloutGangs struct {
 	Gangs, Units, Interruptions, ByName int
 	// Interrupted counts the gangs that this process has interrupted for this revision, and Caused counts their

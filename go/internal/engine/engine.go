@@ -44,7 +44,7 @@ const (
 	CodeUnavailable     = 14
 )
 
-// Error is an error that the engine returns: a canonical status code, and a text for users.
+// Error is an error that the engine returns: a canonical status code, and a message for users.
 type Error struct {
 	Code    int
 	Message string

@@ -111,7 +111,7 @@ func (c *Cluster) SetValidator(node string, ready bool) {
 	})
 }
 
-// AddLookalike adds a pod with the labels of the driver's pods, created by a DaemonSet without these labels.
+// AddLookalike adds a pod that has the labels of the driver's pods, but whose DaemonSet lacks these labels.
 func (c *Cluster) AddLookalike(name, node string) {
 	c.put("pods", Object{
 		"metadata": Object{"name": name, "namespace": Namespace, "labels": Object{"app": "driver"},

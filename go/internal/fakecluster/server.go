@@ -67,7 +67,7 @@ type Cluster struct {
 	templateless int // revision of the first driver whose ControllerRevision has no template
 }
 
-// Namespace is the namespace of the driver.
+// Namespace is the driver's namespace.
 const Namespace = "gpu-operator"
 
 var apiOf = map[string][2]string{

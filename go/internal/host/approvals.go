@@ -17,16 +17,16 @@ import (
 
 func (i Identity) approvedKey() string { return i.String() + "-driver-upgrade.approved" }
 
-// approvalsOn returns the approvals in an annotation of a DaemonSet.
+// approvalsOn returns the approvals in one of the DaemonSet's annotations.
 func approvalsOn(set *appsv1.DaemonSet, key string) []string {
 	return strings.FieldsFunc(set.Annotations[key], func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-// Approve sets the approval of a stage on a DaemonSet of the driver. A nil owner means any part whose rollout waits for
-// the approval; otherwise, Approve considers only the part of this owner. Approve fails if no rollout waits for this
-// approval, or if the rollouts of several owners do. It also fails if a DaemonSet has changed since it was read, or if
-// the server refuses the patch. An approval from before the halt of a rollout does not lift the halt: Approve then
-// removes the approval and returns an error.
+// Approve sets the approval of a stage on one of the driver's DaemonSets. A nil owner means any part whose rollout
+// waits for the approval; otherwise, Approve considers only this owner's part. Approve fails if no rollout waits for
+// this approval, or if the rollouts of several owners wait for it. It also fails if a DaemonSet has changed since it
+// was read, or if the server refuses the patch. An approval given before the rollout halted does not lift the halt:
+// Approve then removes the approval and returns an error.
 func (h *Host) Approve(ctx context.Context, owner *string, stage string) error {
 	if err := h.begins(); err != nil {
 		return err
@@ -60,7 +60,7 @@ func (h *Host) Approve(ctx context.Context, owner *string, stage string) error {
 	return nil
 }
 
-// awaited returns the approval of this stage for which a rollout waits, and whether the rollout is halted. A nil owner
+// awaited returns the approval that a rollout awaits for this stage, and whether the rollout is halted. A nil owner
 // matches every rollout.
 func (h *Host) awaited(owner *string, stage string) (approval string, halted bool, err error) {
 	found, err := h.engine.Everything()

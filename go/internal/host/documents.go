@@ -13,7 +13,7 @@ import (
 
 // object is a Kubernetes object in the form that the engine reads, without unused members ("Reduced objects" in
 // docs/c-api.md). metadata comes first, so that withVersion can insert the resourceVersion. As long as nothing relevant
-// changes, the text without the version stays the same.
+// changes, the object's JSON without the version stays the same.
 type object struct {
 	Metadata metadata `json:"metadata"`
 	Kind     string   `json:"kind"`
@@ -245,7 +245,7 @@ func reduceMaintenance(maintenance *maintenancev1alpha1.NodeMaintenance) object 
 
 const beforeVersion = `{"metadata":{`
 
-// withVersion returns the text of an object with the resourceVersion inserted. It allocates memory only once.
+// withVersion returns the JSON of an object with the resourceVersion inserted. It allocates memory only once.
 func withVersion(text []byte, version string) []byte {
 	whole := make([]byte, 0, len(text)+len(version)+24)
 	whole = append(whole, beforeVersion+`"resourceVersion":`...)

@@ -32,7 +32,7 @@ type Options struct {
 	Ledger             *engine.Ledger // nil: policies with a rollout are refused
 	DeviceDrivers      []string       // DRA drivers whose devices a policy may isolate; empty: no DRA objects are watched
 	OwnPod, OwnNode    string
-	// Expected time between two calls of the operator. An order ends after three intervals without a call.
+	// Expected time between two calls by the operator. An order ends after three intervals without a call.
 	Interval time.Duration
 	Clock    clock.Clock
 	Log      logr.Logger
@@ -42,7 +42,7 @@ type Options struct {
 }
 
 // Host manages one driver in one cluster. It consists of an engine, the watches that provide the engine's objects, and
-// the orders of the operator. Any number of goroutines may call a Host.
+// the operator's orders. Any number of goroutines may call a Host.
 type Host struct {
 	options    Options
 	log        logr.Logger
@@ -251,7 +251,7 @@ func (h *Host) Driver() Identity { return h.options.Identity }
 func (h *Host) PodCounts() (lateHolders, kept int64) { return h.lateHolders.Load(), h.podsKept.Load() }
 
 // States returns the number of nodes by the value of their state label, according to the watches. It counts the nodes
-// with a driver pod or a state label of the driver.
+// with a driver pod or the driver's state label.
 func (h *Host) States() map[string]int {
 	driven := map[string]bool{}
 	for _, pod := range h.pods.all() {

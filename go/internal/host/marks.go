@@ -21,8 +21,8 @@ type Mark struct {
 	Value *string // nil: the mark is removed
 }
 
-// Node returns the node with this name if it has a driver pod or a state label of the driver, and nil if it has
-// neither. Node first waits for the watches to show the module's own writes. The caller must not change the object.
+// Node returns the node with this name if it has a driver pod or the driver's state label, and nil if it has neither.
+// Node first waits for the watches to show the module's own writes. The caller must not change the object.
 func (h *Host) Node(ctx context.Context, name string) (*corev1.Node, error) {
 	if err := h.begins(); err != nil {
 		return nil, err

@@ -24,7 +24,7 @@ type Member struct {
 	Maintenance *maintenancev1alpha1.NodeMaintenance
 }
 
-// Podless is a node of the driver that currently has no driver pod.
+// Podless is one of the driver's nodes that currently has no driver pod.
 type Podless struct {
 	Name   string
 	Labels map[string]string

@@ -21,7 +21,7 @@ import (
 	"driverupgrade.example/go/internal/fakecluster"
 )
 
-// picky refuses the first change of a node.
+// picky refuses the first change to a node.
 type picky struct {
 	engine.Engine
 	once *sync.Once

@@ -163,7 +163,7 @@ func keysOf(of map[string]bool) []string {
 	return keys
 }
 
-// name updates the document with the names of the nodes. It must be called after each change of nodes.
+// name updates the document with the names of the nodes. It must be called after each change to nodes.
 func (o *order) name() { o.names = engine.Part{Owner: o.owner, Names: keysOf(o.nodes)}.Text() }
 
 // isLike reports whether both orders have the same owner and policy.

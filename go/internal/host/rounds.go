@@ -122,7 +122,7 @@ func (h *Host) apply(names, policy []byte, now time.Time) (engine.Pass, error) {
 	return found, err
 }
 
-// rest ends the watches of pods on nodes that have not been in an order for three intervals. Otherwise the engine would
+// rest ends the pod watches of nodes that have not been in an order for three intervals. Otherwise the engine would
 // request these pods indefinitely, because no pass would drop them. The watches outlive an order whose context has
 // ended, so that the next call finds the pods even if each call has its own context.
 func (h *Host) rest(now time.Time) {

@@ -181,8 +181,8 @@ func (s source) doubt() {
 }
 
 // lightWatch removes unused fields from its objects, because a watch that starts with a list holds all objects in
-// memory at the same time. These fields make up most of the size of a node. (watch.Filter would not end while an event
-// waits for a reader.)
+// memory at the same time. These fields make up most of a node's size. (watch.Filter would not end while an event waits
+// for a reader.)
 type lightWatch struct {
 	watch.Interface
 	events  chan watch.Event

@@ -153,7 +153,7 @@ func TestAStoppingOperatorLogsNoErrors(t *testing.T) {
 	w.manage(setup{log: log})
 	ctx, cancel := context.WithCancel(t.Context())
 	state := w.build(ctx)
-	w.cluster.SetBefore(func(string, string) bool { // while a request of each node is in progress
+	w.cluster.SetBefore(func(string, string) bool { // while a request for each node is in progress
 		cancel()
 		time.Sleep(10 * time.Millisecond)
 		return true

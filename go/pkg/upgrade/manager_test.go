@@ -126,7 +126,7 @@ func (w *world) apply(ctx context.Context, policy *v1alpha1.DriverUpgradePolicyS
 	}
 }
 
-// eventually checks the condition after every change of the cluster, and again shortly afterwards, because watches take
+// eventually checks the condition after every change in the cluster, and again shortly afterwards, because watches take
 // a moment to report the change.
 func (w *world) eventually(what string, holds func() bool) {
 	w.t.Helper()

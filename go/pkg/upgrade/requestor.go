@@ -18,7 +18,7 @@ const (
 	DefaultNodeMaintenanceNamePrefix = "nvidia-operator"
 )
 
-// Scheme contains NodeMaintenance and the built-in types of Kubernetes.
+// Scheme contains NodeMaintenance and the built-in Kubernetes types.
 var Scheme = newScheme()
 
 func newScheme() *runtime.Scheme {

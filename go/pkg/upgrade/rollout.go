@@ -64,7 +64,7 @@ func (m *Manager) hold(reason string) {
 
 // Approve allows the stage that follows `stage` to start, or lifts the halt of `stage`. It sets an annotation on the
 // driver's DaemonSet, so the operator needs permission to patch DaemonSets. Errors: no rollout waits for this approval;
-// the server refuses the write. An approval from before the halt does not lift it: Approve then removes that approval
+// the server refuses the write. An approval given before the halt does not lift it: Approve then removes that approval
 // and returns an error, and the caller must approve again. If the rollouts of several owners wait for an approval of a
 // stage with this name, Approve approves none of them: use ApprovePart.
 func (m *Manager) Approve(ctx context.Context, stage string) error {
@@ -134,7 +134,7 @@ func (m *Manager) Rollout() (Rollout, bool) {
 	return Rollout{}, false
 }
 
-// Rollouts returns the progress of the rollouts of all parts, by owner.
+// Rollouts returns the rollout progress of all parts, by owner.
 func (m *Manager) Rollouts() []Rollout { return rolloutsIn(m.parts()) }
 
 func rolloutsIn(parts []engine.OwnedPart) (rollouts []Rollout) {

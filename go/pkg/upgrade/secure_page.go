@@ -59,8 +59,8 @@ type SecurePageOptions struct {
 	DriverLabels map[string]string
 }
 
-// SecurePage serves the page of the rollout over the network with TLS, as the native operators do with
-// --rollout-secure-address. Clients need a bearer token that may `get` the non-resource URL /rollout. The leader
+// SecurePage serves the rollout page over the network with TLS, as the native operators do with
+// --rollout-secure-address. Clients need a bearer token whose owner may `get` the non-resource URL /rollout. The leader
 // announces the port in an annotation of its Lease. `upgradectl` finds the page with this annotation, and reaches it
 // through the API server.
 //

@@ -9,7 +9,7 @@ import (
 	"driverupgrade.example/go/internal/timezones"
 )
 
-// document is the request of the C interface.
+// document is a request to the C interface.
 type document struct {
 	Identity struct {
 		Domain string `json:"domain"`

@@ -60,7 +60,7 @@ type Requestor struct {
 // Policy is one of several policies to compare.
 type Policy struct {
 	Name string
-	// Text as docs/policy.md describes it, in YAML or JSON.
+	// The policy as docs/policy.md describes it, in YAML or JSON.
 	Text []byte
 }
 
@@ -151,7 +151,7 @@ func (e *Error) Error() string { return fmt.Sprintf("%s (code %d)", e.Message, e
 // Simulate simulates rollouts with each policy, as `upgradectl simulate` does. `cluster` is a List of nodes, pods,
 // DaemonSets, ControllerRevisions and PodDisruptionBudgets, and of Events if durations must be estimated from them. If
 // a policy isolates devices, the List must also contain the ResourceClaims and ResourceSlices. Errors: an *Error whose
-// text starts with `request` or `cluster`; the error of RestartOnly; this machine does not know a time zone in a
+// message starts with `request` or `cluster`; the error of RestartOnly; this machine does not know a time zone in a
 // policy.
 func Simulate(request Request, trials Trials, cluster []byte) ([]Rollout, error) {
 	text, err := SimulateJSON(request, trials, cluster)
@@ -163,7 +163,7 @@ func Simulate(request Request, trials Trials, cluster []byte) ([]Rollout, error)
 	return rollouts, err
 }
 
-// SimulateJSON is Simulate with the text that `upgradectl simulate -o json` prints.
+// SimulateJSON is Simulate, but returns the JSON that `upgradectl simulate -o json` prints.
 func SimulateJSON(request Request, trials Trials, cluster []byte) ([]byte, error) {
 	document, err := documentOf(request, &trials, cluster)
 	if err != nil {
@@ -184,7 +184,7 @@ func Preflight(request Request, cluster []byte) ([]Obstacle, error) {
 	return obstacles, err
 }
 
-// PreflightJSON is Preflight with the text that `upgradectl preflight -o json` prints.
+// PreflightJSON is Preflight, but returns the JSON that `upgradectl preflight -o json` prints.
 func PreflightJSON(request Request, cluster []byte) ([]byte, error) {
 	document, err := documentOf(request, nil, cluster)
 	if err != nil {
@@ -193,7 +193,7 @@ func PreflightJSON(request Request, cluster []byte) ([]byte, error) {
 	return preflight(document, cluster)
 }
 
-// PlanJSON returns the text that `upgradectl plan -o json` prints: what an engine would do next, and why the other
+// PlanJSON returns the JSON that `upgradectl plan -o json` prints: what an engine would do next, and why the other
 // nodes wait. Errors: same as for Simulate.
 func PlanJSON(request Request, cluster []byte) ([]byte, error) {
 	document, err := documentOf(request, nil, cluster)

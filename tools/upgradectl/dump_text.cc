@@ -17,7 +17,7 @@ bool IsUtf16(std::string_view text) {
   return text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff") || beginning.find('\0') != std::string_view::npos;
 }
 
-// Returns the format of a text that is not JSON. Returns an empty text for possible JSON, and for unknown formats.
+// Returns the format of text that is not JSON. Returns an empty string for possible JSON, and for unknown formats.
 std::string_view FormatOf(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == std::string_view::npos || text[begin] == '{' || text[begin] == '[') return "";

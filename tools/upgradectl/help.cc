@@ -239,7 +239,7 @@ Advice OfGate(const Request& request, const Commands& commands, const NodeStatus
 
 bool IsBlockedBy(const NodeStatus& node, const Pod& pod) {
   if (node.gate && node.gate->subject == driverupgrade::PodSubject(pod.ref)) return true;
-  // The failure cause is a text, in which the pod's name may be a prefix of another pod's name.
+  // The failure cause is a message, in which the pod's name may be a prefix of another pod's name.
   const std::string name = pod.ref.ToString();
   const std::size_t at = node.failure_cause.find(name);
   if (at == std::string::npos) return false;

@@ -19,7 +19,7 @@ using driverupgrade::whatif::Text;
 using driverupgrade::whatif::TimeAt;
 using driverupgrade::whatif::ToPrettyJson;
 
-/// Formats a JSON document as YAML, with all texts in double quotes and an indentation of two spaces.
+/// Formats a JSON document as YAML, with all strings in double quotes and an indentation of two spaces.
 std::string ToYaml(const json::Value& value);
 
 }  // namespace upgradectl

@@ -27,7 +27,7 @@ struct LiveView::Followed {
   /// watched.
   bool optional = false;
   bool refused = false;
-  /// Text that an object must contain to be kept; empty to keep all objects.
+  /// String that an object must contain to be kept; empty to keep all objects.
   std::string keep = {};
   bool listed = false;
   /// Error of the last attempt; empty if the watch has delivered a result since then.

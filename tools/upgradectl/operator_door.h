@@ -21,9 +21,9 @@ class OperatorDoor {
  public:
   explicit OperatorDoor(std::shared_ptr<driverupgrade::HttpTransport> transport) : transport_(std::move(transport)) {}
 
-  /// Returns the response of the Lease's holder to GET `path`, such as `/rollout`. Error texts have one line. Returns
-  /// NotFound if the Lease has no holder, or if the operator does not report a port. Returns PermissionDenied if the
-  /// user may not reach the operator in this way, and Unavailable for any other failure.
+  /// Returns the response of the Lease's holder to GET `path`, such as `/rollout`. Error messages have one line.
+  /// Returns NotFound if the Lease has no holder, or if the operator does not report a port. Returns PermissionDenied
+  /// if the user is not allowed to reach the operator in this way, and Unavailable for any other failure.
   [[nodiscard]] absl::StatusOr<driverupgrade::HttpResponse> Get(const driverupgrade::DriverIdentity& identity,
                                                                 const LeaseFact& lease, const std::string& path);
 

@@ -23,7 +23,7 @@ struct Options {
   std::string verb = {};
   SourceOptions source = {};
   std::string policy = {};
-  /// Text of the form GROUP/VERSION/RESOURCE/NAME:PATH.TO.SECTION.
+  /// String of the form GROUP/VERSION/RESOURCE/NAME:PATH.TO.SECTION.
   std::string policy_resource = {};
   std::string defaults = {};
   std::string driver = "gpu";

@@ -15,7 +15,7 @@
 
 namespace upgradectl {
 
-/// Returns true if a text, such as a dump, may contain an annotation with reported options.
+/// Returns true if `text`, such as a dump, may contain an annotation with reported options.
 bool MayReportOptions(std::string_view text);
 
 using ListUsualSets = std::function<std::vector<driverupgrade::DaemonSet>()>;

@@ -22,7 +22,7 @@ struct NeededRight {
   std::string verb = {};
   /// Name of the only object that the permission covers; empty for all objects.
   std::string name = {};
-  /// Returns a text such as "patch nodes" or "get configmaps/nvidia-gpu-driver-upgrade in gpu-operator".
+  /// Returns a string such as "patch nodes" or "get configmaps/nvidia-gpu-driver-upgrade in gpu-operator".
   std::string ToString() const;
 };
 

@@ -50,8 +50,8 @@ absl::StatusOr<Policies> PoliciesOf(const Options& options, const Request& reque
   return policies;
 }
 
-// Returns a text about the nodes that a simulation leaves out although they have the driver's label; empty if there are
-// no such nodes.
+// Returns a message about the nodes that a simulation leaves out although they have the driver's label; empty if there
+// are no such nodes.
 std::string LeftOut(const Request& request) {
   std::set<std::string> with_driver;
   for (const driverupgrade::Pod& pod : request.question.cluster.pods) {

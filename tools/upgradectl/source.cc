@@ -40,7 +40,7 @@ struct Collection {
 
 absl::Status Refusal(const Collection& collection, const HttpResponse& answer) {
   const std::optional<driverupgrade::ApiStatus> status = driverupgrade::ParseApiStatus(answer.body);
-  // An API server sends this text if it does not serve the group or the version, for example because a CRD is not
+  // An API server sends this response if it does not serve the group or the version, for example because a CRD is not
   // installed.
   const bool is_unserved = answer.status == 404 && answer.body.starts_with("404 page not found");
   const std::string why = status        ? status->message

@@ -1,5 +1,5 @@
-// Reads the cluster's objects from a dump or from the API server. Both sources provide one text, so that all further
-// steps are the same.
+// Reads the cluster's objects from a dump or from the API server. Both sources provide a single string, so that all
+// further steps are the same.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_SOURCE_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_SOURCE_H_
 
@@ -21,7 +21,7 @@
 
 namespace upgradectl {
 
-/// Maximum size of a dump. A longer text is probably not a dump, and would fill the memory. As an example, 5,000 nodes
+/// Maximum size of a dump. Longer input is probably not a dump, and would fill the memory. As an example, 5,000 nodes
 /// with 150,000 running pods of 6.2 kB need 1.0 GB.
 inline constexpr std::size_t kDumpBytesMax = std::size_t{2} << 30;
 inline constexpr std::size_t kPolicyBytesMax = std::size_t{1} << 20;
@@ -85,25 +85,25 @@ class MixedList {
   /// Adds `item`. Sets the kind and the apiVersion if they are missing, as they are in the lists of a server.
   void Add(json::Value& item, const std::string& kind, const std::string& api_version,
            json::Document::AllocatorType& allocator);
-  /// Adds an object as JSON text. Ignores any other text.
+  /// Adds an object given as JSON text. Ignores any other text.
   void AddText(const std::string& object, const std::string& kind, const std::string& api_version);
   /// Adds the objects of the other list in their order, except for those named in `without` in the form
   /// `Pod/NAMESPACE/NAME`.
   void AddAll(const MixedList& other, const std::set<std::string>& without = {});
-  /// Returns true if the text of an object contains `text`.
+  /// Returns true if an object's JSON contains `text`.
   bool Contains(std::string_view text) const;
-  /// Returns the whole list as text.
+  /// Returns the entire list as text.
   std::string Text() const;
 
  private:
   void Add(const std::string& key, std::string text);
 
-  /// Keys and texts of the objects.
+  /// Keys and JSON of the objects.
   std::vector<std::pair<std::string, std::string>> items_;
   std::set<std::string> known_;
 };
 
-/// Returns the whole input. Errors start with `name`: Unavailable, or ResourceExhausted if the input is longer than
+/// Returns the entire input. Errors start with `name`: Unavailable, or ResourceExhausted if the input is longer than
 /// `bytes_max`.
 [[nodiscard]] absl::StatusOr<std::string> ReadAll(std::istream& in, std::string_view name, std::size_t bytes_max);
 /// Same as ReadAll, but returns NotFound if the file cannot be opened.

@@ -105,7 +105,7 @@ bool HasEnded(const RolloutStatus& status);
 /// Returns the finding NoDaemonSet if the cluster has neither a node nor a DaemonSet of the driver.
 std::optional<driverupgrade::Finding> NoDriverAtAll(const Request& request, const driverupgrade::Tally& totals);
 
-/// Returns a text that reports a missing rollout record, with the expected location.
+/// Returns a message that reports a missing rollout record, with the expected location.
 std::string NoRecord(const Request& request);
 
 /// Returns the gate of a node. Unlike a plan, considers how the server would respond to evictions.
@@ -121,8 +121,8 @@ std::string FormatStatus(const RolloutStatus& status, bool wide, const Screen& s
 std::string FormatStatusJson(const RolloutStatus& status);
 std::string FormatStatusYaml(const RolloutStatus& status);
 
-/// Returns a text such as "3 gangs, 2 groups of nodes that start together: 3 interruptions; ordered by name there would
-/// be 7; so far 2 interruptions of 2 gangs". Returns an empty text if there are no gangs.
+/// Returns a string such as "3 gangs, 2 groups of nodes that start together: 3 interruptions; ordered by name there
+/// would be 7; so far 2 interruptions of 2 gangs". Returns an empty string if there are no gangs.
 std::string GangsText(const driverupgrade::RolloutStatus& rollout);
 
 }  // namespace upgradectl

@@ -44,7 +44,7 @@ std::string Picture(const RolloutStatus& status, const Options& options, const S
   return screen.columns > 0 ? "\x1b[H\x1b[2J" + text : text;
 }
 
-// Reports each reason for an outdated status once. An empty text reports nothing.
+// Reports each reason for an outdated status once. An empty string reports nothing.
 class Complaints {
  public:
   explicit Complaints(std::ostream& err) : err_(err) {}

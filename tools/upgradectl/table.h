@@ -29,7 +29,7 @@ using TableRow = std::vector<Cell>;
 /// Returns `text`, in color if the screen has colors.
 std::string Paint(std::string_view text, Colour colour, const Screen& screen);
 
-/// Cuts the text to at most `columns`, with `…` at the end. If `columns` is 0, returns the whole text.
+/// Cuts the text to at most `columns`, with `…` at the end. If `columns` is 0, returns the entire text.
 std::string CutTo(std::string_view text, std::size_t columns);
 
 /// Same as CutTo, but with `…` in the middle, because node names often differ at their ends.

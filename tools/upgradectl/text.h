@@ -1,4 +1,4 @@
-// Functions for texts that users see.
+// Functions for text that users see.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_TEXT_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_TEXT_H_
 
@@ -15,7 +15,7 @@ inline std::string_view Message(const absl::Status& status) {
   return {status.message().data(), status.message().size()};
 }
 
-/// Replaces control characters with \xNN. The text of a dump is untrusted, and must not start a new line or control the
+/// Replaces control characters with \xNN. Text from a dump is untrusted, and must not start a new line or control the
 /// terminal.
 std::string Printable(std::string_view text);
 

@@ -282,7 +282,7 @@ std::string FormatTimelineJson(const Timeline& timeline) { return ToPrettyJson(T
 
 std::string FormatTimelineHtml(const Timeline& timeline) {
   std::string data = Compact(ToJson(timeline));
-  // Escapes `<`, because texts from the cluster must not close the element that contains them.
+  // Escapes `<`, because strings from the cluster must not close the element that contains them.
   ReplaceAll(data, "<", "\\u003c");
   std::string page = kTimelinePage;
   constexpr std::string_view kPlace = "{{TIMELINE}}";

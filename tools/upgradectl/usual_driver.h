@@ -29,9 +29,9 @@ struct UsualDriver {
 const UsualDriver* UsualDriverOf(const std::string& domain, const std::string& driver);
 const UsualDriver* UsualDriverOf(const Options& options);
 
-/// Sets the namespace and the labels of the driver if the command line does not set them and the driver's DaemonSets
-/// are not in the usual location, because OpenShift, NVIDIADriver resources and precompiled drivers use other names and
-/// labels. Uses the labels that select the most DaemonSets.
+/// Sets the driver's namespace and labels if the command line does not set them and the driver's DaemonSets are not in
+/// the usual location: OpenShift, NVIDIADriver resources and precompiled drivers use other names and labels. Uses the
+/// labels that select the most DaemonSets.
 void Locate(const std::vector<driverupgrade::DaemonSet>& daemon_sets, Options& options);
 /// Return the DaemonSets in any namespace that have a usual label of the driver in `options`. ListUsual returns an
 /// empty list if the server refuses the request.

@@ -12,7 +12,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-// Returns the text of a call that must succeed.
+// Returns the text that a call returned. Throws if the call failed.
 std::string Must(const Said& said) {
   if (said.code == 13) throw std::logic_error("a defect: " + said.text);
   if (said.code != 0) throw std::runtime_error(fmt::format("code {}: {}", said.code, said.text));
@@ -244,7 +244,7 @@ void EngineHost::Announce(const JsonDocument& pass) {
   observer_->OnPlan(plan);
 }
 
-// Sends one request of each node in turn, as if the requests were concurrent.
+// Sends one request for each node in turn, as if the requests were concurrent.
 bool EngineHost::Carry(absl::Time began) {
   const auto now = [&] { return absl::ToUnixMillis(driver_.clock ? driver_.clock->Now() : began); };
   const JsonDocument pass = Parsed(last_);

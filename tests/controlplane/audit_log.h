@@ -20,7 +20,7 @@ struct AuditedRequest {
   std::string ns;
   std::string name;
   int code = 0;
-  std::string received;  // time as text that sorts chronologically
+  std::string received;  // time as a string that sorts chronologically
   std::string answered;
   std::optional<NodeVersion> node;  // the node after a successful PATCH
 

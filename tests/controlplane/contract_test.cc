@@ -89,7 +89,7 @@ class RealWorld final : public testing::ContractWorld {
     return ns;
   }
 
-  // Creates the node, and waits until the other writers (kwok and the controllers of Kubernetes) no longer change it.
+  // Creates the node, and waits until the other writers (kwok and the Kubernetes controllers) no longer change it.
   absl::StatusOr<Node> MakeNode(const Node& node) override {
     const std::string json = fmt::format(
         R"({{"kind":"Node","apiVersion":"v1","metadata":{{"name":"{}","labels":{},"annotations":{}}},)"

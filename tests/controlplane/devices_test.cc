@@ -1,4 +1,4 @@
-// Checks the behavior of Kubernetes on which device upgrades rely: how tainted devices affect pods.
+// Checks the Kubernetes behavior on which device upgrades rely: how tainted devices affect pods.
 #include "devices.h"
 
 #include <memory>

@@ -90,7 +90,7 @@ class MadeDrivers {
             {"--cluster-policy", "--namespace", world_.driver_ns(), "--driver-daemonsets", "Make",
              "--validation-selector", ""}};
   }
-  // Returns the images of the driver pods of one DaemonSet.
+  // Returns the images of one DaemonSet's driver pods.
   std::multiset<std::string> Images(const std::string& app) const {
     std::multiset<std::string> images;
     const rapidjson::Document pods =

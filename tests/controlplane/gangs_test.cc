@@ -47,7 +47,7 @@ void StartJob(const World& world, const std::string& job, const std::string& fir
   }
 }
 
-// Returns when the node was cordoned, as text that sorts chronologically.
+// Returns when the node was cordoned, as a string that sorts chronologically.
 std::string CordonedAt(const std::vector<AuditedRequest>& requests, const std::string& node) {
   const auto cordon = std::find_if(requests.begin(), requests.end(), [&](const AuditedRequest& request) {
     return request.node && request.node->name == node && request.node->unschedulable;

@@ -17,7 +17,7 @@ using examples::JsonPath;
 using examples::Text;
 using examples::TextMap;
 
-// Throws std::runtime_error if `text` is not exactly one JSON value. `what` names the text in the error message.
+// Throws std::runtime_error if `text` is not exactly one JSON value. `what` is the name of `text` in the error message.
 rapidjson::Document ParseJson(const std::string& text, std::string_view what);
 
 }  // namespace driverupgrade::e2e

@@ -37,7 +37,7 @@ class Kubectl {
   // Returns the parsed output of `kubectl get ... -o json`.
   rapidjson::Document Get(Arguments arguments) const;
 
-  // Creates every object of a YAML text.
+  // Creates every object in `manifest`, which is YAML.
   void Create(std::string_view manifest) const;
 
   // Writes an executable file that runs kubectl with this user's permissions, for scripts that call kubectl by name.

@@ -48,14 +48,13 @@ struct Peaks {
 
 class NodeTimeline {
  public:
-  // Adds a version. Versions can be added in any order, because an API server does not respond in the order of its
-  // writes.
+  // Adds a version. Versions can be added in any order, because an API server does not respond in write order.
   void Add(NodeVersion version);
 
   // Adds all versions of another timeline.
   void Add(const NodeTimeline& other);
 
-  // Does not count the nodes of `outside` as in progress. Nodes that start during a turn of `unjudged` are counted, but
+  // Does not count the nodes in `outside` as in progress. Nodes that start during a turn of `unjudged` are counted, but
   // their starts do not set a peak.
   Peaks ComputePeaks(const std::set<std::string>& outside, bool (*holds_slot)(std::string_view) = IsInProgress,
                      const std::vector<Turn>& unjudged = {}) const;
@@ -66,14 +65,14 @@ class NodeTimeline {
   // Returns all versions of a node that were seen, in order.
   std::vector<NodeVersion> VersionsOf(const std::string& node) const;
 
-  // Returns whether an existing node was in progress when it was last seen.
+  // Returns whether any node that still exists was in progress when it was last seen.
   bool AnyInProgress() const;
 
   // Returns a line for each version that changed a node's state or cordon, in order. These lines help to explain why a
   // test failed.
   std::string Changes() const;
 
-  // Returns the existing nodes, as they were last seen.
+  // Returns the nodes that still exist, as they were last seen.
   std::map<std::string, NodeVersion> Latest() const;
 
  private:

@@ -123,7 +123,7 @@ void ExpectRun(const GpuOperator& gpu_operator, int exit_code) {
   const OperatorResult result = gpu_operator.Run();
   INFO(result.output());
   REQUIRE(result.exit_code == exit_code);
-  CHECK(result.err.find("controllers.Upgrade") != std::string::npos);  // the text that the manuals search for
+  CHECK(result.err.find("controllers.Upgrade") != std::string::npos);  // the string that the manuals search for
 }
 
 void ExpectUpgraded(const World& world, const std::string& node) {
@@ -260,7 +260,7 @@ TEST_CASE("All nodes are upgraded by hand at the same time, and each is uncordon
   ExpectUpgraded(world, world.nodes()[1]);
 }
 
-// Starts a pod without a controller, which a drain may not delete under this policy. Returns when the pod is running.
+// Starts a pod without a controller, which a drain must not delete under this policy. Returns when the pod is running.
 void StartBarePod(const World& world, const std::string& node) {
   const Kubectl& admin = world.control_plane().admin();
   admin.Create(Substitute(std::string(kBarePod), {{"$WORKLOAD_NS", world.workload_ns()}, {"$NODE", node}}));

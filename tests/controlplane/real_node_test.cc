@@ -125,8 +125,8 @@ spec:
       volumes: [{name: node, hostPath: {path: $ROOT}}]
 )";
 
-// Two pods: one with emptyDir data, which the drain may evict but pod deletion may not, and one that does not use a
-// GPU.
+// Two pods: one with emptyDir data, which the drain, but not pod deletion, is allowed to evict; and one that does not
+// use a GPU.
 constexpr std::string_view kNotebook = R"(
 apiVersion: apps/v1
 kind: Deployment
@@ -248,7 +248,7 @@ class GpuNode {
     }
     return states;
   }
-  // Returns how often the containers of the operator were restarted.
+  // Returns how often the operator's containers were restarted.
   int OperatorRestarts() const {
     int restarts = 0;
     const rapidjson::Document pods = admin().Get({"pods", kNs, "--selector=app=driver-upgrade"});

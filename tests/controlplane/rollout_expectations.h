@@ -72,7 +72,7 @@ void ExpectOneEventForEachState(Rollout& rollout);
 // The annotation that shows a node's gate.
 inline constexpr char kWaitingFor[] = "nvidia.com/gpu-driver-upgrade.waiting-for";
 
-// Returns the text of the Event that reports this state.
+// Returns the message of the Event that reports this state.
 std::string StateMessage(const std::string& state);
 
 }  // namespace driverupgrade::e2e

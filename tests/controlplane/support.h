@@ -1,4 +1,4 @@
-// Helpers for files, text and waiting that all end-to-end tests share.
+// Helpers for files, strings and waiting that all end-to-end tests share.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_SUPPORT_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_SUPPORT_H_
 

@@ -22,7 +22,7 @@
 namespace driverupgrade::e2e {
 namespace {
 
-// Number of parallel API calls of the operator. The operator starts calls in the order of the plan, so a later call can
+// Number of API calls that the operator makes in parallel. The operator starts calls in plan order, so a later call can
 // overtake at most the other calls in flight.
 constexpr std::ptrdiff_t kCallsInFlight = 8;
 // Time that the driver takes to start in both rollouts. It is long compared with the delay that the simulation lacks: a

@@ -1,4 +1,4 @@
-// Normalizes upgradectl's output about a rollout, so that the text is the same in each run.
+// Normalizes upgradectl's output about a rollout, so that it is the same in each run.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_UPGRADECTL_PICTURE_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_UPGRADECTL_PICTURE_H_
 

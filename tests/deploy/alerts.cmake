@@ -1,6 +1,6 @@
 # Checks deploy/prometheus and deploy/grafana against the pages on which they rely. Every metric, gate, state and
-# finding that they use must be described, every alert must have its texts and a runbook, and every runbook must belong
-# to an alert.
+# finding that they use must be described, every alert must have its annotations and a runbook, and every runbook must
+# belong to an alert.
 #
 #   cmake -DSOURCE_DIR=... -P alerts.cmake
 cmake_minimum_required(VERSION 3.23)

@@ -66,7 +66,7 @@ KindTexts TextsOf(const OneOf<Enum, kSize>& kind) {
   return {.schema = fmt::format("type: string, enum: [{}]", fmt::join(words, ", ")),
           .values = fmt::format("`{}`", fmt::join(words, "`, `"))};
 }
-// Returns no texts for sections, and for kinds whose schema is written by hand.
+// Returns empty strings for sections, and for kinds whose schema is written by hand.
 template <typename Kind>
 requires(!std::is_base_of_v<Seconds, Kind>) KindTexts TextsOf(const Kind&) { return {}; }
 

@@ -1,4 +1,4 @@
-// The entries of the policy field tables, as texts from which the policy page and the schemas are generated.
+// The entries of the policy field tables, as strings from which the policy page and the schemas are generated.
 #ifndef DRIVERUPGRADE_TESTS_DOCS_FIELD_ENTRIES_H_
 #define DRIVERUPGRADE_TESTS_DOCS_FIELD_ENTRIES_H_
 
@@ -26,7 +26,7 @@ struct FieldEntry {
   bool is_list = false;
 };
 
-/// Returns the entries of the whole policy in the order of the policy's field table.
+/// Returns the entries of the entire policy, in the order of the policy's field table.
 std::vector<FieldEntry> PolicyFieldEntries();
 
 }  // namespace driverupgrade::tests

@@ -6,7 +6,7 @@ string(ASCII 30 MARKDOWN_SEMICOLON)
 string(ASCII 31 MARKDOWN_CLOSE)
 string(ASCII 1 MARKDOWN_PIPE)
 
-# Encodes a text. An escaped pipe does not end a table cell.
+# Encodes text. An escaped pipe does not end a table cell.
 function(markdown_encode text result)
   string(REPLACE "\\|" "${MARKDOWN_PIPE}" text "${text}")
   string(REPLACE "\\" "${MARKDOWN_BACKSLASH}" text "${text}")

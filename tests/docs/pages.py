@@ -62,7 +62,7 @@ def not_in_index():
 
 
 def not_shown():
-    """Yields the lines of the files of examples/service that no block of TUTORIAL quotes."""
+    """Yields the lines of files in examples/service that no block of TUTORIAL quotes."""
     text = TUTORIAL.read_text(encoding="utf-8")
     for file in sorted(path for path in EXAMPLE.iterdir() if path.suffix in (".cc", ".h", ".yaml")):
         name = str(file.relative_to(ROOT))

@@ -1,4 +1,4 @@
-# Names the modules of a version of Kubernetes, for scripts that compile parts of it and source this file.
+# Names the modules of a Kubernetes version. Scripts that compile parts of Kubernetes source this file.
 
 # Lists the versions, the newest first. go.mod has the modules of the newest version, 1.36.mod has the modules of 1.36.
 readonly KUBERNETES_VERSIONS=(1.37 1.36 1.35)

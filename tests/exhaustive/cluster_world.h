@@ -34,7 +34,8 @@ struct Step {
   // Description of the event for a reader.
   std::string_view what = {};
   int controller = -1;
-  // State of the affected node before and after the event. Equal if the event affects the ledger or a whole controller.
+  // State of the affected node before and after the event. Equal if the event affects the ledger or an entire
+  // controller.
   NodeId from = 0;
   NodeId to = 0;
   bool start = false;
@@ -53,7 +54,7 @@ class ClusterWorld {
   // with `first`. Returns nullopt if nothing more happens.
   std::optional<ClusterState> CalmNext(const ClusterState& state, int first);
 
-  // Returns the violation (I1) of the state itself, or an empty text.
+  // Returns the violation (I1) of the state itself, or an empty string.
   std::string BrokenState(const ClusterState& state) const;
   bool IsFinished(const ClusterState& state) const;
   std::string Describe(const Step& step) const;

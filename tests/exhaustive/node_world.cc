@@ -191,7 +191,8 @@ bool NodeWorld::VersionMatters(const NodeState& state) const {
 }
 
 // In an upgrade that started on a schedulable node, a cordon that an administrator sets before our cordon, or after
-// lifting our cordon, counts as ours (I3). Such a cordon looks like a cordon of the Go library, which leaves no mark.
+// lifting our cordon, counts as ours (I3). Such a cordon looks like one that the Go library has set, because the Go
+// library leaves no mark.
 void NodeWorld::Administrator(const NodeState& state, std::vector<Move>& moves) {
   const Content& content = judge_.content(state.content);
   const bool cordons = !content.node.unschedulable;

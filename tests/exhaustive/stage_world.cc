@@ -143,7 +143,7 @@ class StageWorld {
 
 // ----- records
 
-// Returns the number of a record, which its text and the age of its soak determine.
+// Returns the record's number. Records with the same text, which includes the age of the soak, have the same number.
 std::uint8_t StageWorld::IdOf(const RolloutRecord& record) {
   const auto [id, is_new] = record_ids_.emplace(FormatRecord(record), static_cast<std::uint8_t>(records_.size()));
   if (!is_new) return id->second;

@@ -18,7 +18,7 @@ inline void Require(bool holds, std::string_view what) {
   std::abort();
 }
 
-// Reads numbers and texts from the start of an input. Returns zeros and empty texts once the input is used up.
+// Reads numbers and strings from the start of an input. Returns zeros and empty strings once the input is used up.
 class Bytes {
  public:
   Bytes(const std::uint8_t* data, std::size_t size) : rest_(reinterpret_cast<const char*>(data), size) {}

@@ -7,7 +7,7 @@
 
 namespace driverupgrade::planted {
 
-// Returns the defect that DRIVERUPGRADE_PLANTED names, or an empty text.
+// Returns the defect that DRIVERUPGRADE_PLANTED names, or an empty string.
 std::string_view Wanted();
 
 // Returns whether DRIVERUPGRADE_PLANTED_ASKED names a file. Each defect whose code runs is recorded in this file, even

@@ -13,7 +13,7 @@ namespace {
 
 using Names = std::set<std::string>;
 
-// Returns the raw label value, or an empty text if the label is missing.
+// Returns the raw label value, or an empty string if the label is missing.
 std::string LabelOf(const Node& node, const std::string& key) {
   const auto found = node.labels.find(key);
   return found == node.labels.end() ? "" : found->second;

@@ -11,7 +11,7 @@
 
 namespace driverupgrade::tests {
 
-// Returns the same plan as StateMachine::Step, except that the nodes are in the order of the snapshot.
+// Returns the same plan as StateMachine::Step, except that the nodes are in snapshot order.
 Plan NaiveStep(const StateMachine& machine, const ClusterSnapshot& snapshot, const UpgradePolicy& policy,
                absl::Time now);
 

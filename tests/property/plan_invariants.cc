@@ -11,7 +11,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-// Returns the first text that is not empty.
+// Returns the first non-empty string.
 std::string First(std::initializer_list<std::string> texts) {
   for (const std::string& text : texts) {
     if (!text.empty()) return text;
@@ -205,8 +205,9 @@ std::string BrokenGates(const NodeView& view, const NodePlan* plan, const std::v
   return If(!done && !ends && gates.empty(), "waits without a gate");
 }
 
-// dep-F4: no gate of a stage is further ahead than the policy's longest timeout, regardless of the timers on the node.
-// The pacing of requests adds at most three minutes. The wait before a retry has no such limit.
+// dep-F4: the time in a stage's gate is at most the policy's longest timeout ahead, regardless of the timers on the
+// node. If the timeouts are shorter, request pacing can set a time up to three minutes ahead. The wait before a retry
+// has no such limit.
 bool IsTooFar(const NodeGate& gate, const RandomCluster& cluster) {
   if (!gate.gate.not_before || gate.gate.reason == GateReason::kFailed) return false;
   const UpgradePolicy& policy = cluster.policy;

@@ -16,7 +16,7 @@ std::string RandomState(SeededRandom& random) {
   return std::string(ToLabelValue(kAllUpgradeStates[static_cast<std::size_t>(random.Below(states))]));
 }
 
-// Returns Unix seconds as text: a past, present or future time, or a number that cannot be a time.
+// Returns Unix seconds as a string: a past, present or future time, or a number that cannot be a time.
 std::string RandomSeconds(SeededRandom& random) {
   if (random.Chance(15)) {
     return random.Pick({"", "x", "-5", "1.5", " 7", "99999999999999999999", "9223372036854775807", "0x10"});

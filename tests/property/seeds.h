@@ -1,7 +1,7 @@
 /// Runs a property over many seeds.
 ///
 /// Defines ForEachSeed. A property takes a random cluster and returns a description of what is broken, or an empty
-/// text:
+/// string:
 ///
 ///     TEST_CASE("...") {
 ///       ForEachSeed([](const RandomCluster& cluster) { return cluster.Step() == cluster.Step() ? "" : "not pure"; });

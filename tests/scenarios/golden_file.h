@@ -1,4 +1,4 @@
-/// Reads and rewrites files that contain the expected text of tests, and decides whether rewriting is allowed.
+/// Reads and rewrites files that contain the expected output of tests, and decides whether rewriting is allowed.
 #ifndef DRIVERUPGRADE_TESTS_SCENARIOS_GOLDEN_FILE_H_
 #define DRIVERUPGRADE_TESTS_SCENARIOS_GOLDEN_FILE_H_
 

@@ -45,7 +45,7 @@ struct ScenarioFile {
 /// Throws ScenarioError if the first line is not a comment, if commands are not followed by a `----`, or if no output
 /// is expected.
 ScenarioFile ParseScenario(const std::string& text);
-/// Returns the text of the file, with the `expected` lines of its blocks.
+/// Returns the contents of the file, with the `expected` lines of its blocks.
 std::string FormatScenario(const ScenarioFile& file);
 
 }  // namespace driverupgrade::tests

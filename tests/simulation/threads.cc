@@ -112,7 +112,7 @@ class Rollout {
     cluster_->SetChangeObserver(nullptr);
   }
 
-  // Returns the first error, or an empty text if the rollout succeeded.
+  // Returns the first error, or an empty string if the rollout succeeded.
   std::string Run() {
     cluster_->SetTemplate("gpu", "driver", "new");
     for (int life = 1; life < draw_.lives; ++life) Live(draw_.random.Between(absl::Seconds(1), absl::Seconds(15)));

@@ -21,8 +21,8 @@ struct AdmissionDecision {
   friend bool operator==(const AdmissionDecision&, const AdmissionDecision&) = default;
 };
 
-// Returns the decisions in the order of admission. The node names in `waiting` must be unique. The order of `waiting`
-// does not affect the result.
+// Returns the decisions in admission order. The node names in `waiting` must be unique. The order of `waiting` does not
+// affect the result.
 inline std::vector<AdmissionDecision> Admit(Limits limits, const std::vector<WaitingNode>& waiting) {
   AdmissionQueue queue;
   for (const WaitingNode& node : waiting) queue.Add(node);

@@ -17,7 +17,7 @@ struct HttpGetOptions {
   std::string host = "localhost";
   /// Additional header lines, e.g. `If-None-Match: "a"`.
   std::string header = {};
-  /// Text at which reading stops. Empty: the function reads the whole response.
+  /// String at which reading stops. Empty: the function reads the entire response.
   std::string until = {};
 };
 

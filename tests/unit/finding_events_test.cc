@@ -147,7 +147,7 @@ TEST_CASE("A message is no longer than the limit of an Event") {
   CHECK(news[0].message.size() == 1024);
 }
 
-/// The requests of one node, sent to a cluster that responds to a patch or a deletion with `failure`.
+/// The requests for one node, sent to a cluster that responds to a patch or a deletion with `failure`.
 struct Refused {
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
   FakeCluster cluster{clock};

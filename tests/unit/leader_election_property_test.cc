@@ -1,5 +1,5 @@
 // Two or three replicas run for hours of virtual time. Each replica has its own clock, which jumps occasionally, and a
-// connection that loses or delays calls and applies some writes late. The seed determines the whole run, and a failure
+// connection that loses or delays calls and applies some writes late. The seed determines the entire run, and a failure
 // reports the seed.
 #include <algorithm>
 #include <memory>

@@ -163,7 +163,7 @@ TEST_CASE(
   CHECK(world.Stored() == granted);
   CHECK(world.IsBusy("node-1"));
   CHECK_FALSE(world.IsBusy("node-2"));
-  // The other two nodes become upgrade-required without a grant, because they come later in the order of names.
+  // The other two nodes become upgrade-required without a grant, because they come later in name order.
   REQUIRE(order.size() == 4);
   CHECK(order.front() == Operation::kCreateConfigMap);
   for (int i = 0; i < 600 && !world.AllDone(); ++i) {

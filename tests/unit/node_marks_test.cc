@@ -106,7 +106,7 @@ TEST_CASE("An invalid mark decodes to no value, and stays on the node unchanged 
     CAPTURE(key, text);
     const Node node = Annotated(key, text);
     const NodeMarks marks = DecodeMarks(node, gpu);
-    CHECK(marks != NodeMarks());  // the marks contain the invalid text
+    CHECK(marks != NodeMarks());  // the marks contain the invalid value
     CHECK_FALSE((marks.upgrade_requested.value() || marks.safe_load.value() || marks.stage.value() ||
                  marks.pod_completion_start.value() || marks.validation_start.value() || marks.failures.value() ||
                  marks.restart_only.value()));

@@ -1,4 +1,4 @@
-// Tests the requests of one node without a cluster.
+// Tests the requests for one node without a cluster.
 #include "write/node_requests.h"
 
 #include "absl/strings/cord.h"

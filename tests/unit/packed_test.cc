@@ -64,7 +64,7 @@ class Generator {
   }
 
  private:
-  // Draws texts whose lengths are on both sides of 128, because the encoded length takes a second byte from 128 on.
+  // Draws strings whose lengths are on both sides of 128, because the encoded length takes a second byte from 128 on.
   std::string Text() {
     const auto length = [this] { return static_cast<std::size_t>(random_.Pick({1, 127, 128, 255, 256, 1000})); };
     switch (random_.Below(8)) {

@@ -167,7 +167,7 @@ TEST_CASE("no node starts while the target revision of one of the DaemonSets is 
   CHECK(world.Begun() == 2);
 }
 
-// Returns how many more lists of pods a pass needs for an order by `by` than for an order by name.
+// Returns how many more pod lists a pass needs for an order by `by` than for an order by name.
 std::int64_t ListsToOrder(int nodes, OrderBy by) {
   const auto lists = [&](std::vector<RolloutOrder> order) {
     World world(nodes - 2);

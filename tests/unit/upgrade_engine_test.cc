@@ -1,4 +1,4 @@
-// Tests the whole engine on the fake cluster in virtual time. Most tests run until every node has reached its final
+// Tests the complete engine on the fake cluster in virtual time. Most tests run until every node has reached its final
 // state.
 #include "driverupgrade/upgrade_engine.h"
 

@@ -40,7 +40,7 @@ absl::StatusOr<PatchNodeParams> NodePatchOf(const ApiRequest& request);
 absl::StatusOr<PatchConfigMapParams> ConfigMapPatchOf(const ApiRequest& request);
 absl::StatusOr<PatchNodeMaintenanceParams> MaintenancePatchOf(const ApiRequest& request);
 absl::StatusOr<PatchDeviceTaintRuleParams> DeviceTaintRulePatchOf(const ApiRequest& request);
-// Returns the UID that the body of an eviction or deletion contains as a precondition, or an empty text.
+// Returns the UID that the body of an eviction or deletion contains as a precondition, or an empty string.
 absl::StatusOr<std::string> PreconditionOf(const ApiRequest& request);
 // Returns whether a deletion has grace period zero.
 bool IsForced(const ApiRequest& request);

@@ -62,8 +62,9 @@ absl::Status Expected(Operation operation, const absl::Status& answered) {
   return deletes && absl::IsNotFound(answered) ? absl::OkStatus() : answered;
 }
 
-// The comparison ignores texts that are not ASCII, because some of them are not valid UTF-8, which JSON cannot contain.
-// It also ignores fractions of seconds, and the owners that the server adds (WithOtherOwners).
+// The comparison ignores labels and annotations whose values are not ASCII, because some of them are not valid UTF-8,
+// which JSON cannot contain. It also ignores fractions of seconds, and the owners that the server adds
+// (WithOtherOwners).
 void DropBytes(StringMap& texts) {
   std::erase_if(texts, [](const auto& entry) {
     return std::any_of(entry.second.begin(), entry.second.end(), [](unsigned char c) { return c >= 0x80; });
@@ -98,7 +99,7 @@ void MakePlain(PatchNodeMaintenanceParams& params) {
   for (Condition& condition : *params.conditions) MakePlain(condition);
 }
 
-// Removes texts that the client generates on its own.
+// Removes strings that the client generates on its own.
 void MakePlain(EvictionAnswer& answer) { answer.message = answer.budget = ""; }
 
 template <class T>

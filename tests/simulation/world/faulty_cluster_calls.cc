@@ -132,7 +132,7 @@ absl::Status FaultyCluster::Watch(Operation operation, const CallContext& contex
   bool begun = false;
   absl::Status ended = Run<absl::Status>(context, operation, [&](const CallContext& at) -> absl::Status {
     begun = true;
-    // If requests are sent as bytes, the replica may not have received the error.
+    // If requests are sent as bytes, the replica might not have received the error.
     if (to_be_listed_.contains(watch) && !params.resource_version.empty() && !world_.setup.wire) {
       checker_.Fail("I13", fmt::format("{}: {} starts at a version that the server has reported as too old", name_,
                                        ToString(operation)));

@@ -77,8 +77,8 @@ namespace {
 
 bool IsToBeUpgraded(const Node& node) { return node.labels.contains("zone") && !node.labels.contains("pool"); }
 
-// Returns an empty text if the node is done. A node in upgrade-done is not done if it has an upgrade request, or if its
-// driver waits to be loaded, because such a node is upgraded again.
+// Returns an empty string if the node is done. A node in upgrade-done is not done if it has an upgrade request, or if
+// its driver waits to be loaded, because such a node is upgraded again.
 std::string WhyNotDone(const Node& node, const DriverIdentity& identity) {
   const auto state = node.labels.find(identity.StateLabel());
   const auto requested = node.annotations.find(identity.UpgradeRequestedAnnotation());

@@ -1,4 +1,5 @@
-// Defects that only one mode of the simulation can reveal, in bytes, requestor mode, and revision comparisons.
+// Defects that only one mode of the simulation can reveal: in the bytes sent, in requestor mode, and in revision
+// comparisons.
 #include <algorithm>
 #include <string_view>
 #include <utility>

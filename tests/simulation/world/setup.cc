@@ -242,7 +242,7 @@ void DrawFailureClasses(std::uint64_t seed, UpgradePolicy& policy) {
 }
 
 // Draws, from a separate stream, a limit large enough for any single group, however many nodes come and go. A group
-// counts as one node toward maxParallelUpgrades, which the invariants do not take into account.
+// counts as one node toward maxParallelUpgrades, but the invariants do not take this into account.
 void FitGroups(std::uint64_t seed, Setup& setup) {
   Random random(seed, "groups that start together");
   setup.policy.max_parallel = std::nullopt;
@@ -277,8 +277,8 @@ void DrawRollout(std::uint64_t seed, Setup& setup) {
   setup.ledger = true;
 }
 
-// Draws from a separate stream: selectors with each operator, limits below one second, and a pod of the operator
-// itself.
+// Draws from a separate stream: selectors with each operator, timeouts that are not whole seconds, a pod of the
+// operator itself, a selector for the operator's nodes, and a limit on grants.
 void DrawOddities(std::uint64_t seed, Setup& setup) {
   Random random(seed, "oddities");
   UpgradePolicy& policy = setup.policy;

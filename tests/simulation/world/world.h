@@ -126,7 +126,7 @@ struct World {
   std::map<std::string, Cordon> cordoned = {};
   // L4: patches of the node with this name fail.
   std::string unwritable;
-  // Number of requests of engines that reached the cluster: patches, evictions and deletions.
+  // Number of engine requests that reached the cluster: patches, evictions and deletions.
   std::int64_t writes = 0;
   int nodes_made = 0;
   // Revision that the driver's DaemonSet must have.

@@ -77,7 +77,7 @@ Answer OnServer(const std::shared_ptr<DumpServer>& server, const Texts& words) {
 
 bool Has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-// Returns the driver whose rollout `status` shows, or the error text if the command fails.
+// Returns the driver whose rollout `status` shows, or the error message if the command fails.
 std::string DriverFor(const std::string& leases, const Texts& more = {}) {
   Texts arguments = {"status", "-o", "json"};
   arguments.insert(arguments.end(), more.begin(), more.end());

@@ -19,7 +19,7 @@ using driverupgrade::HttpRequest;
 using driverupgrade::HttpResponse;
 using driverupgrade::HttpVerb;
 
-// Returns only the first line in which the texts differ, because the whole texts would hide the difference.
+// Returns only the first line in which the texts differ, because the complete texts would hide the difference.
 std::string FirstDifference(const std::string& text, const std::string& expected) {
   std::istringstream texts(text);
   std::istringstream expectations(expected);

@@ -1,4 +1,4 @@
-// Tests upgradectl as users and scripts see it. The input is a command line, a dump, and a policy; the output is a text
+// Tests upgradectl as users and scripts see it. The input is a command line, a dump, and a policy; the output is text
 // and an exit code.
 #include "upgradectl/upgradectl.h"
 

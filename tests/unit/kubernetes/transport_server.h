@@ -30,7 +30,7 @@ class TransportServer {
   LoopbackServer server_;  // Must be the last member, because the server's threads use the other members.
 };
 
-// Returns the request as the client's transport received it. Aborts the test if the text is not HTTP.
+// Returns the request as the client's transport received it. Aborts the test if it is not HTTP.
 HttpRequest ParseRequest(const std::string& text);
 
 }  // namespace driverupgrade::testing_support

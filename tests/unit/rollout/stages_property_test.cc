@@ -123,7 +123,7 @@ bool LiftsNoHalt(RolloutPolicy before, const RolloutPolicy& after) {
   return before == after;
 }
 
-// Returns the reason why the next stage may not start, or nullopt if it may.
+// Returns the reason why the next stage must not start, or nullopt if it may start.
 std::optional<GateReason> WhyNotPast(const Truth& truth, Answer& answer) {
   Memory& memory = answer.memory;
   const RolloutStage& stage = truth.policy.stages[memory.stage];

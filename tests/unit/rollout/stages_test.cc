@@ -107,7 +107,7 @@ TEST_CASE("a stage soaks once it is done, and the next stage starts once the end
   CHECK(fleet.Advance(done.record, rules, kNow + absl::Minutes(59)).open == 0);
   const RolloutStep soaked = fleet.Advance(done.record, rules, kNow + absl::Hours(1));
   CHECK(soaked.record.stage == kLastStage);
-  // The new stage is not stored yet, so another replica may not know that it is open.
+  // The new stage is not stored yet, so another replica might not know that it is open.
   CHECK(soaked.open == 0);
   CHECK(soaked.closed.detail == "the stage is about to start");
   CHECK(fleet.Advance(soaked.record, rules, kNow + absl::Hours(1)).open == 1);

@@ -49,7 +49,7 @@ LAYOUT = """(() => {
   return faults.slice(0, 20);
 })()"""
 
-# JavaScript that returns the texts and graphics with too little contrast. WCAG 2.1 AA requires a contrast of 4.5 for
+# JavaScript that returns the text and graphics with too little contrast. WCAG 2.1 AA requires a contrast of 4.5 for
 # text and 3 for graphics.
 CONTRAST = """(() => {
   const canvas = Object.assign(document.createElement("canvas"), {width: 1, height: 1}).getContext("2d", {willReadFrequently: true});
@@ -103,6 +103,6 @@ def expect_layout(browser, what):
 
 
 def expect_contrast(browser, what):
-    """Checks the contrast of all texts, and of the squares that show the states of nodes."""
+    """Checks the contrast of all text, and of the squares that show the states of nodes."""
     faults = browser.value(CONTRAST)
     expect(f"{what}: {faults}", not faults)

@@ -1,4 +1,4 @@
-// Tests the whole service on the fake cluster: one step runs all its parts.
+// Tests the complete service on the fake cluster: one step runs all its parts.
 #include "driverupgrade/service/upgrade_service.h"
 
 #include <atomic>

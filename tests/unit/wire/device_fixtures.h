@@ -1,4 +1,4 @@
-// Objects of Dynamic Resource Allocation (DRA), as the API server of Kubernetes 1.37 returns them.
+// Objects of Dynamic Resource Allocation (DRA), as a Kubernetes 1.37 API server returns them.
 #ifndef DRIVERUPGRADE_TESTS_UNIT_WIRE_DEVICE_FIXTURES_H_
 #define DRIVERUPGRADE_TESTS_UNIT_WIRE_DEVICE_FIXTURES_H_
 

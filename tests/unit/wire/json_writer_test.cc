@@ -1,4 +1,4 @@
-// Tests that JsonWriter, with its fast path for plain texts, writes the same bytes as RapidJSON.
+// Tests that JsonWriter, with its fast path for plain text, writes the same bytes as RapidJSON.
 #include "wire/json_writer.h"
 
 #include <cstddef>

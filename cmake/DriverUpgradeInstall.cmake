@@ -39,8 +39,8 @@ function(driverupgrade_install_pages folder)
     OPTIONAL FILES_MATCHING ${ARGN})
 endfunction()
 
-# The pages and their link targets, with the directories of the sources: docs.installed checks that each link leads to a
-# file. Optional, because the Conan recipe exports only a part of the sources.
+# The pages and their link targets, in the same directories as in the sources. The test docs.installed checks that each
+# link leads to a file. Optional, because the Conan recipe exports only part of the sources.
 install(
   FILES LICENSE README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md
   DESTINATION ${CMAKE_INSTALL_DOCDIR}

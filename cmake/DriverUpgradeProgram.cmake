@@ -1,5 +1,5 @@
 # driverupgrade_add_program(<name> SOURCES <files>... LIBRARIES <targets>...): adds a program of the examples or the
-# tools. Its files include each other by paths that start with the name of the program's directory.
+# tools. In #include directives, its files use paths that start with the name of the program's directory.
 find_package(CLI11 CONFIG REQUIRED)
 
 function(driverupgrade_add_program name)

@@ -1,4 +1,4 @@
-# A shared library exports only symbols of our namespace, whatever templates of other libraries it instantiates. The
+# A shared library exports only symbols of our namespace, even if it instantiates templates from other libraries. The
 # linker enforces this, so public headers need no macros. Symbol versions keep two releases apart in one process.
 include(CheckLinkerFlag)
 set(driverupgrade_exports ${PROJECT_BINARY_DIR}/driverupgrade.map)

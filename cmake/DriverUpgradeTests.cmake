@@ -24,7 +24,7 @@ function(driverupgrade_test_options target)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-O1;-g0>)
   endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # False alarms of g++ 12 at -O1 about std::string.
+    # False positives that g++ 12 reports about std::string at -O1.
     target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
   endif()
 endfunction()

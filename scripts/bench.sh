@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the dependencies, builds the programs, and measures rollouts of gpu_operator, of the Go module and of the Go
+# Installs the dependencies, builds the programs, and measures rollouts with gpu_operator, the Go module and the Go
 # library on a real control plane. Compares the rollouts with the minimum that a cluster allows. Takes about an hour on
 # two cores; with --quick, one or two minutes. Passes its arguments to rollout_bench: see bench/README.md.
 set -euo pipefail

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks the syntax and the warnings of each source on its own with clang, because batches and precompiled headers hide
+# Checks each source on its own with clang for syntax errors and warnings, because batches and precompiled headers hide
 # missing includes. scripts/packages.sh compiles each public header on its own.
 set -euo pipefail
 cd "$(dirname "$0")/.."

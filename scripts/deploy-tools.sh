@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds kustomize and helm into build/tools, in the versions of scripts/deploy-tools/go.mod. If the tools cannot be
-# obtained, prints the reason and exits with 77. Takes about a minute after tests/controlplane/build.sh, which compiles
-# most of the same packages and installs Go if it is missing. Later runs take no time.
+# Builds kustomize and helm into build/tools, in the versions that scripts/deploy-tools/go.mod names. If the tools
+# cannot be obtained, prints the reason and exits with 77. Takes about a minute after tests/controlplane/build.sh, which
+# compiles most of the same packages and installs Go if it is missing. Later runs take no time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tools=$PWD/build/tools

@@ -35,7 +35,8 @@ echo "go: compiling the engine takes $compiled s of processor time" >&2
 for folder in . compat ../scripts/wasm; do
   (cd "$folder" && "$go" vet -unreachable=false ./... && "$go" test -timeout 30m ./...)
 done
-# Tests with 1,000 seeds that the parts of one state stay within their own budgets, whatever happens to driver pods.
+# Tests with 1,000 seeds that the parts of one state stay within their own budgets, no matter what happens to driver
+# pods.
 "$go" test -timeout 30m ./pkg/upgrade -run TestPartsOfOneState -seeds 1000
 GOARCH=arm64 "$go" build ./...
 export CGO_ENABLED=1

@@ -33,8 +33,8 @@ class NotDone : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Nodes with a driver and one workload pod each, in a separate control plane. Every wait is bounded: when its time is
-// up, it throws std::runtime_error.
+// Nodes with a driver and one workload pod each, in a separate control plane. Every wait is bounded, and throws
+// std::runtime_error when its time is up.
 class Arena {
  public:
   explicit Arena(int nodes);

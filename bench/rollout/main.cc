@@ -113,7 +113,7 @@ std::vector<Rollout> MeasureAll(const Options& options) {
   for (const int nodes : options.nodes) {
     Arena arena(nodes);
     Task task{.parallel = 0, .timeout = std::chrono::minutes(options.timeout_minutes), .folder = folder.path()};
-    // The first rollout in a cluster is slower than all others, and would always belong to the limit program.
+    // The first rollout in a cluster is slower than all others, and the limit program would always run it.
     MeasureOne(arena, Limit(options.limit, task), fmt::format("{} nodes, not counted", nodes));
     for (const int parallel : options.parallel) {
       task.parallel = parallel;

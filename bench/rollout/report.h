@@ -15,7 +15,7 @@ struct Series {
   std::vector<Run> runs;
 };
 
-// Results for one cluster and one number of nodes in progress. The first series belongs to rollout_limit.
+// Results for one cluster and one number of nodes in progress. The first series is from rollout_limit.
 struct Rollout {
   int nodes = 0;
   int parallel = 0;  // 0 = all at once

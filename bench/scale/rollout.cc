@@ -112,7 +112,7 @@ struct World {
   }
 };
 
-// Makes one pass, after the cache has received all changes. Returns the time of the next call.
+// Makes one pass, after the cache has received all changes. Returns the time at which the next call is due.
 absl::Time Pass(World& world, const UpgradePolicy& policy, RolloutFigures& figures) {
   world.cache->Turn({});
   const absl::Time began = absl::Now();

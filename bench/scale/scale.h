@@ -67,10 +67,10 @@ struct WireFigures {
   WireCost list = {};              // ListNodes, in pages of 500
   WireCost sync = {};              // start of a cache: nodes and driver pods
   WireCost read = {};              // the pods of every node, with one list for each node
-  WireCost follow = {};            // the watch reports a change of each pod
+  WireCost follow = {};            // the watch reports a change to each pod
   std::size_t resident_bytes = 0;  // resident memory with everything above
 };
-// `readers` is the number of concurrent lists of pods.
+// `readers` is the number of concurrent pod lists.
 absl::StatusOr<WireFigures> MeasureWire(int nodes, int pods_per_node, int readers);
 
 // A rollout in virtual time by a service whose page is read at the same time.

@@ -20,8 +20,8 @@ using driverupgrade::NodePlan;
 using driverupgrade::UpgradeEngine;
 using driverupgrade::UpgradePolicy;
 
-// The fleet's clock, which the loop advances by a second after each Tick, and by which the engine decides when to retry
-// refused evictions.
+// The fleet's clock, which the loop advances by a second after each Tick. The engine uses this clock to decide when to
+// retry refused evictions.
 class FleetClock final : public driverupgrade::Clock {
  public:
   absl::Time Now() const override { return absl::FromUnixSeconds(seconds_); }

@@ -19,7 +19,7 @@ namespace driver_manager {
 
 inline constexpr char kNvidiaModule[] = "nvidia";
 inline constexpr char kNouveauModule[] = "nouveau";
-/// Module of the network driver that belongs to the host.
+/// Module of the host's own network driver.
 inline constexpr char kMlx5Module[] = "mlx5_core";
 inline constexpr char kMellanoxVendor[] = "0x15b3";
 

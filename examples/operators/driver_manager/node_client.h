@@ -29,8 +29,8 @@
 
 namespace driver_manager {
 
-/// Queries that the library's facade does not support. Both are optional: without `is_gpu_claim`, no claims are found;
-/// without `daemon_sets_selecting`, no DaemonSets.
+/// Queries that the library's facade does not support. Both are optional: if `is_gpu_claim` is not set, no claims are
+/// found; if `daemon_sets_selecting` is not set, no DaemonSets are found.
 struct Lookups {
   /// Returns true if a ResourceClaim holds a GPU; false if the claim was deleted.
   std::function<absl::StatusOr<bool>(const driverupgrade::CallContext&, const std::string& ns, const std::string& name)>

@@ -122,8 +122,8 @@ class Flow {
            host_.InstalledDigest() == settings_.config_digest;
   }
 
-  // Keeps the loaded driver and the workloads, but removes the mounts and the PID file of the former container, which
-  // would block the new container.
+  // Keeps the loaded driver and the workloads, but removes the mounts and the PID file of the former container, because
+  // they would block the new container.
   absl::Status KeepDriver() {
     Say("the loaded driver has the target version, and stays", {{"digest", settings_.config_digest}});
     if (absl::Status status = StopKubeletPlugin(); !status.ok()) return status;
@@ -141,8 +141,8 @@ class Flow {
     return Evacuation(settings_, parts_, node_).CheckNoClaimHolders(/*with_pending=*/true);
   }
 
-  // Fails if a pod started after the first check and before the plugin stopped, because it would lose its driver while
-  // it is running. The clean-up then restarts the plugin, without which the pod cannot terminate.
+  // Fails if a pod started after the first check and before the plugin stopped, because such a pod would lose its
+  // driver while running. The clean-up then restarts the plugin, without which the pod cannot terminate.
   absl::Status CheckArrivals() {
     if (!HasKubeletPlugin()) return absl::OkStatus();
     return Evacuation(settings_, parts_, node_).CheckNoClaimHolders(/*with_pending=*/false);

@@ -20,8 +20,8 @@ std::vector<examples::DriverDaemonSet> DriverSets(const ClusterPolicy& policy, c
 /// NVIDIADriver owns.
 std::vector<examples::DriverDaemonSet> DriverSets(const std::vector<NvidiaDriver>& drivers, const std::string& ns);
 /// Returns the DaemonSet with the nodes' operating system appended to the driver image's tag: `550.54.15-ubuntu22.04`.
-/// Refuses the DaemonSet if its nodes have several operating systems, or none that is known. Returns an empty list if
-/// the tag needs an operating system and the nodes have not been read yet (nullopt).
+/// Refuses the DaemonSet if its nodes have several operating systems, or no known operating system. Returns an empty
+/// list if the tag needs an operating system and the nodes have not been read yet (nullopt).
 std::vector<examples::DriverDaemonSet> OnSystems(examples::DriverDaemonSet set,
                                                  const std::optional<std::set<examples::NodeSystem>>& systems);
 

@@ -31,7 +31,7 @@ class NodeKeeper {
              std::shared_ptr<driverupgrade::Clock> clock);
 
   void Wish(NodeWishes wishes);
-  /// `scope` is a scope of the cache that only the keeper uses, with the driver pods of NVIDIADrivers. Calls
+  /// `scope` is a cache scope that only the keeper uses; it contains the driver pods of NVIDIADrivers. Calls
   /// `on_change` after changes. If `cache` is null, no engine runs, and the nodes are listed once. Returns the time at
   /// which Keep must be called again even if nothing changes.
   absl::Time Keep(const driverupgrade::CallContext& context, driverupgrade::WatchCache* cache, std::size_t scope,

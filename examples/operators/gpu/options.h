@@ -48,7 +48,7 @@ struct Options {
   /// True if the cluster is OpenShift: the driver's DaemonSets are those with the Driver Toolkit, unless the
   /// ClusterPolicy switches the toolkit off.
   bool openshift = false;
-  /// Maximum number of nodes in progress over all NVIDIADrivers; nullopt: no such limit.
+  /// Maximum number of nodes in progress across all NVIDIADrivers; nullopt: no such limit.
   std::optional<int> parallel_total = std::nullopt;
   examples::RequestorArguments requestor = {};
 };

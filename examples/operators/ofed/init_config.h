@@ -33,8 +33,8 @@ class InitConfigKeeper {
   InitConfigKeeper(std::shared_ptr<driverupgrade::ClusterFacade> cluster, std::string ns,
                    const driverupgrade::DriverIdentity& identity, std::shared_ptr<driverupgrade::Clock> clock);
 
-  /// Creates or changes the ConfigMap if the policy has changed, and checks it every two minutes. Returns the time of
-  /// the next call.
+  /// Creates or changes the ConfigMap if the policy has changed, and checks it every two minutes. Returns the time at
+  /// which the next call is due.
   absl::Time Keep(const driverupgrade::CallContext& context, const driverupgrade::UpgradePolicy& policy);
   const absl::Status& status() const { return status_; }
 

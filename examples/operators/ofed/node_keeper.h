@@ -40,7 +40,7 @@ class NodeKeeper {
 
   void Wish(NodeWishes wishes);
 
-  /// `scope` is a scope of the cache that only the keeper uses, with the driver pods of all owners. Each call may pass
+  /// `scope` is a cache scope that only the keeper uses; it contains the driver pods of all owners. Each call may pass
   /// a different cache. Returns the time at which Keep must be called again even if nothing changes, for example after
   /// a failed write.
   absl::Time Keep(const driverupgrade::CallContext& context, driverupgrade::WatchCache& cache, std::size_t scope);

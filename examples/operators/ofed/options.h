@@ -35,7 +35,7 @@ struct Options {
   bool disable_migration = false;
   /// True if nodes of a deleted policy are released.
   bool release_deleted = true;
-  /// Maximum number of nodes in progress over all NicNodePolicies; nullopt: no such limit.
+  /// Maximum number of nodes in progress across all NicNodePolicies; nullopt: no such limit.
   std::optional<int> parallel_total = std::nullopt;
   examples::RequestorArguments requestor = {};
 };

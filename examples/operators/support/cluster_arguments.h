@@ -7,7 +7,7 @@
 ///     app.parse(argc, argv);
 ///     absl::StatusOr<std::shared_ptr<HttpTransport>> transport = ConnectTo(cluster);
 ///
-/// The options: --kubeconfig or --in-cluster, of which one is required; --allow-exec; --transport.
+/// The options: --kubeconfig or --in-cluster, one of which is required; --allow-exec; --transport.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_CLUSTER_ARGUMENTS_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_CLUSTER_ARGUMENTS_H_
 

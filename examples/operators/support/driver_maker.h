@@ -45,10 +45,11 @@ class DriverMaker {
 
   void Wish(std::vector<DriverDaemonSet> wishes);
   /// Creates missing DaemonSets, and patches our DaemonSets whose source has changed. A DaemonSet that is no longer
-  /// requested stays, because workloads use the driver that its pods have loaded. Returns the time of the next call,
-  /// early enough to notice a deleted DaemonSet within half a minute. Calls `place` for each wish; `place` is null if
-  /// the wishes are complete. With kLeave, Keep only compares the images in the wishes with the images of the driver's
-  /// DaemonSets, ten seconds after the wishes have changed, and every half minute while a DaemonSet is missing.
+  /// requested stays, because workloads use the driver that its pods have loaded. Returns the time at which the next
+  /// call is due, early enough to notice a deleted DaemonSet within half a minute. Calls `place` for each wish; `place`
+  /// is null if the wishes are complete. With kLeave, Keep only compares the images in the wishes with the images of
+  /// the driver's DaemonSets. It does so ten seconds after the wishes have changed, and every half minute while a
+  /// DaemonSet is missing.
   absl::Time Keep(const driverupgrade::CallContext& context, const PlaceDriver& place = nullptr);
   /// Returns Unavailable, with the reason, if the DaemonSet of the policy resource `made_of` differs from its wish, as
   /// of the last Keep. Returns OK if the DaemonSet matches, or if the resource requests no DaemonSet.

@@ -28,7 +28,7 @@
 namespace examples {
 
 /// Type of the condition about the policy. True: the operator uses the current policy. False with one of these reasons:
-/// - InvalidPolicy: the policy is invalid, and its last valid version stays in use, or no engine can be created for it.
+/// - InvalidPolicy: the policy is invalid (its last valid version stays in use), or no engine can be created for it.
 /// - NotInEffect: the policy is valid, but another policy is used.
 /// - DriverNotMade: the upgrade policy is in effect, but the driver's DaemonSet cannot be created, or another operator
 ///   has not created it.
@@ -68,8 +68,8 @@ struct ResourceVerdict {
   std::vector<std::string> warnings = {};
   /// Target value of status.state; empty if another client writes that field.
   std::string state = {};
-  /// Standing of the policy's upgrade; nullopt, to keep the condition as it is, if the standing is not known yet, or if
-  /// no engine uses the policy.
+  /// Standing of the policy's upgrade; nullopt if the standing is not known yet, or if no engine uses the policy; the
+  /// condition then stays as it is.
   std::optional<UpgradeStanding> standing = std::nullopt;
   friend bool operator==(const ResourceVerdict& a, const ResourceVerdict& b) {
     return a.object == b.object && a.error == b.error && a.warnings == b.warnings && a.state == b.state &&
@@ -102,8 +102,8 @@ class ResourceReporter {
   /// Writes verdicts that the objects do not show yet. Writes at most every ten seconds if another client also writes
   /// the state, or if only the counts of the standing have changed. Changed counts are written only after they have
   /// differed for two seconds. Reasons that alternate are written less and less often, down to once in two minutes.
-  /// Returns the time of the next call if a write was refused or counts are delayed, and InfiniteFuture if not. After a
-  /// conflict, Report writes once the watch has delivered the next version of the object.
+  /// Returns the time at which the next call is due if a write was refused or counts are delayed, and InfiniteFuture if
+  /// not. After a conflict, Report writes once the watch has delivered the next version of the object.
   absl::Time Report(const driverupgrade::CallContext& context, const std::vector<ResourceVerdict>& verdicts);
 
  private:

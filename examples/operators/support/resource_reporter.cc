@@ -103,7 +103,7 @@ bool ResourceReporter::MayWait(Said& before, const ResourceVerdict& verdict, abs
   return true;
 }
 
-// Returns true once for each change of the error or the object's generation, but not for changes in progress. Does not
+// Returns true once for each change to the error or the object's generation, but not for changes in progress. Does not
 // rely on the condition, because another client may remove it.
 bool ResourceReporter::IsNews(const ApiObject& object, const absl::Status& error) {
   const absl::StatusOr<rapidjson::Document> parsed = ParseJson(object.json);

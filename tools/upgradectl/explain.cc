@@ -177,8 +177,8 @@ bool IsDriverPod(const Request& request, const Pod& pod) {
   return pod.ref.ns == request.place.ns && request.question.snapshot.driver_labels.Matches(pod.labels);
 }
 
-// Returns the pods for which an evacuation waits, which are all pods except those that always stay, and the gate's own
-// pod first. For a failed node, returns only the pods that caused the failure.
+// Returns the pods that an evacuation waits for, which are all pods except those that always stay. The gate's own pod
+// comes first. For a failed node, returns only the pods that caused the failure.
 std::vector<const Pod*> PodsInTheWay(const Request& request, const NodeStatus& node) {
   std::vector<const Pod*> pods;
   for (const Pod& pod : request.question.cluster.pods) {

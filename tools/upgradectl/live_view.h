@@ -26,7 +26,7 @@ namespace upgradectl {
 
 /// Watches nodes, the driver's pods and DaemonSets, the Events of the upgrade, and the ledger, each on its own thread.
 /// Lists the other objects of a status after a change, but no sooner than kListedAtMost after the last list, and at
-/// least every kListedAtLeast, because they can change on their own.
+/// least every kListedAtLeast, because these objects can change on their own.
 class LiveView {
  public:
   static constexpr absl::Duration kListedAtMost = absl::Seconds(10);
@@ -67,7 +67,7 @@ class LiveView {
   std::condition_variable changed_;
   bool news_ = false;
   std::set<std::string> gone_;  // objects of all watches that were deleted since the last Read
-  /// Number of all changes of the watched objects so far.
+  /// Number of all changes to the watched objects so far.
   std::int64_t changes_ = 0;
   absl::Status failure_ = absl::OkStatus();
   std::vector<std::unique_ptr<Followed>> followed_;

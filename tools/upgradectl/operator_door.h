@@ -15,15 +15,16 @@
 
 namespace upgradectl {
 
-/// The API server forwards requests to the operator's pod, but removes the user's credentials, so the requests contain
-/// a token of the ServiceAccount `LEASE-viewer` (deploy/rbac/viewer), which may only read the page. Not thread-safe.
+/// The API server forwards requests to the operator's pod, but removes the user's credentials. The requests therefore
+/// contain a token of the ServiceAccount `LEASE-viewer` (deploy/rbac/viewer), which may only read the page. Not
+/// thread-safe.
 class OperatorDoor {
  public:
   explicit OperatorDoor(std::shared_ptr<driverupgrade::HttpTransport> transport) : transport_(std::move(transport)) {}
 
-  /// Returns the response of the Lease's holder to GET `path`, such as `/rollout`. Error messages have one line.
-  /// Returns NotFound if the Lease has no holder, or if the operator does not report a port. Returns PermissionDenied
-  /// if the user is not allowed to reach the operator in this way, and Unavailable for any other failure.
+  /// Returns the Lease holder's response to GET `path`, such as `/rollout`. Error messages have one line. Returns
+  /// NotFound if the Lease has no holder, or if the operator does not report a port. Returns PermissionDenied if the
+  /// user is not allowed to reach the operator in this way, and Unavailable for any other failure.
   [[nodiscard]] absl::StatusOr<driverupgrade::HttpResponse> Get(const driverupgrade::DriverIdentity& identity,
                                                                 const LeaseFact& lease, const std::string& path);
 

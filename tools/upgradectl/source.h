@@ -82,7 +82,7 @@ struct DriverPlace {
 /// Collects objects of several kinds in one `List`. If an object is added twice, only the first copy counts.
 class MixedList {
  public:
-  /// Adds `item`. Sets the kind and the apiVersion if they are missing, as they are in the lists of a server.
+  /// Adds `item`. Sets the kind and the apiVersion if they are missing, as they are in lists from a server.
   void Add(json::Value& item, const std::string& kind, const std::string& api_version,
            json::Document::AllocatorType& allocator);
   /// Adds an object given as JSON text. Ignores any other text.

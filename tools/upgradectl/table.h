@@ -36,8 +36,8 @@ std::string CutTo(std::string_view text, std::size_t columns);
 std::string CutMiddle(std::string_view text, std::size_t columns);
 
 /// Formats the rows in columns with two spaces between them; the first row is the header. If a line is wider than the
-/// screen, first cuts the end of the last column, which keeps at least 16 characters, and then the middle of the widest
-/// other columns, which keep at least 12. No line ends with spaces.
+/// screen, first cuts the end of the last column, which keeps at least 16 characters. Then cuts the middle of the
+/// widest other columns, which keep at least 12. No line ends with spaces.
 std::string FormatRows(const std::vector<TableRow>& rows, const Screen& screen);
 
 }  // namespace upgradectl

@@ -46,8 +46,8 @@ struct SlotsTaken {
   absl::Duration at = {};
   int slots = 0;
 };
-/// Returns each change of the number of nodes in progress, including nodes that an administrator had cordoned, in order
-/// of time.
+/// Returns each change in the number of nodes in progress, including nodes that an administrator had cordoned, in
+/// chronological order.
 std::vector<SlotsTaken> SlotsOver(const Timeline& timeline);
 
 /// tools/upgradectl/README.md lists the members.

@@ -14,7 +14,7 @@ namespace {
 using driverupgrade::internal::NodeProgress;
 using driverupgrade::internal::RolloutNode;
 
-// Maximum number of bands, because a window that opens and closes every minute in a rollout of a year would produce
+// Maximum number of bands, because a window that opens and closes every minute in a year-long rollout would produce
 // more bands than can be seen.
 constexpr std::size_t kBandsMax = 2000;
 

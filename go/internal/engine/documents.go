@@ -193,8 +193,8 @@ type Gate struct {
 	Count     *GateCount
 }
 
-// GateSubject is the subject of a gate: a Kubernetes object, another driver, an approval, a stage or a group. Without a
-// kind, the gate has no subject.
+// GateSubject is the subject of a gate: a Kubernetes object, another driver, an approval, a stage or a group. If Kind
+// is empty, the gate has no subject.
 type GateSubject struct{ Kind, Namespace, Name string }
 
 // GateCount counts how much of a limit is used, or how many nodes of a stage have finished.
@@ -212,7 +212,7 @@ type Totals struct {
 	Total, Pending, InProgress, Failed, Done, NotReady, Slots, Unavailable, DevicesIsolated int
 }
 
-// Request is a request that the host must send. Without a verb, there is nothing to send.
+// Request is a request that the host must send. If Verb is empty, there is nothing to send.
 type Request struct {
 	Verb        string
 	Target      string

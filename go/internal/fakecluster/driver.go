@@ -460,7 +460,7 @@ func (c *Cluster) Revision(node string) string {
 	return ""
 }
 
-// Changed returns a channel that is closed at the next change of an object.
+// Changed returns a channel that is closed at the next change to an object.
 func (c *Cluster) Changed() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -139,7 +139,7 @@ func (c *Cluster) breakWatchesLocked() {
 	c.news = make(chan struct{})
 }
 
-// Save returns a function that restores the cluster to the current state, like a restore of etcd from a backup: the
+// Save returns a function that restores the cluster to the current state, as if etcd were restored from a backup. The
 // connections of all watches break, and resource versions are used a second time.
 func (c *Cluster) Save() (restore func()) {
 	c.mu.Lock()

@@ -57,7 +57,7 @@ func (h *Host) SetMark(ctx context.Context, node *corev1.Node, mark Mark) error 
 	return told.refusal("node " + node.Name)
 }
 
-// refusal returns the reason why a patch of the object was not applied, or nil if it was.
+// refusal returns the reason why a patch to the object was not applied, or nil if it was.
 func (a answer) refusal(object string) error {
 	switch {
 	case a.err != nil:

@@ -111,8 +111,8 @@ func (h *Host) answerUnlisted(orders []*order) {
 	}
 }
 
-// apply makes a pass of the engine. If everything has been listed, the engine lacks objects only because the last list of
-// nodes has shown that the cluster was restored from a backup.
+// apply makes a pass of the engine. If everything has been listed, the engine lacks objects only because the last node
+// list has shown that the cluster was restored from a backup.
 func (h *Host) apply(names, policy []byte, now time.Time) (engine.Pass, error) {
 	found, err := h.engine.Apply(names, policy, now)
 	if hasCode(err, engine.CodeUnavailable) && h.pods.isReady() && h.sets.isReady() && h.revisions.isReady() {
@@ -204,7 +204,7 @@ func (h *Host) pass(o *order) {
 		h.follow(found, o.owner, o.until)
 	}
 	if o.begun == nil {
-		h.settle() // a request of an earlier order may just have failed, and this failure does not belong to the call
+		h.settle() // a request from an earlier order may just have failed, and that failure is not the call's
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

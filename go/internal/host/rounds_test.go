@@ -15,7 +15,7 @@ import (
 	"driverupgrade.example/go/internal/fakecluster"
 )
 
-// late reports a failed request of an earlier order during a pass over the same node.
+// late reports a failed request from an earlier order during a pass over the same node.
 type late struct {
 	engine.Engine
 	ended *atomic.Pointer[engine.Outcome]
@@ -71,7 +71,7 @@ func (e unmarking) Apply(nodes, policy []byte, now time.Time) (engine.Pass, erro
 	return found, err
 }
 
-// W41: the server refuses only the patch of the node whose label was removed.
+// W41: the server refuses only the patch to the node whose label was removed.
 func TestNoNodeStartsByAPassDuringWhichAStateLabelIsRemoved(t *testing.T) {
 	cluster := fakecluster.New()
 	defer cluster.Close()

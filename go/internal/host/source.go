@@ -104,7 +104,7 @@ func (s source) listWatch(failed func(error)) listWatch {
 type watcher struct {
 	source
 	failed   func(error) // called for each list that fails
-	failures int         // number of failures of the watch in a row
+	failures int         // number of times in a row that the watch has failed
 	current  *stream     // the last watch; nil after a list
 }
 

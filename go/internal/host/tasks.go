@@ -108,16 +108,16 @@ func (h *Host) serve(t *task) {
 	}
 }
 
-// beginLedger starts sending the requests of the ledger if the pass has any. It must be called for every pass, because
-// the engine announces these requests only once.
+// beginLedger starts sending the ledger's requests if the pass has any. It must be called for every pass, because the
+// engine announces these requests only once.
 func (h *Host) beginLedger(ctx context.Context, found engine.Pass) {
 	if slices.Contains(found.Work, engine.LedgerWork) {
 		h.running.Go(func() { h.serveLedger(ctx) })
 	}
 }
 
-// serveLedger sends the requests of the ledger in sequence until ctx ends. The next round relies on the changes that
-// these requests make.
+// serveLedger sends the ledger's requests in sequence until ctx ends. The next round relies on the changes that these
+// requests make.
 func (h *Host) serveLedger(ctx context.Context) {
 	defer h.ring()
 	ctx, cancel := context.WithCancel(ctx)

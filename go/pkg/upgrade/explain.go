@@ -59,7 +59,7 @@ type Stats struct {
 	Requests map[string]int64
 }
 
-// Stats returns the numbers of the last passes, summed over all drivers of this Manager.
+// Stats returns the numbers of the last passes, summed over all of this Manager's drivers.
 func (m *Manager) Stats() Stats { return m.statsOf(m.parts()) }
 
 // StatsOf returns the numbers of the last passes for the parts of an owner (PartOf). Requests still covers all owners.

@@ -398,7 +398,7 @@ func checkOurs(foreign []string) error {
 	return fmt.Errorf("node %s does not come from this module's BuildState", slices.Min(foreign))
 }
 
-// ApplyState makes one pass over the nodes of currentState, and returns once the requests of the pass have received
+// ApplyState makes one pass over the nodes of currentState, and returns once the pass's requests have received
 // responses. Afterwards the Manager keeps applying this policy to these nodes on its own, unless AutoUpgrade is off. It
 // stops when ctx ends, when the next ApplyState contains one of these nodes, or after three intervals without a call.
 // If the driver is replaced again in the meantime, the Manager also rolls out the newer driver.
@@ -415,7 +415,7 @@ func (m *Manager) ApplyState(ctx context.Context, currentState *ClusterUpgradeSt
 }
 
 // Release restores the nodes of currentState to their state before the upgrade, for an operator that is being removed.
-// Each call makes one pass, and returns once the requests of the pass have received responses. The operator must call
+// Each call makes one pass, and returns once the pass's requests have received responses. The operator must call
 // Release repeatedly until no node has a state.
 func (m *Manager) Release(ctx context.Context, currentState *ClusterUpgradeState) error {
 	parts, foreign, err := partsOf(currentState)

@@ -22,8 +22,8 @@ func NewRequestorIDPredicate(log logr.Logger, requestorID string) predicate.Func
 	})
 }
 
-// ConditionChangedPredicate accepts an update of a NodeMaintenance object if a condition has changed, regardless of the
-// order of the conditions, or if the last finalizer of an object that is being deleted was removed.
+// ConditionChangedPredicate accepts an update to a NodeMaintenance object if a condition has changed, regardless of the
+// order of the conditions. It also accepts the removal of the last finalizer from an object that is being deleted.
 type ConditionChangedPredicate struct {
 	predicate.Funcs
 	log logr.Logger

@@ -134,7 +134,7 @@ func (e timed) Apply(nodes, policy []byte, now time.Time) (engine.Pass, error) {
 }
 
 // BenchmarkFirstPass measures the work of the engine up to the end of the first pass over all nodes: the engine
-// receives and reads the lists, and plans. The server provides the lists and responds to the requests of the pass.
+// receives and reads the lists, and plans. The server provides the lists and responds to the pass's requests.
 func BenchmarkFirstPass(b *testing.B) {
 	for name, outdated := range map[string]bool{"current": false, "outdated": true} {
 		b.Run(name, func(b *testing.B) { firstPass(b, outdated) })
@@ -170,7 +170,7 @@ func firstPass(b *testing.B, outdated bool) {
 			case <-time.After(time.Millisecond):
 			}
 		}
-		cancel() // the requests of the pass do not count
+		cancel() // the pass's requests do not count
 		<-applied
 		sum.put.Add(made.put.Load())
 		sum.read.Add(made.read.Load())

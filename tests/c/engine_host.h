@@ -65,8 +65,8 @@ class EngineHost {
       HostedDriver driver, std::shared_ptr<HttpTransport> server,
       Network network = [](const auto& send) { return send(); });
 
-  // Runs one pass over these nodes (nullopt for all nodes), and sends the requests of the pass. `owner` names the owner
-  // of these nodes if the driver has several owners. Returns true if any request was sent.
+  // Runs one pass over these nodes (nullopt for all nodes), and sends the pass's requests. `owner` names the owner of
+  // these nodes if the driver has several owners. Returns true if any request was sent.
   bool Pass(const std::optional<std::set<std::string>>& nodes, std::string_view policy, absl::Time now,
             std::string_view owner = "");
   // Releases all nodes. Returns true if any request was sent.

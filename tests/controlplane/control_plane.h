@@ -27,9 +27,9 @@ std::filesystem::path RbacFolder();
 // the ServiceAccount of deploy/rbac/ofed. The processes are children that exit with the test.
 class ControlPlane {
  public:
-  // Returns the control plane of this test run. The first call starts it, and it ends when the test program exits.
-  // Throws std::runtime_error, with the reason, if it does not start, for example if DRIVERUPGRADE_CONTROLPLANE_BINARY
-  // does not name the program that build.sh builds.
+  // Returns the control plane of this test run. The first call starts the control plane, which ends when the test
+  // program exits. Throws std::runtime_error, with the reason, if the control plane does not start, for example if
+  // DRIVERUPGRADE_CONTROLPLANE_BINARY does not name the program that build.sh builds.
   static ControlPlane& Shared();
 
   ControlPlane();

@@ -136,7 +136,7 @@ class DeviceFleet {
   const Kubectl& admin_;
 };
 
-// A raw watch of objects of one kind. It records all versions of the objects that it saw, one per line.
+// A raw watch on objects of one kind. It records all object versions that it saw, one per line.
 class RawWatch {
  public:
   RawWatch(const ControlPlane& control_plane, const std::string& what, const std::string& ns,

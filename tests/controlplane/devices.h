@@ -36,8 +36,8 @@ class Devices {
   void Taint(const std::string& node, const std::string& effect) const;
   void Untaint(const std::string& node) const;
 
-  // Each function waits for up to a few seconds. BecomesReady returns whether `pod` became Ready, and IsRefused whether
-  // the scheduler found no device for `pod` on its node.
+  // Each function waits up to a few seconds. BecomesReady returns whether `pod` became Ready, and IsRefused whether the
+  // scheduler found no device for `pod` on its node.
   bool BecomesReady(const std::string& pod) const;
   bool IsRefused(const std::string& pod) const;
 

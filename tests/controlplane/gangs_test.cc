@@ -194,7 +194,7 @@ spec:
   int interruptions_ = 0;
 };
 
-// Upgrades 32 nodes, of which five jobs occupy 8, 8, 4, 4 and 2. Returns how often jobs were interrupted.
+// Upgrades 32 nodes. Five jobs occupy 8, 8, 4, 4 and 2 of them. Returns how often jobs were interrupted.
 int InterruptionsOf(const std::string& name, std::string_view unavailable_max, std::string_view rollout) {
   World world(ControlPlane::Shared(), name, 32);
   world.DeployDriver();

@@ -1,5 +1,5 @@
-// Imitates an operator of the OFED driver that is built on the Go library, with the library's labels, its order of
-// steps, and its blind spots.
+// Imitates an OFED driver operator that is built on the Go library, with the library's labels, order of steps, and
+// blind spots.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_GO_RIVAL_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_GO_RIVAL_H_
 

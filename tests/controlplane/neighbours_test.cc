@@ -75,8 +75,8 @@ class Neighbourhood {
   int erased() const { return erased_; }
   std::string OperatorLog() const { return operator_.Log(); }
 
-  // Returns the operator's writes to nodes and Events. Writes to the Lease, which the operator renews all the time, and
-  // to the ledger do not count.
+  // Returns the operator's writes to nodes and Events. Writes to the ledger do not count, nor do writes to the Lease,
+  // which the operator renews all the time.
   std::vector<std::string> Writes() {
     std::vector<std::string> writes;
     for (const AuditedRequest& request : audit_.Read()) {

@@ -106,7 +106,7 @@ TEST_CASE("The API server is unavailable for half a minute in the middle of an u
             << stopwatch.seconds() << " s\n";
 }
 
-// Restores the cluster in the middle of an upgrade, while the operator runs. `finish` waits for the operator's end.
+// Restores the cluster in the middle of an upgrade, while the operator runs. `finish` waits until the operator ends.
 // After the restore, the API server assigns resource versions a second time, with different content, and the operator
 // has already seen versions that are higher than the server's.
 void RestoreInTheMiddle(World& world, const std::function<std::unique_ptr<Process>()>& start,

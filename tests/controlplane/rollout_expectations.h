@@ -52,11 +52,12 @@ void ExpectWitnessesSawTheEnd(Rollout& rollout);
 // operator was killed, because the audit log does not record the result of a request whose sender has died.
 void ExpectWitnessesAgree(Rollout& rollout);
 
-// Same as ExpectPodsMovedByEvictionOnly, except that workload pods from before the rollout may still exist.
+// Same as ExpectPodsMovedByEvictionOnly, except that workload pods that existed before the rollout may still exist.
 void ExpectNothingElseWritten(Rollout& rollout);
 
 // Expects that the operator has written only nodes, evictions of workload pods, deletions of driver pods, Events, and
-// the objects that replicas share: Lease and ledger. Every workload pod from before the rollout must have been evicted.
+// the objects that replicas share: Lease and ledger. Every workload pod that existed before the rollout must have been
+// evicted.
 void ExpectPodsMovedByEvictionOnly(Rollout& rollout);
 
 // Expects a rollout in which no node was stuck: no node has shown its gate, and the operator sent at most `per_node`

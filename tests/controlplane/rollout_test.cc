@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kNodes = 50;
 constexpr int kInProgressMax = 10;
-// Requests per node: four patches of the node, a list of its pods, and the deletion of its driver pod. Requests at the
+// Requests per node: four patches to the node, a list of its pods, and the deletion of its driver pod. Requests at the
 // start: the lists before the first watches.
 constexpr int kRequestsPerNode = 6;
 constexpr int kRequestsAtStart = 14;

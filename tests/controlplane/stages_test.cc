@@ -1,4 +1,4 @@
-// Tests, one at a time, the conditions for which an upgrade waits on a node: jobs, validation pods, and a driver that
+// Tests, one at a time, the conditions that an upgrade waits for on a node: jobs, validation pods, and a driver that
 // waits to be loaded.
 #include <algorithm>
 #include <cstdint>

@@ -49,7 +49,7 @@ std::string List(const std::string& kind, const std::string& items) {
   return R"({"kind":")" + kind + R"(List","metadata":{"resourceVersion":"9"},"items":[)" + items + "]}";
 }
 
-// rbac_test compares deploy/rbac/base with the requests of a controller with a Lease and a ledger.
+// rbac_test compares deploy/rbac/base with the requests that a controller with a Lease and a ledger sends.
 TEST_CASE("examples/service/rbac.yaml grants the permissions of deploy/rbac/base except for claims") {
   Rights base;
   for (Right right : RightsOf(kRoot / "deploy/rbac/base", {"nvidia-gpu-driver-upgrade"})) {

@@ -165,7 +165,7 @@ std::shared_ptr<const ObjectClient> NotingObjects(const std::shared_ptr<Rights>&
   return std::make_shared<const ObjectClient>(MakeNotingTransport(rights));
 }
 
-// Notes the permissions that are needed for the claims of a pod.
+// Records the permissions that are needed for a pod's claims.
 void NoteGpuPods(const std::shared_ptr<Rights>& rights) {
   Pod pod = testing::PodBuilder("team-a", "web").Build();
   pod.resource_claims = {"claim"};
@@ -173,7 +173,7 @@ void NoteGpuPods(const std::shared_ptr<Rights>& rights) {
   *rights = Everywhere(*rights, {"resourceclaims"});
 }
 
-// Notes the permissions that are needed to report on the objects that contain policies.
+// Records the permissions that are needed to report on the objects that contain policies.
 void NoteReport(const std::shared_ptr<Rights>& rights, const ObjectKind& kind) {
   examples::ResourceReporter(NotingObjects(rights), "op", std::make_shared<FakeClock>(), [](const LogRecord&) {
   }).Report({}, {{.kind = kind, .object = {.name = "p", .uid = "u", .resource_version = "1", .json = "{}"}}});
@@ -218,7 +218,7 @@ TEST_CASE("the directories for --driver-daemonsets=Make grant the permissions to
   CheckBothWays(RightsOf(kRoot / "deploy/rbac" / folder, {}), NoteMaker(ns));
 }
 
-// Notes the requests of ofed_operator that do not belong to the rollout, on a cluster that still has objects in an
+// Records the requests from ofed_operator that are not part of the rollout, on a cluster that still has objects in an
 // earlier format.
 void NoteOfed(const std::shared_ptr<Rights>& rights, const std::string& ns) {
   const auto cluster = std::make_shared<FakeCluster>(std::make_shared<FakeClock>());

@@ -14,7 +14,8 @@
 namespace driverupgrade::tests {
 namespace {
 
-// Notes requests. If `next` is null, lists are empty, so that watches start, and all other requests fail.
+// Records the permissions for requests. If `next` is null, lists are empty, so that watches start, and all other
+// requests fail.
 class NotingTransport final : public HttpTransport {
  public:
   NotingTransport(std::shared_ptr<Rights> rights, std::shared_ptr<HttpTransport> next)

@@ -49,7 +49,7 @@ Rights Everywhere(const Rights& rights, const std::set<std::string>& resources);
 std::shared_ptr<HttpTransport> MakeNotingTransport(std::shared_ptr<Rights> rights,
                                                    std::shared_ptr<HttpTransport> next = nullptr);
 
-// Forwards every call to `next`, and notes in `rights` the permissions that RestCluster would need for the call.
+// Forwards every call to `next`, and records in `rights` the permissions that RestCluster would need for the call.
 std::shared_ptr<ClusterFacade> NoteRights(std::shared_ptr<ClusterFacade> next, std::shared_ptr<Rights> rights);
 
 }  // namespace driverupgrade::tests

@@ -255,7 +255,7 @@ std::string ClusterWorld::BrokenState(const ClusterState& state) const {
   return fmt::format("I1: {} upgrades under way, {} allowed", started, options_.budget);
 }
 
-// If the write of a grant arrived late, no controller knows the grant. Such a grant is harmless: the next write of the
+// If the write of a grant arrived late, no controller knows the grant. Such a grant is harmless: the next write to the
 // ledger gets a conflict, finds the grant, and drops it.
 bool ClusterWorld::IsFinished(const ClusterState& state) const {
   return std::all_of(state.nodes.begin(), state.nodes.begin() + options_.nodes, [&](NodeId id) {

@@ -24,7 +24,7 @@ struct ClusterState {
   std::uint8_t faults = 0;
   // One bit per controller. A bit is set if the controller's copy of the ledger is the current version.
   std::uint8_t current = 0;
-  // True if a write of the ledger is in progress. This write stores each node's late_grant.
+  // True if a write to the ledger is in progress. This write stores each node's late_grant.
   bool late_ledger = false;
   friend auto operator<=>(const ClusterState&, const ClusterState&) = default;
 };
@@ -80,7 +80,7 @@ class ClusterWorld {
 
   NodeShares Shares(const ClusterState& state, int controller) const;
   bool NeedsGrant(const ClusterState& state, int controller, std::size_t node) const;
-  // Returns whether the node may start without a further write of the ledger.
+  // Returns whether the node may start without a further write to the ledger.
   bool MayStart(const ClusterState& state, int controller, std::size_t node);
   ClusterState StoreGrants(ClusterState state, int controller, const LedgerDecision& decision, bool late);
   ClusterState CopyLedger(ClusterState state, int controller);

@@ -19,7 +19,7 @@ enum class Defect : std::uint8_t {
   kPatchesAnyVersion,      // a patch has no resourceVersion as precondition (against arch-A3)
   kUncordonsAlways,        // the patch that ends an upgrade lifts any cordon (against dep-F7)
   kTakesUnreadForNone,     // pods that were not read count as absent (against arch-A11)
-  kKeepsOldPods,           // a list of pods is kept after a change of the cordon (against arch-A11)
+  kKeepsOldPods,           // a pod list is kept after the cordon has changed (against arch-A11)
   kTrustsLists,            // a list that shows the same cordon counts as proof that the cordon was never lifted
   kDeletesUnconfirmed,     // a driver pod is deleted even if its node has changed since (I2)
   kIgnoresGrants,          // the ledger is written, but its grants are not counted

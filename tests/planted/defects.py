@@ -6,7 +6,7 @@
   + its replacement, with PLANTED in place of the check whether the defect is on
   = the reason if no test can find it
 
-Texts of several lines have a mark before each line. Uses only Python's standard library.
+If a text has several lines, each line has the mark. Uses only Python's standard library.
 """
 import dataclasses
 import pathlib

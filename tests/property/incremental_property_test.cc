@@ -314,7 +314,7 @@ class Twin {
     }
     const PlanUpdate update = planner_.Advance(now_);
     if (!update.plan.finished) return "not finished, although all may be judged";
-    // A published plan must not change, whatever the planner does later.
+    // A published plan must not change, no matter what the planner does later.
     if (published_ != nullptr && published_->Full() != published_then_) return "a published plan has changed";
     published_ = planner_.Publish();
     const Plan full = published_then_ = published_->Full();

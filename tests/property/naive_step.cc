@@ -74,7 +74,7 @@ std::vector<NodeReading> ReadingsOf(const ClusterSnapshot& snapshot, const std::
   return readings;
 }
 
-// Returns the same names as UpgradeBudget::unavailable_nodes, whatever the order of the views is.
+// Returns the same names as UpgradeBudget::unavailable_nodes, regardless of the order of the views.
 std::vector<std::string> NameFirst(std::vector<const NodeView*> views, const DriverIdentity& identity,
                                    const NodeRules& rules) {
   const std::size_t named = std::min(views.size(), internal::kUnavailableNamed);

@@ -59,8 +59,8 @@ std::string BrokenKeys(const PatchNodeParams& patch, const DriverIdentity& ident
   return "";
 }
 
-// I12: a patch must not write values that already exist. A patch without a change belongs to the deletion of a driver
-// pod, because a deletion cannot have a precondition on the node (I2).
+// I12: a patch must not write values that already exist. A patch without a change is allowed only before the deletion
+// of a driver pod, because a deletion cannot have a precondition on the node (I2).
 std::string BrokenPatch(const NodeView& view, const NodePlan& plan, const DriverIdentity& identity) {
   if (!plan.patch) return "";
   const PatchNodeParams& patch = *plan.patch;

@@ -8,8 +8,8 @@
 /// The data need not make sense: annotations can be invalid, states can contradict pods, and attempts can be stale.
 /// Only the guarantees in the headers hold: nodes and pods are in order, and policies are valid.
 ///
-/// To extend the generator, add a function that changes the view to random_node.cc, and call it last in RandomNode, so
-/// that clusters of existing seeds change little.
+/// To extend the generator, add to random_node.cc a function that changes the view, and call it last in RandomNode, so
+/// that the clusters of existing seeds change little.
 #ifndef DRIVERUPGRADE_TESTS_PROPERTY_RANDOM_CLUSTER_H_
 #define DRIVERUPGRADE_TESTS_PROPERTY_RANDOM_CLUSTER_H_
 

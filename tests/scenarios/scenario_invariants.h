@@ -20,7 +20,7 @@ struct NodeCommit {
   Node after = {};
 };
 
-/// One pass: the world before the pass, and the plan and writes of the pass.
+/// One pass: the world before the pass, and the pass's plan and writes.
 struct PassRecord {
   const DriverIdentity& identity;
   const UpgradePolicy& policy;

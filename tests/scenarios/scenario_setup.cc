@@ -115,7 +115,7 @@ std::string Scenario::Policy(std::string_view text) {
       ParseUpgradePolicy(fmt::format("{{{}}}", text), PolicyDefaults{.auto_upgrade = true});
   if (!policy.ok()) throw ScenarioError(policy.status().ToString());
   ScenarioDriver& driver = world_->driver(name);
-  // An engine watches devices from its start, so a change of the scope needs a new engine.
+  // An engine watches devices from its start, so a change to the scope requires a new engine.
   if (policy->isolation.scope != driver.policy.isolation.scope) driver.engine = nullptr;
   driver.policy = *policy;
   // The ledger contains the record of a rollout in addition to the grants.

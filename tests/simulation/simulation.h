@@ -145,7 +145,7 @@ struct SimulationResult {
   std::uint64_t hash = 0;
   /// Final state of each node after the calm phase, by name: `upgrade-done, the newest driver`. Equal for native
   /// engines and hosts of the C interface, although the runs differ: users cordon nodes, and nodes are added and
-  /// deleted, at different moments of the rollout.
+  /// deleted, at different points in the rollout.
   std::map<std::string, std::string> end = {};
 
   // Coverage.

@@ -37,7 +37,7 @@ class UnobservedSink final : public WatchSink<DaemonSet> {
   WatchSink<DaemonSet>& next_;
 };
 
-/// Holds patches of one node, and lists of its pods, from Hold until LetGo.
+/// Holds patches to one node, and lists of its pods, from Hold until LetGo.
 class HoldingFacade final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;
@@ -102,7 +102,7 @@ class HoldingFacade final : public ForwardingFacade {
     const std::lock_guard lock(mutex_);
     return latest_patch_deadline_;
   }
-  /// Called once, after the next list of pods has been read from the cluster and before the engine receives the list.
+  /// Called once, after the next pod list has been read from the cluster and before the engine receives the list.
   std::function<void()> after_list = nullptr;
 
  private:

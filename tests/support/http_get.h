@@ -21,7 +21,7 @@ struct HttpGetOptions {
   std::string until = {};
 };
 
-/// Returns the response of the server at 127.0.0.1:`port`, including its headers, or an empty string if there is no
+/// Returns the response from the server at 127.0.0.1:`port`, including its headers, or an empty string if there is no
 /// response.
 inline std::string HttpGet(int port, const std::string& path, const HttpGetOptions& options = {}) {
   const int connection = socket(AF_INET, SOCK_STREAM, 0);

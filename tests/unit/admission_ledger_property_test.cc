@@ -338,8 +338,8 @@ TEST_CASE("I1: every rule for using the ledger is necessary") {
   CHECK(Play(Mistake::kNoLedger, 1, 50).failures > 0);
   CHECK(Play(Mistake::kIgnoresFailure, 1, 100).failures > 0);
   CHECK(Play(Mistake::kGrantsUncounted, 1, 50).failures > 0);
-  // Fails only if a node is created and granted between an engine's list of the nodes and its read of the ledger. This
-  // happens for about one seed in a thousand.
+  // Fails only if a node is created and granted between the time an engine lists the nodes and the time it reads the
+  // ledger. This happens for about one seed in a thousand.
   CHECK(Play(Mistake::kListsFirst, 801, 820).failures > 0);
 }
 

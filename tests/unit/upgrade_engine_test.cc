@@ -260,7 +260,7 @@ TEST_CASE("wake_at alone drives a rollout, even if calls fail") {
     const absl::Time cluster_event = world.cluster->NextEventTime();
     const absl::Time wake = result.ok() ? result->wake_at.value_or(absl::InfiniteFuture()) : world.clock->Now();
     REQUIRE(std::min(wake, cluster_event) < absl::InfiniteFuture());
-    // Waking up for the next change of the cluster replaces a watch event.
+    // Waking up for the next change in the cluster replaces a watch event.
     world.cluster->RunUntil(std::max(std::min(wake, cluster_event), world.clock->Now() + absl::Milliseconds(20)));
   }
   CHECK(world.AllIn("upgrade-done"));
@@ -275,7 +275,7 @@ TEST_CASE("A rollout ends the same after a crash at any request") {
     const Fleet fleet = AddFleet(*world.cluster, {.node_count = 2});
     world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
     world.Start(fleet);
-    // After `crash_at` writes the process is dead, so the remaining requests of the pass are lost too.
+    // After `crash_at` writes the process is dead, so the pass's remaining requests are lost too.
     int sent = 0;
     const auto die = [&](const testing::Call& call) -> std::optional<absl::Status> {
       const bool write = call.operation == Operation::kPatchNode || call.operation == Operation::kEvictPod ||
@@ -394,7 +394,7 @@ TEST_CASE("dep-F9: Release returns every node to service during an upgrade, and 
   CHECK(world.engine->Release({})->plan.nodes.empty());
 }
 
-/// Holds the next list of nodes until the test calls LetGo.
+/// Holds the next node list until the test calls LetGo.
 class HeldFacade final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;

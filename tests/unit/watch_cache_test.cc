@@ -142,8 +142,8 @@ TEST_CASE("A single failure of the node watch is enough to detect a restore of t
   REQUIRE(world.cache->FindNode("n1")->labels.contains("of"));
   REQUIRE(world.cluster->RestoreBackup());
 
-  // The API server is available again before a second attempt could fail, and soon reaches the versions from before the
-  // restore.
+  // The API server is available again before a second attempt could fail, and soon reaches the versions that existed
+  // before the restore.
   for (const char* name : {"n2", "n3", "n4"}) world.cluster->AddNode(testing::NodeBuilder(name).Build());
   world.cluster->FailNext(Operation::kWatchNodes, absl::UnavailableError("connection reset"));
   world.cache->Turn({});

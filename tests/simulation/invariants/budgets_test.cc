@@ -200,7 +200,7 @@ TEST_CASE("I1: 100 % never limits, even if all nodes are unavailable") {
        {CountOrPercent(Percent{99}), CountOrPercent(Percent{100}), CountOrPercent(Count{4})}) {
     World world({.auto_upgrade = true, .max_parallel = std::nullopt, .max_unavailable = limit, .drain = DrainPolicy{}});
     for (const std::size_t i : {0, 1, 2, 3}) world.Put(i, "upgrade-done", [](Node& node) { node.ready = false; });
-    // Gives node 0 a version newer than the changes of the other nodes. The checker assumes that a writer that has not
+    // Gives node 0 a version newer than the changes to the other nodes. The checker assumes that a writer that has not
     // reported its request knows only the changes before that version.
     REQUIRE(world.cluster->EditNode(world.NodeName(0), [](Node& node) { node.labels["rack"] = "7"; }));
     using enum UpgradeState;

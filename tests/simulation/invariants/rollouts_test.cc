@@ -450,7 +450,7 @@ TEST_CASE("I21: only some nodes of a group that must start together are started"
   // Waits long enough for all nodes to start, and returns the broken invariant.
   const auto later = [](RackWorld& world) {
     world.cluster->Advance(absl::Minutes(6));
-    // The checker runs at the next change of any object.
+    // The checker runs at the next change to any object.
     REQUIRE(world.cluster->EditNode(world.NodeName(3), [](Node& node) { node.labels["later"] = "yes"; }));
     return world.Broken();
   };

@@ -194,7 +194,7 @@ class FaultyCluster final : public ForwardingFacade {
   enum class Alone : std::uint8_t { kLedger, kWatches, kNodeWatch, kDriver, kPodLists };
   Alone alone_ = Alone::kLedger;
   absl::Time alone_until_ = absl::InfinitePast();
-  // Start of the failure of each failing watch, by the replica's own clock.
+  // Time since which each failing watch has been failing, by the replica's own clock.
   std::map<Operation, absl::Time> failing_since_;
   std::vector<Node> nodes_before_;
   std::int64_t list_version_ = 0;

@@ -16,7 +16,7 @@ class Peer {
   explicit Peer(World& world);
 
   Driver driver() const;
-  // Passes a change of the cluster to the peer's checker, and the checker's finding to the world's checker.
+  // Passes a change in the cluster to the peer's checker, and the checker's finding to the world's checker.
   void See(const Change& change);
   void SetTemplate(std::string hash);
   void SetPolicy(const UpgradePolicy& policy);

@@ -14,8 +14,8 @@ namespace driverupgrade::testing::internal {
 namespace {
 
 constexpr absl::Duration kClockSetEvery = absl::Minutes(10);
-// Interval at which a clock at half or double rate is corrected. The clock's error then reaches the maximum for which
-// timers on nodes allow (I10).
+// Interval at which a clock at half or double rate is corrected. The clock's error then reaches the maximum that timers
+// on nodes tolerate (I10).
 constexpr absl::Duration kFastClockSetEvery = absl::Minutes(4);
 // A WatchCache waits for at most half a minute, according to a clock that may be slow and may be set back during the
 // wait.
@@ -275,7 +275,7 @@ void Replica::Wake() {
 
 void Replica::SetClockBack() {
   clock_->Jump(-kSetBack);
-  // After the jump, a response from before it seems to be recent.
+  // After the jump, a response that arrived earlier seems recent.
   next_check_ = world_.Now() + driver_.setup.ByClocks(kFaultsAreBelieved);
   world_.CameBy(Mode::kClockSetBack);
 }

@@ -64,7 +64,7 @@ void Replica::JudgePodsRead(const Plan& plan) {
                          planned.path.front() == UpgradeState::kPodRestartRequired;
     const auto cordoned = world_.cordoned.find(planned.node);
     if (!drained || cordoned == world_.cordoned.end() || IsIsolated(planned.node)) continue;
-    // The plan is based on a node version from before the cordon.
+    // The plan is based on a node version that precedes the cordon.
     if (::driverupgrade::internal::IsOlderVersion(planned.resource_version, cordoned->second.version)) continue;
     const std::int64_t read = std::max(process_->cluster->PodsRead(planned.node), process_->cluster->PodsRead(""));
     if (read >= cordoned->second.revision) continue;

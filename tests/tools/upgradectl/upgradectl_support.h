@@ -90,7 +90,7 @@ class DumpServer final : public driverupgrade::HttpTransport {
   void Forbid(std::string path) { forbidden_.push_back(std::move(path)); }
   /// From now on, access reviews that contain this text are denied. All other access reviews are allowed.
   void Deny(std::string text) { denied_.push_back(std::move(text)); }
-  /// From now on, requests for this path return this response, whatever their verb is.
+  /// From now on, requests for this path return this response, regardless of their verb.
   void AnswerAt(std::string path, driverupgrade::HttpResponse answer) { answers_[std::move(path)] = std::move(answer); }
   /// Sets the body of responses to patches. If empty, the response contains the body of the patch itself.
   void AnswerPatches(std::string body) { patch_answer_ = std::move(body); }

@@ -68,7 +68,7 @@ SOAK_GATE = gate("Soak", "Clock", detail="stage canary soaks until 12:12:34", no
 
 
 def make_node(number, count, state, finished=None):
-    """Returns a node of a rollout that starts nodes in name order, and has finished `finished` nodes."""
+    """Returns a node in a rollout that starts nodes in name order, and has finished `finished` nodes."""
     name = f"gpu-{number:0{max(3, len(str(count - 1)))}}"
     passed = state in ("upgrade-done", "upgrade-failed")
     since = 6800 * (1 - number / (finished or count)) + 20 if passed else (30 + number * 37 % 500 if state in IN_PROGRESS else 7100)
@@ -394,7 +394,7 @@ def check_waiting(browser, operator):
     browser.push(operator, settle(done))
     browser.says("attention", "Nothing waits for an administrator.")
     browser.says("overview", "200 of 200 nodes done")
-    # A webhook refuses the patches of these nodes.
+    # A webhook refuses the patches to these nodes.
     for node in done["nodes"][:3]:
         node["upToDate"] = False
     browser.push(operator, settle(done))

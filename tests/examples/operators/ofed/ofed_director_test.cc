@@ -57,7 +57,7 @@ TEST_CASE("the policy in the cluster takes effect, and only a drain leaves pods 
   CHECK(wanted->front().policy.drain->pod_selector.ToString().find("nvidia.com/ofed-driver-upgrade-drain.skip") !=
         std::string::npos);
   CHECK(world.director.Prepare({}).ok());
-  world.transport->Answer(200, Page("{}"));  // response to the patch of the condition
+  world.transport->Answer(200, Page("{}"));  // response to the condition's patch
   world.director.Work({}, nullptr, 0);
   CHECK(world.cluster->config_map("net", ofed_operator::kInitConfigMap).has_value());
   CHECK(world.transport->lines.back() ==

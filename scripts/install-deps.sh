@@ -40,8 +40,8 @@ install_packages() {
   "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" </dev/null
 }
 
-# Installs promtool without the rest of its package, which would start a server. Only the tests of the alerts need
-# promtool; without it, they are skipped.
+# Installs promtool without the rest of its package, which would start a server. Only the alert tests need promtool;
+# without it, they are skipped.
 fetch_promtool() {
   local folder
   folder=$(mktemp -d)

@@ -1,5 +1,5 @@
-// A fleet behind an in-memory API server, with a new driver revision. The engine tests of the C interface start from
-// this fleet.
+// A fleet behind an in-memory API server, with a new driver revision. The C interface's engine tests start from this
+// fleet.
 #ifndef DRIVERUPGRADE_TESTS_C_ENGINE_WORLD_H_
 #define DRIVERUPGRADE_TESTS_C_ENGINE_WORLD_H_
 

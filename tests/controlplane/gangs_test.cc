@@ -35,7 +35,7 @@ spec:
 constexpr std::string_view kTogether = "gangs: {mode: Together}";
 
 // Starts a job with a pod on each of two nodes. Only the first pods have the job's label, so the rollout does not treat
-// pods that replace them as pods of the job.
+// pods that replace them as part of the job.
 void StartJob(const World& world, const std::string& job, const std::string& first, const std::string& second) {
   for (const std::string& node : {first, second}) {
     Workload work;

@@ -30,7 +30,7 @@ class GpuOperator {
   // `policy` is the upgradePolicy section in YAML.
   GpuOperator(const World& world, std::string_view policy);
 
-  // Uses a kubeconfig other than the operator's, for tests of failures.
+  // Uses a kubeconfig other than the operator's, for failure tests.
   void set_kubeconfig(std::filesystem::path kubeconfig) { kubeconfig_ = std::move(kubeconfig); }
 
   // Sets the program's --timeout.

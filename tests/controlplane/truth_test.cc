@@ -45,7 +45,7 @@ void ExpectMeasured(const std::string& told) {
   }
 }
 
-// Source of the simulation's durations: flags, or only the pods and Events of the dump.
+// Source of the simulation's durations: flags, or only the pods and Events in the dump.
 enum class Times { kGiven, kMeasured };
 
 std::vector<std::string> FlagsOf(Times times) {

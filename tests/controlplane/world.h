@@ -94,7 +94,7 @@ class World {
   std::set<std::string> WorkloadPods() const;
   // Returns the pods on `node` with the label app=`app`.
   std::set<std::string> WorkloadPodsOn(const std::string& node, const std::string& app) const;
-  // Returns the Events of driver upgrades about the nodes of this world.
+  // Returns the driver upgrade Events about this world's nodes.
   std::vector<NodeEvent> UpgradeEvents() const;
 
  private:

@@ -39,7 +39,7 @@ TEST_CASE("Limited Events from several callers are written in sequence") {
   CHECK(cluster->stored_events().size() == 1);
 }
 
-/// Holds each Event of n1 until an Event of another node has been recorded.
+/// Holds each Event about n1 until an Event about another node has been recorded.
 class SlowNode final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;

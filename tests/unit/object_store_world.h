@@ -1,4 +1,4 @@
-// Helpers for the tests of ObjectStore: objects with a version, and a store with two nodes.
+// Helpers for ObjectStore tests: objects with a version, and a store with two nodes.
 #ifndef DRIVERUPGRADE_TESTS_UNIT_OBJECT_STORE_WORLD_H_
 #define DRIVERUPGRADE_TESTS_UNIT_OBJECT_STORE_WORLD_H_
 

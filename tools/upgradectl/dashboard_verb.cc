@@ -1,4 +1,4 @@
-// Serves the page of a rollout on this machine, for users with a kubeconfig. As in `status`, the data comes from the
+// Serves the rollout page on this machine, for users with a kubeconfig. As in `status`, the data comes from the
 // operator.
 #include <chrono>
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Reads the page of a rollout from the leading operator replica, through the API server.
+// Reads the rollout page from the leading operator replica, through the API server.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_OPERATOR_DOOR_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_OPERATOR_DOOR_H_
 

@@ -20,7 +20,7 @@ bool MayReportOptions(std::string_view text);
 
 using ListUsualSets = std::function<std::vector<driverupgrade::DaemonSet>()>;
 
-/// Returns the options of the command line, completed with the report of one driver's operator.
+/// Returns the options of the command line, completed with the report from one driver's operator.
 /// - If the command line names the driver, the domain, the namespace or the Lease, only matching reports apply.
 /// - If it names none of these, the driver is gpu of nvidia.com if that driver is reported, if nothing is reported, or
 ///   if `usual_daemon_sets` returns DaemonSets that do not belong to a reported driver. In all other cases, the driver

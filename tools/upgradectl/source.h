@@ -44,7 +44,7 @@ struct Wanted {
   /// Additional nodes whose pods are read.
   std::vector<std::string> nodes = {};
   bool events = false;
-  /// Events of the scheduler for pods in the driver's namespace.
+  /// Events from the scheduler for pods in the driver's namespace.
   bool assignments = false;
   bool budgets = false;
   /// Includes the Deployments, which contain the operator's version.

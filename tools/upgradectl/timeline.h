@@ -36,7 +36,7 @@ struct Timeline {
   std::vector<Band> closed = {};
 };
 
-/// Creates a timeline from the Events of the request, and from the labels of nodes whose Events no longer exist.
+/// Creates a timeline from the request's Events, and from the labels of nodes whose Events no longer exist.
 Timeline TimelineOf(const Request& request);
 /// Creates a timeline from a simulation with the request's policy.
 Timeline TimelineOf(const Request& request, driverupgrade::whatif::Rollout rollout);

@@ -46,7 +46,7 @@ void TellReporter(const Request& request, const Streams& streams);
 void TellUnread(const std::vector<std::string>& notes, const Streams& streams);
 /// Adds the leading operator's view to the request, or the reason why the view is missing.
 void AskOperator(OperatorDoor& door, const Options& options, Request& request);
-/// Completes the options of the command line with the report of the driver's operator, and with the location of the
+/// Completes the options of the command line with the report from the driver's operator, and with the location of the
 /// driver's DaemonSets. Writes lines to `streams.err` about objects that could not be read. Errors: same as
 /// WithReported.
 [[nodiscard]] absl::StatusOr<Options> CompleteLive(driverupgrade::HttpTransport& transport, const Options& options,

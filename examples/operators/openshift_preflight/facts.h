@@ -1,5 +1,4 @@
-/// Defines the state of an OpenShift cluster that affects the installation and the upgrade of the GPU Operator, as
-/// plain values.
+/// Defines, as plain values, the state of an OpenShift cluster that affects GPU Operator installations and upgrades.
 ///
 /// Defines Facts and its parts. Collect (collect.h) reads the facts from a cluster, and Examine (preflight.h) evaluates
 /// them.

@@ -164,7 +164,8 @@ class SafeLoad {
         if (absl::IsOutOfRange(asked) || absl::IsDeadlineExceeded(asked)) asked = absl::OkStatus();
       }
       Note(asked);
-      // Pauses even after success, because a server may end watches as soon as they start, and longer after an error.
+      // Pauses even after success, because a server may end watches as soon as they start. Pauses longer after an
+      // error.
       Pause(begun + (asked.ok() ? kPauseMin : options_.recheck) - clock_.Now());
     }
   }

@@ -1,4 +1,4 @@
-// Parses the options of requestor mode on a command line.
+// Parses the command-line options for requestor mode.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_REQUESTOR_ARGUMENTS_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_REQUESTOR_ARGUMENTS_H_
 

@@ -26,7 +26,7 @@ type podFollower struct {
 	version string
 	listed  bool
 	stale   bool // the known pods are older than the node's cordon
-	stopped bool // the engine already has pods of a newer list, or no longer needs the node's pods
+	stopped bool // the engine already has pods from a newer list, or no longer needs the node's pods
 }
 
 func (h *Host) followPods(node, owner string, until time.Time) *podFollower {

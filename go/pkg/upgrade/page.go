@@ -16,7 +16,7 @@ import (
 	"driverupgrade.example/go/internal/engine"
 )
 
-// rolloutPage is the page of src/service, byte for byte.
+// rolloutPage is the page in src/service, byte for byte.
 //
 //go:embed rollout_page.html
 var rolloutPage string

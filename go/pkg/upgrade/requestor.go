@@ -28,7 +28,7 @@ func newScheme() *runtime.Scheme {
 	return scheme
 }
 
-// StateOptions contains the options of a manager.
+// StateOptions contains a manager's options.
 type StateOptions struct {
 	Requestor RequestorOptions
 }

@@ -66,7 +66,7 @@ type Policy struct {
 
 // Trials defines the rollouts to simulate.
 type Trials struct {
-	// Policies to compare. Empty: the policy of the request.
+	// Policies to compare. Empty: the request's policy.
 	Policies []Policy
 	// Seeds is the number of rollouts simulated for each policy (default: 5). The same seeds produce the same rollouts.
 	Seeds int

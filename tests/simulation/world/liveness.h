@@ -10,7 +10,7 @@
 
 namespace driverupgrade::testing::internal {
 
-// Returns the policy of the calm phase: the policy that was drawn, with timeouts that a healthy cluster meets.
+// Returns the policy for the calm phase: the policy that was drawn, with timeouts that a healthy cluster meets.
 UpgradePolicy CalmPolicy(UpgradePolicy policy, bool hooks);
 // Returns how long the upgrade of one round of nodes may take.
 absl::Duration TimeOfRound(const Setup& setup);

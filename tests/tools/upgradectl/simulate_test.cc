@@ -367,7 +367,7 @@ TEST_CASE("Times that are not set are taken from the start times of the cluster'
   CHECK(told({"--driver-start", "5s", "--pod-start", "1s"}).empty());
 }
 
-// Returns Events of a node that entered states at the given minutes and seconds after noon.
+// Returns Events about a node that entered states at the given minutes and seconds after noon.
 std::string Entered(const std::string& node, const std::vector<std::pair<std::string, std::string>>& states) {
   std::string items;
   for (const auto& [time, state] : states) {

@@ -1,5 +1,5 @@
-// Code that the tests of upgradectl share: runs of the program, scratch files, expected texts, and a server with the
-// objects of a dump.
+// Code that upgradectl's tests share: runs of the program, scratch files, expected texts, and a server with the objects
+// of a dump.
 #ifndef DRIVERUPGRADE_TESTS_TOOLS_UPGRADECTL_UPGRADECTL_SUPPORT_H_
 #define DRIVERUPGRADE_TESTS_TOOLS_UPGRADECTL_UPGRADECTL_SUPPORT_H_
 

@@ -112,8 +112,8 @@ TEST_CASE("A server that sends interim responses forever blocks no caller beyond
   CHECK(transport->Send(Patiently(), Get("/fits")).ok());
 }
 
-// cpprestsdk treats an interim response as the final response. The bytes that follow must not be taken as the response
-// to another request.
+// cpprestsdk treats an interim response as the final response. The bytes that follow must not be mistaken for the
+// response to another request.
 TEST_CASE("An interim response is skipped or an error, and does not mix up later responses", "[http_hostile]") {
   LoopbackServer server([](Connection& connection, const std::string& request) {
     if (request.starts_with("GET /interim")) connection.Write("HTTP/1.1 102 Processing\r\n\r\n");

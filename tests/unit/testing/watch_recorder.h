@@ -1,4 +1,4 @@
-/// Defines WatchRecorder, a sink for tests of watches.
+/// Defines WatchRecorder, a sink for watch tests.
 #ifndef DRIVERUPGRADE_TESTS_UNIT_TESTING_WATCH_RECORDER_H_
 #define DRIVERUPGRADE_TESTS_UNIT_TESTING_WATCH_RECORDER_H_
 

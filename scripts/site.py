@@ -32,8 +32,8 @@ def resolve(page, target):
     return (found.relative_to(ROOT) if found.is_relative_to(ROOT) else None), fragment
 
 
-def with_links(page, line, linked):
-    """Adds the files that the line links to, and makes links to directories point to their README."""
+def with_links(page, text, linked):
+    """Adds the files that the text links to, and makes links to directories point to their README."""
     def replace(match):
         before, target, after = match.groups()
         path, fragment = resolve(page, target)
@@ -46,18 +46,21 @@ def with_links(page, line, linked):
             path = path / "README.md"
         linked.add(path)
         return before + target + after
-    return LINK.sub(replace, line)
+    return LINK.sub(replace, text)
 
 
 def stage(page, pages, linked):
-    lines, is_code = [], False
+    # Prose and code blocks alternate. A link in prose may span lines.
+    blocks, is_code = [""], False
     for line in (ROOT / page).read_text().splitlines(keepends=True):
         if FENCE.match(line):
             is_code = not is_code
-        lines.append(line if is_code else with_links(page, line, linked))
+            blocks.append("")
+        blocks[-1] += line
+    staged = [with_links(page, block, linked) if i % 2 == 0 else block for i, block in enumerate(blocks)]
     target = pages / page
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text("".join(lines))
+    target.write_text("".join(staged))
 
 
 def navigation():

@@ -23,7 +23,7 @@ constexpr int kNoLimit = std::numeric_limits<int>::max();
 
 // Returns true if an administrator had cordoned the node and has not uncordoned it during the upgrade. Such a node
 // needs no slot. If an administrator uncordons such a node and the engine cordons it again, the engine owns the new
-// cordon (dep-F8). That cordon does not start an upgrade, so it needs no slot.
+// cordon (dep-F8). Setting that cordon does not start an upgrade, so the node still needs no slot.
 bool IsOutsideSlots(const NodeMarks& marks, const std::optional<UpgradeState>& state) {
   if (!internal::WasInitiallyUnschedulable(marks)) return false;
   return marks.unschedulable || !state || !TraitsOf(*state).holds_cordon;

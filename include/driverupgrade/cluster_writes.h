@@ -48,7 +48,7 @@ struct PatchNodeParams {
   friend bool operator==(const PatchNodeParams&, const PatchNodeParams&) = default;
 };
 
-/// Returns the node after the patch, except for its resource version.
+/// Returns `node` with the patch applied. The resource version stays the same.
 Node Patched(const Node& node, const PatchNodeParams& patch);
 
 struct PatchConfigMapParams {

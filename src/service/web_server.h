@@ -48,11 +48,11 @@ using PageMaker = std::function<Page(const PageRequest&)>;
 /// Returns a page with status 200 and the text `ok`, or status 503 and the error message.
 PageMaker ProbePage(std::function<absl::Status()> probe);
 
-/// Returns true if only this machine, or this pod, can reach the address, which has the format of WebServer::Start.
+/// Returns true if `address`, in the format that WebServer::Start accepts, is reachable only from this machine or pod.
 bool IsLoopback(const std::string& address);
 /// Same as IsLoopback, for a host name or address without a port.
 bool IsLoopbackHost(const std::string& host);
-/// Returns the port in an address that has the format of WebServer::Start; 0 for any other string.
+/// Returns the port in an address, in the format that WebServer::Start accepts; 0 for any other string.
 int PortOf(const std::string& address);
 
 /// All pages of one address.

@@ -1,5 +1,5 @@
-// Tests the procedures of docs/manual-procedures.md for versions, images and limits of ClusterPolicies and
-// NVIDIADrivers. gpu_operator creates the driver's DaemonSets from these policies and drivers.
+// Tests the procedures in docs/manual-procedures.md that change versions, images and limits in ClusterPolicies and
+// NVIDIADrivers. gpu_operator creates the driver's DaemonSets from these objects.
 #include <chrono>
 #include <regex>
 #include <set>

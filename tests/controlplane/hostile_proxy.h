@@ -34,7 +34,7 @@ struct HostileProxyOptions {
   std::uint64_t seed = 1;
   // Number of requests in 1,000 that encounter a fault. The probability for a line of a watch is a fifth of this value.
   int faults_of_1000 = 50;
-  // Called before a request is forwarded, from several threads at the same time. The function can wait.
+  // Called before a request is forwarded, from several threads at the same time. The function may block.
   std::function<void(const HttpRequest&)> before = [](const HttpRequest&) {};
 };
 

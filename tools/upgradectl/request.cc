@@ -68,7 +68,7 @@ std::string ValidationSelector(const Options& options) {
   return options.validation_selector.value_or(usual == nullptr ? "" : std::string(usual->validation_selector));
 }
 
-// Returns the typed options that another command needs to refer to the same objects.
+// Returns the options from the command line that another command needs to refer to the same objects.
 std::vector<std::pair<std::string, std::optional<std::string>>> OptionsAgain(const Options& options) {
   const Options silent;
   // True if the driver must be named, because the command could otherwise refer to another driver that reports its

@@ -21,7 +21,7 @@
 namespace driver_manager {
 
 struct LinuxHostOptions {
-  /// Root directory of the files. The arguments of umount are always the paths in `<root>/proc/mounts`.
+  /// Root directory of the files. Paths from `<root>/proc/mounts` are passed to umount without the prefix `root`.
   std::filesystem::path root = "/";
   // Programs, found through PATH unless they contain a slash.
   std::string chroot = "chroot";

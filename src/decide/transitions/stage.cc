@@ -52,10 +52,12 @@ absl::Time Walk::StageBegan(absl::Duration timeout) {
 
 // Another replica may have started the timer for a newer revision that this replica has not read yet. If each replica
 // restarted the timer for its own target, the replicas would overwrite each other's timers until the watch catches up.
-bool Walk::IsForTarget(const internal::Stage& stage) const {
+bool Walk::IsForTarget(const internal::Stage& stage) {
   if (driver.wanted_revision.empty() || stage.revision == driver.wanted_revision) return true;
-  const bool is_newer = !stage.revision.empty() && !IsKnown(stage.revision, in.driver);
-  return is_newer && stage.began >= in.now - kRevisionLagMax;
+  const absl::Time until = stage.began + kRevisionLagMax;
+  if (stage.revision.empty() || IsKnown(stage.revision, in.driver) || Expired(until)) return false;
+  WakeAt(until);
+  return true;
 }
 
 // Returns the start time that the Go library stored for the state. Returns nullopt if the stored time is invalid, or if

@@ -183,7 +183,7 @@ class Walk {
  private:
   absl::Time StageBegan(absl::Duration timeout);
   // Whether the timer was started for the target revision, or for a newer one.
-  bool IsForTarget(const internal::Stage& stage) const;
+  bool IsForTarget(const internal::Stage& stage);
   std::optional<absl::Time> UpstreamTimer(absl::Duration timeout) const;
   void WriteStage(absl::Time began);
   void DropStage();

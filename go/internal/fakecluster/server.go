@@ -148,7 +148,7 @@ func (c *Cluster) Save() (restore func()) {
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.version, c.uids, c.objects, c.events = version, uids, cloneAll(objects), c.events[:version]
+		c.version, c.uids, c.objects, c.events = version, uids, cloneAll(objects), slices.Clone(c.events[:version])
 		c.breakWatchesLocked()
 	}
 }

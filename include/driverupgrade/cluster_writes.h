@@ -123,16 +123,17 @@ std::string_view ToString(MaintenanceCall::Kind kind);
 /// One write to a DeviceTaintRule.
 struct DeviceCall {
   enum class Kind : std::uint8_t {
-    kCreate,  ///< An existing rule with that name is accepted; the next pass reads it.
-    kPatch,   ///< Sets the effect.
-    kDelete,  ///< Frees the devices.
+    kCreate,   ///< An existing rule with that name is accepted; the next pass reads it.
+    kPatch,    ///< Sets the effect.
+    kConfirm,  ///< A patch without changes, which succeeds only if the rule is still as it was read.
+    kDelete,   ///< Frees the devices.
   };
   Kind kind = Kind::kCreate;
   /// The rule after the write, but with the UID and the version that were read; both empty with kCreate.
   DeviceTaintRule object = {};
   friend bool operator==(const DeviceCall&, const DeviceCall&) = default;
 };
-/// Returns `create`, `patch` or `delete`.
+/// Returns `create`, `patch`, `confirm` or `delete`.
 std::string_view ToString(DeviceCall::Kind kind);
 /// Returns a description for messages: `create DeviceTaintRule gpu-7-a (None)`.
 std::string Describe(const DeviceCall& call);

@@ -19,7 +19,6 @@ constexpr absl::Duration kPatchRetryFirst = absl::Seconds(1);
 // newer version arrives, for example because the server returned the 409 by mistake.
 constexpr absl::Duration kConflictRetryFirst = absl::Seconds(15);
 constexpr absl::Duration kPatchRetryMax = absl::Seconds(30);
-constexpr absl::Duration kStaleReadPatience = absl::Seconds(5);
 constexpr absl::Duration kLabelFirst = absl::Seconds(10);
 constexpr absl::Duration kLabelMax = absl::Hours(1);
 

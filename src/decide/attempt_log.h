@@ -28,6 +28,9 @@
 
 namespace driverupgrade::internal {
 
+// Time within which a watch usually delivers a change.
+inline constexpr absl::Duration kStaleReadPatience = absl::Seconds(5);
+
 // Returns true if resource version `a` is newer than `b` or, if either is not a decimal number, differs from `b`.
 bool IsNewerVersion(std::string_view a, std::string_view b);
 // Returns true if resource version `a` is certainly older than `b`. Returns false if `a` or `b` is not a decimal

@@ -73,6 +73,7 @@ std::string_view ToString(DeviceCall::Kind kind) {
   switch (kind) {
     case DeviceCall::Kind::kCreate: return "create";
     case DeviceCall::Kind::kPatch: return "patch";
+    case DeviceCall::Kind::kConfirm: return "confirm";
     case DeviceCall::Kind::kDelete: return "delete";
   }
   return "unknown";

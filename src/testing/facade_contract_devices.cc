@@ -34,16 +34,24 @@ absl::StatusOr<DeviceTaintRule> ReadRule(ContractWorld& world, const std::string
   return *found;
 }
 
+struct RulePatch {
+  DeviceTaintRule before = {};
+  DeviceTaintRule after = {};
+};
+
 // Patches the rule at its current version. Retries, because a controller may write the rule's conditions in the
 // meantime.
-absl::StatusOr<DeviceTaintRule> PatchRuleNow(ContractWorld& world, const std::string& name, DeviceTaintEffect effect) {
-  absl::StatusOr<DeviceTaintRule> patched = absl::AbortedError("not tried");
-  for (int i = 0; i < 5 && absl::IsAborted(patched.status()); ++i) {
+absl::StatusOr<RulePatch> PatchRuleNow(ContractWorld& world, const std::string& name, DeviceTaintEffect effect) {
+  absl::Status status;
+  for (int i = 0; i < 5; ++i) {
     DRIVERUPGRADE_ASSIGN_OR_RETURN(const DeviceTaintRule rule, ReadRule(world, name));
-    patched = world.facade().PatchDeviceTaintRule(
+    const absl::StatusOr<DeviceTaintRule> patched = world.facade().PatchDeviceTaintRule(
         world.context(), {.name = name, .uid = rule.uid, .resource_version = rule.resource_version, .effect = effect});
+    if (patched.ok()) return RulePatch{.before = rule, .after = *patched};
+    status = patched.status();
+    if (!absl::IsAborted(status)) break;
   }
-  return patched;
+  return status;
 }
 
 // Compares all fields that neither the server nor the controller changes.
@@ -81,15 +89,24 @@ absl::Status RuleOfATakenNameExists(ContractWorld& world) {
 
 absl::Status RulePatchChangesTheEffect(ContractWorld& world) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const DeviceTaintRule made, MakeRule(world));
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(const DeviceTaintRule tainting,
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const RulePatch patch,
                                  PatchRuleNow(world, made.name, DeviceTaintEffect::kNoSchedule));
-  EXPECT_THAT(tainting.effect == DeviceTaintEffect::kNoSchedule, ToString(tainting.effect));
-  EXPECT_THAT(tainting.generation == made.generation + 1, tainting.generation);
-  EXPECT_THAT(tainting.time_added >= made.time_added, "an earlier time");
-  EXPECT_THAT(HaveOneSpec(tainting, made), "another spec");
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(const DeviceTaintRule same,
+  EXPECT_THAT(patch.after.effect == DeviceTaintEffect::kNoSchedule, ToString(patch.after.effect));
+  EXPECT_THAT(patch.after.generation == made.generation + 1, patch.after.generation);
+  EXPECT_THAT(patch.after.time_added >= made.time_added, "an earlier time");
+  EXPECT_THAT(HaveOneSpec(patch.after, made), "another spec");
+  return absl::OkStatus();
+}
+
+// The engine confirms a rule by such a patch.
+absl::Status RulePatchWithoutChangesKeepsTheVersion(ContractWorld& world) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const DeviceTaintRule made, MakeRule(world));
+  DRIVERUPGRADE_RETURN_IF_ERROR(PatchRuleNow(world, made.name, DeviceTaintEffect::kNoSchedule).status());
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const RulePatch patch,
                                  PatchRuleNow(world, made.name, DeviceTaintEffect::kNoSchedule));
-  EXPECT_THAT(same.generation == tainting.generation, same.generation);
+  EXPECT_THAT(patch.after.resource_version == patch.before.resource_version, patch.after.resource_version);
+  EXPECT_THAT(patch.after.generation == patch.before.generation, patch.after.generation);
+  EXPECT_THAT(patch.after.time_added == patch.before.time_added, "another time");
   return absl::OkStatus();
 }
 
@@ -217,6 +234,9 @@ std::vector<NeededCase> DeviceCases() {
       {"a patch of a device taint rule changes its effect and nothing else",
        {{kCreateDeviceTaintRule}, {kListDeviceTaintRules}, {kPatchDeviceTaintRule}},
        RulePatchChangesTheEffect},
+      {"a patch without changes keeps the version of a device taint rule",
+       {{kCreateDeviceTaintRule}, {kListDeviceTaintRules}, {kPatchDeviceTaintRule}},
+       RulePatchWithoutChangesKeepsTheVersion},
       {"a patch of another version or UID of a device taint rule is Aborted",
        {{kCreateDeviceTaintRule}, {kListDeviceTaintRules}, {kPatchDeviceTaintRule}},
        RulePatchOfAnotherVersionIsAborted},

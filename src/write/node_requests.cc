@@ -43,6 +43,7 @@ NodeRequest RequestOf(const DeviceCall& call) {
   switch (call.kind) {
     case DeviceCall::Kind::kCreate: break;
     case DeviceCall::Kind::kPatch:
+    case DeviceCall::Kind::kConfirm:
       return PatchDeviceTaintRuleParams{
           .name = rule.name, .uid = rule.uid, .resource_version = rule.resource_version, .effect = rule.effect};
     case DeviceCall::Kind::kDelete: return DeleteDeviceTaintRuleParams{.name = rule.name, .uid = rule.uid};

@@ -349,20 +349,29 @@ TEST_CASE("A-6: a node that starts again while its rules are being removed waits
   CHECK(Path(verdict.plan) == (is_admitted ? "cordon-required" : "upgrade-required"));
 }
 
-TEST_CASE("A-6: a rule that our last request may have changed does not count as settled before it is read again") {
+TEST_CASE("A-6: a rule that our last request may have changed counts as settled once it is read again or confirmed") {
+  using Kind = DeviceCall::Kind;
   auto node = Settled("pod-deletion-required");
-  const auto waits = [&](std::optional<Outcome> outcome, absl::Duration ago, const std::string& based_on = "20") {
+  const auto attempted = [&](Kind kind, std::optional<Outcome> outcome, absl::Duration ago,
+                             const std::string& based_on = "20") {
     node.view.attempts.devices[node.rule().name] = {
-        .based_on = based_on, .outcome = outcome, .answered_at = kNow - ago};
-    return GateOf(node.Judge()) == "DevicesTainted";
+        .kind = kind, .based_on = based_on, .count = 1, .outcome = outcome, .answered_at = kNow - ago};
+    const Verdict verdict = node.Judge();
+    return GateOf(verdict) == "DevicesTainted" ? "waits, " + Calls(verdict) : "settled";
   };
-  CHECK(waits(std::nullopt, absl::Minutes(1)));
-  CHECK(waits(Outcome::kApplied, absl::Minutes(1)));
-  CHECK(waits(Outcome::kConflict, absl::Minutes(1)));
-  CHECK(waits(Outcome::kUnclear, absl::Seconds(29)));
-  CHECK_FALSE(waits(Outcome::kUnclear, absl::Seconds(30)));
-  CHECK_FALSE(waits(Outcome::kNotApplied, absl::Minutes(1)));
-  CHECK_FALSE(waits(Outcome::kApplied, absl::Minutes(1), "19"));
+  const Outcome outcome = GENERATE(Outcome::kApplied, Outcome::kConflict, Outcome::kUnclear);
+  CHECK(attempted(Kind::kPatch, outcome, absl::Seconds(4)) == "waits, ");
+  CHECK(attempted(Kind::kPatch, outcome, absl::Seconds(5)) == "waits, confirm NoSchedule");
+  CHECK(attempted(Kind::kPatch, outcome, absl::Minutes(1), "19") == "settled");
+  CHECK(attempted(Kind::kPatch, std::nullopt, absl::Minutes(1)) == "waits, ");
+  CHECK(attempted(Kind::kPatch, Outcome::kNotApplied, absl::Minutes(1)) == "settled");
+
+  CHECK(attempted(Kind::kConfirm, std::nullopt, absl::Minutes(1)) == "waits, ");
+  CHECK(attempted(Kind::kConfirm, Outcome::kApplied, absl::Seconds(9)) == "waits, ");  // for settleSeconds
+  CHECK(attempted(Kind::kConfirm, Outcome::kApplied, absl::Seconds(10)) == "settled");
+  const Outcome failed = GENERATE(Outcome::kConflict, Outcome::kUnclear, Outcome::kNotApplied);
+  CHECK(attempted(Kind::kConfirm, failed, absl::Seconds(4)) == "waits, ");
+  CHECK(attempted(Kind::kConfirm, failed, absl::Seconds(7)) == "waits, confirm NoSchedule");
 }
 
 TEST_CASE("A-5: without rules and published devices, rules are created for all drivers") {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/backoff.h"
+#include "decide/attempt_log.h"
 #include "decide/devices/claims.h"
 #include "fmt/format.h"
 
@@ -47,14 +48,14 @@ absl::Time ChangedAt(const DeviceTaintRule& rule, const NodeView& view) {
   return answered ? std::max(added, attempt->second.answered_at) : added;
 }
 
-// Returns true if one of our requests may have changed the rule after it was read, for example because another rollout
-// has started to remove the rule.
-bool MayBeOutdated(const DeviceTaintRule& rule, const NodeView& view, absl::Time now) {
+// Returns our last request if it may have changed the rule after the rule was read, for example because another rollout
+// has started to remove the rule. nullptr if the rule is known to be as it was read.
+const DeviceAttempt* MayHaveChanged(const DeviceTaintRule& rule, const NodeView& view) {
   const auto found = view.attempts.devices.find(rule.name);
-  if (found == view.attempts.devices.end() || found->second.based_on != rule.resource_version) return false;
+  if (found == view.attempts.devices.end() || found->second.based_on != rule.resource_version) return nullptr;
   const DeviceAttempt& attempt = found->second;
-  if (attempt.outcome == Outcome::kNotApplied) return false;
-  return attempt.outcome != Outcome::kUnclear || now < attempt.answered_at + kSeenMax;
+  const Outcome harmless = attempt.kind == DeviceCall::Kind::kConfirm ? Outcome::kApplied : Outcome::kNotApplied;
+  return attempt.outcome == harmless ? nullptr : &attempt;
 }
 
 DeviceCall SetEffect(DeviceTaintRule rule, DeviceTaintEffect effect) {
@@ -66,6 +67,15 @@ void WaitFor(std::string detail, absl::Time due, RuleStep& step) {
   step.done = false;
   if (step.detail.empty()) step.detail = std::move(detail);
   step.due = std::min(step.due, due);
+}
+
+// Waits for a newer version of the rule. If none arrives, the rule is confirmed: the server may have answered 409 by
+// mistake, or the lost request may never have reached it.
+void WaitForNewerVersion(const DeviceTaintRule& rule, const DeviceAttempt& attempt, absl::Time now, RuleStep& step) {
+  const absl::Time confirm = attempt.outcome ? attempt.answered_at + kStaleReadPatience : absl::InfiniteFuture();
+  if (now >= confirm) step.calls.push_back({.kind = DeviceCall::Kind::kConfirm, .object = rule});
+  WaitFor(fmt::format("the last change of device taint rule {} has not been seen yet", rule.name),
+          now >= confirm ? absl::InfiniteFuture() : confirm, step);
 }
 
 // Returns the number of claims that were allocated after the taint of `rule` had settled.
@@ -100,9 +110,8 @@ void IsolatePool(const NodeView& view, const std::string& device_driver, const D
     step.calls.push_back(SetEffect(*rule, DeviceTaintEffect::kNoSchedule));
     return WaitFor(fmt::format("the devices of {} must be tainted first", device_driver), absl::InfiniteFuture(), step);
   }
-  if (MayBeOutdated(*rule, view, now)) {
-    return WaitFor(fmt::format("the last change of device taint rule {} has not been seen yet", rule->name),
-                   changed + kSeenMax, step);
+  if (const DeviceAttempt* attempt = MayHaveChanged(*rule, view)) {
+    return WaitForNewerVersion(*rule, *attempt, now, step);
   }
   if (now < changed + policy.settle) {
     return WaitFor(

@@ -124,6 +124,7 @@ class InvariantChecker::Impl {
   void JudgeAdvance(const driverupgrade::internal::RolloutRecord& before,
                     const driverupgrade::internal::RolloutRecord& after);
   void JudgeRollout(const Node& before);
+  bool NeedsNoUpgrade(const Node& node) const;
   std::string WhyNotPast(const RolloutStage& stage, const driverupgrade::internal::RolloutRecord& before,
                          const std::string& revision) const;
   bool KeepsMaintenance(const Node& node, absl::Time asked) const;
@@ -227,10 +228,11 @@ class InvariantChecker::Impl {
   bool IsForeignCordon(const Node& node) const;
   bool IsTrue(const Writer& who, const Node& node, const Gate& gate, const Uids& more) const;
 
-  // Nodes that belong to the driver, how many there were at each revision, and the number of driver pods on each node.
+  // Nodes that belong to the driver, how many there were at each revision, and the revisions of the driver pods on each
+  // node.
   std::set<std::string> with_driver_;
   std::deque<std::pair<std::int64_t, int>> driver_nodes_;
-  std::unordered_map<std::string, int> driver_pods_;
+  std::unordered_map<std::string, std::multiset<std::string, std::less<>>> driver_pods_;
   // Numbers of nodes that hold a slot, that are labeled and unavailable, that have failed, and that are labeled and not
   // done.
   int slots_ = 0;

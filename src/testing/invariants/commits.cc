@@ -56,12 +56,15 @@ void InvariantChecker::Impl::OnChange(const Change& change) {
 void InvariantChecker::Impl::OnPod(const Change& change) {
   NoteDriverPod(change);
   const Pod* after = change.pod.after;
-  const auto count_on_node = [&](const Pod* pod, int sign) {
-    if (pod == nullptr || pod->node_name.empty() || !IsDriverPod(*pod)) return;
-    if ((driver_pods_[pod->node_name] += sign) == 0) driver_pods_.erase(pod->node_name);
+  const auto is_on_node = [&](const Pod* pod) {
+    return pod != nullptr && !pod->node_name.empty() && IsDriverPod(*pod);
   };
-  count_on_node(after, +1);
-  count_on_node(change.pod.before, -1);
+  if (is_on_node(after)) driver_pods_[after->node_name].emplace(RevisionHash(*after));
+  if (const Pod* before = change.pod.before; is_on_node(before)) {
+    auto& revisions = driver_pods_[before->node_name];
+    revisions.erase(revisions.find(RevisionHash(*before)));
+    if (revisions.empty()) driver_pods_.erase(before->node_name);
+  }
   for (const Pod* pod : {change.pod.before, after}) {
     if (pod != nullptr && IsDriverPod(*pod)) CountDriverNode(pod->node_name, change.revision);
   }

@@ -139,13 +139,21 @@ bool InvariantChecker::Impl::MayBeClosed(const RolloutPolicy& rollout) const {
          !MayStartAt(rollout, absl::ZeroDuration(), now - absl::Seconds(2));
 }
 
+// Returns true if the node waits although another client has already replaced its driver pods. Such a node counts as
+// done before its label says so.
+bool InvariantChecker::Impl::NeedsNoUpgrade(const Node& node) const {
+  const auto pods = driver_pods_.find(node.name);
+  return StateOf(node, keys) == UpgradeState::kUpgradeRequired && pods != driver_pods_.end() &&
+         pods->second.count(newest_hash_) == pods->second.size();
+}
+
 // Returns why the rollout cannot have passed the stage, or an empty string.
 std::string InvariantChecker::Impl::WhyNotPast(const RolloutStage& stage, const RolloutRecord& before,
                                                const std::string& revision) const {
   const absl::Time now = cluster->Now();
   for (const auto& [name, member] : members_) {
     if (!IsIn(stage, member.node) || HasJustMoved(member) || !with_driver_.contains(name)) continue;
-    if (member.ended >= now - kKnown || nodes.at(name).created >= now - kKnown) continue;
+    if (member.ended >= now - kKnown || nodes.at(name).created >= now - kKnown || NeedsNoUpgrade(member.node)) continue;
     return fmt::format("node {} has not finished", name);
   }
   if (stage.soak > absl::ZeroDuration()) {

@@ -14,17 +14,6 @@
 namespace driverupgrade::internal {
 namespace {
 
-absl::Status CheckPolicy(const UpgradePolicy& policy, bool has_ledger) {
-  DRIVERUPGRADE_RETURN_IF_ERROR(Validate(policy));
-  // Without a stored record, two replicas that both believe that they lead could be in different stages.
-  if (policy.rollout && !has_ledger) {
-    return absl::FailedPreconditionError(
-        "policy: rollout: the engine has no ledger (option `ledger`, EngineOptions::ledger) to store the record "
-        "of the rollout");
-  }
-  return absl::OkStatus();
-}
-
 // Returns an error if the node or its NodeMaintenances cannot be read, because some of our marks or claims may then
 // remain.
 absl::Status CheckReadable(const NodeView& view, bool requestor) {
@@ -58,6 +47,20 @@ Core::Core(const DriverIdentity& identity, CoreOptions options, ObjectSource& ob
   ledgers_.try_emplace(ledger_options_->owner, *std::move(options.ledger));
 }
 
+absl::Status Core::CheckPolicy(const UpgradePolicy& policy, bool is_dry_run) {
+  if (policy != valid_policy_) {
+    DRIVERUPGRADE_RETURN_IF_ERROR(Validate(policy));
+    valid_policy_ = policy;
+  }
+  // Without a stored record, two replicas that both believe that they lead could be in different stages.
+  if (policy.rollout && !ledger_options_ && !is_dry_run) {
+    return absl::FailedPreconditionError(
+        "policy: rollout: the engine has no ledger (option `ledger`, EngineOptions::ledger) to store the record "
+        "of the rollout");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Core::Look(absl::Time now) {
   NoteTime(now);
   return NoteChanges();
@@ -65,7 +68,7 @@ absl::Status Core::Look(absl::Time now) {
 
 absl::StatusOr<CorePass> Core::Apply(const Part& part, const UpgradePolicy& policy, const PassFacts& facts,
                                      absl::Time now) {
-  DRIVERUPGRADE_RETURN_IF_ERROR(CheckPolicy(policy, ledger_options_ || facts.dry_run));
+  DRIVERUPGRADE_RETURN_IF_ERROR(CheckPolicy(policy, facts.dry_run.has_value()));
   DRIVERUPGRADE_RETURN_IF_ERROR(objects_.Ready());
   NoteTime(now);
   DRIVERUPGRADE_RETURN_IF_ERROR(NoteChanges());

@@ -108,6 +108,8 @@ class Core {
   // `objects` and `hooks` must outlive this object.
   Core(const DriverIdentity& identity, CoreOptions options, ObjectSource& objects, NodeHooks& hooks);
 
+  // Returns an error if a pass with the policy would fail.
+  absl::Status CheckPolicy(const UpgradePolicy& policy, bool is_dry_run = false);
   // Processes changed objects without making a pass. Errors: same as for ObjectSource::Driver.
   absl::Status Look(absl::Time now);
   // The nodes that the engine manages, as of the last Look, Apply or Release.
@@ -240,6 +242,9 @@ class Core {
   ObjectSource& objects_;
   NodeHooks& hooks_;
   NodeViews views_;
+  // The last policy that was found valid. A policy is checked only when it changes, because its windows are searched for
+  // more than a year ahead.
+  std::optional<UpgradePolicy> valid_policy_ = std::nullopt;
   std::optional<AdmissionLedgerOptions> ledger_options_;  // nullopt: there is no ledger
   std::map<std::string, LedgerSteps> ledgers_;            // by owner
   AttemptLog log_;

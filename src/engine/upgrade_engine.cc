@@ -206,8 +206,8 @@ absl::StatusOr<ReconcileResult> UpgradeEngine::Impl::Reconcile(const CallContext
 }
 
 absl::StatusOr<ReconcileResult> UpgradeEngine::Impl::Pass(const CallContext& context, const UpgradePolicy& policy) {
-  DRIVERUPGRADE_RETURN_IF_ERROR(Validate(policy));
   const std::lock_guard lock(mutex_);
+  DRIVERUPGRADE_RETURN_IF_ERROR(core_->CheckPolicy(policy));
   ReconcileResult result{.outcomes = Collect()};
   if (!policy.auto_upgrade) core_->Freeze();
   const std::uint64_t before = core_->judgements();

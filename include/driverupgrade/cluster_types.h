@@ -1,8 +1,9 @@
 /// The parts of Kubernetes objects on which upgrade decisions are based. The types contain no JSON: see
 /// wire/kubernetes_json.h for conversions.
 ///
-/// Defines Node, Pod, DaemonSet, ControllerRevision, PodDisruptionBudget, NodeMaintenance, Lease, ConfigMap and their
-/// parts: plain value types with comparison operators. Fields are named after the Kubernetes fields that they contain.
+/// Defines Node, Taint, Pod, DaemonSet, ControllerRevision, PodDisruptionBudget, NodeMaintenance, Lease, ConfigMap and
+/// their parts: plain value types with comparison operators. Fields are named after the Kubernetes fields that they
+/// contain.
 ///
 ///     Node node{.name = "gpu-7", .unschedulable = true};
 ///
@@ -22,9 +23,20 @@
 
 #include "absl/time/time.h"
 #include "driverupgrade/label_selector.h"
-#include "driverupgrade/taint.h"
 
 namespace driverupgrade {
+
+/// A taint of a node with all members that the API server stores, so that the list of taints can be written as a whole.
+/// Any two taints of a node differ in key or effect.
+struct Taint {
+  std::string key = {};
+  std::string value = {};
+  /// `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
+  std::string effect = {};
+  /// timeAdded as the server wrote it; empty if it is missing.
+  std::string time_added = {};
+  friend bool operator==(const Taint&, const Taint&) = default;
+};
 
 struct Node {
   std::string name = {};

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "driverupgrade/kubernetes/http_message.h"
+#include "driverupgrade/kubernetes/http_transport.h"
 
 namespace driverupgrade::internal {
 

@@ -4,9 +4,9 @@
 
 #include "base/quote.h"
 #include "base/status_macros.h"
-#include "driverupgrade/kubernetes/http_message.h"
-#include "fmt/format.h"
 #include "base/utf8.h"
+#include "driverupgrade/kubernetes/http_transport.h"
+#include "fmt/format.h"
 
 namespace driverupgrade::internal {
 namespace {

@@ -1,4 +1,4 @@
-#include "driverupgrade/testing/gang_controller.h"
+#include "testing/gang_controller.h"
 
 #include <algorithm>
 #include <cstddef>

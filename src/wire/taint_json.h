@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "driverupgrade/taint.h"
+#include "driverupgrade/cluster_types.h"
 #include "wire/json_writer.h"
 
 namespace driverupgrade::internal {

@@ -14,9 +14,9 @@
 #include "c/engine_host.h"
 #include "c/engine_world.h"
 #include "driverupgrade/testing/builders.h"
-#include "driverupgrade/testing/gang_controller.h"
 #include "support/catch.h"
 #include "support/rollout_schema.h"
+#include "testing/gang_controller.h"
 
 namespace driverupgrade::tests {
 namespace {

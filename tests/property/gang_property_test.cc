@@ -8,12 +8,12 @@
 
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"
-#include "driverupgrade/testing/gang_controller.h"
 #include "driverupgrade/upgrade_engine.h"
 #include "driverupgrade/watch_cache.h"
 #include "fmt/format.h"
 #include "support/catch.h"
 #include "support/node_under_test.h"
+#include "testing/gang_controller.h"
 
 namespace driverupgrade::tests {
 namespace {

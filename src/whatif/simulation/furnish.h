@@ -7,7 +7,7 @@
 
 #include "absl/time/time.h"
 #include "driverupgrade/testing/fake_cluster.h"
-#include "driverupgrade/testing/gang_controller.h"
+#include "testing/gang_controller.h"
 #include "whatif/simulation/simulate.h"
 #include "whatif/simulation/simulated_devices.h"
 #include "whatif/situation.h"

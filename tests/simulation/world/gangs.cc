@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "driverupgrade/testing/builders.h"
-#include "driverupgrade/testing/gang_controller.h"
 #include "fmt/format.h"
 #include "simulation/world/actors.h"
+#include "testing/gang_controller.h"
 
 namespace driverupgrade::testing::internal {
 namespace {

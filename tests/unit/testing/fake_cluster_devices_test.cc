@@ -8,8 +8,8 @@
 
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"
-#include "driverupgrade/testing/gang_controller.h"
 #include "support/catch.h"
+#include "testing/gang_controller.h"
 #include "unit/testing/watch_recorder.h"
 
 namespace driverupgrade::testing {

@@ -156,7 +156,7 @@ Advice OfFailedRequest(const NodeStatus& node) {
 
 // The driver pod of a done node is up to date, so nothing replaces the pod even if it is not ready.
 Advice OfDone(const Commands& commands, const NodeStatus& node) {
-  if (node.moves) return {.text = "No action is needed: the operator's next pass moves the node on."};
+  if (node.moves) return {.text = "No action is needed: the operator will advance the node in its next pass."};
   if (node.state != driverupgrade::UpgradeState::kDone || node.pod.empty() || node.pod_ready) {
     return {.text = "No action is needed."};
   }

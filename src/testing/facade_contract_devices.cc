@@ -1,4 +1,5 @@
-// The contract of the Dynamic Resource Allocation kinds. The rules select devices of a driver that does not exist.
+// The contract of the Dynamic Resource Allocation kinds. The device taint rules name a driver that does not exist, so
+// that they affect no real devices.
 
 #include <algorithm>
 #include <optional>
@@ -98,7 +99,7 @@ absl::Status RulePatchChangesTheEffect(ContractWorld& world) {
   return absl::OkStatus();
 }
 
-// The engine confirms a rule by such a patch.
+// The engine uses such a patch to confirm that a rule is unchanged.
 absl::Status RulePatchWithoutChangesKeepsTheVersion(ContractWorld& world) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const DeviceTaintRule made, MakeRule(world));
   DRIVERUPGRADE_RETURN_IF_ERROR(PatchRuleNow(world, made.name, DeviceTaintEffect::kNoSchedule).status());

@@ -78,7 +78,8 @@ absl::Status LeaseIsReplacedOnce(ContractWorld& world) {
   return absl::OkStatus();
 }
 
-// Without the UID in the request, which is a precondition that fails, the PUT would create the missing lease.
+// The request contains a UID as a precondition, which cannot be met. Without the UID, the PUT would create the missing
+// lease.
 absl::Status MissingLeaseIsNotUpdated(ContractWorld& world) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(Lease lease, MakeLease(world));
   lease.name = "none";

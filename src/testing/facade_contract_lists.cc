@@ -12,9 +12,9 @@ namespace {
 
 using Names = std::set<std::string>;
 
-// Number of objects: more than one page in tests with small pages.
+// Number of objects. In tests with small pages, a list of this size needs more than one page.
 constexpr int kMany = 5;
-// Number of reads after each step: several, because a lagging replica serves only some of them.
+// Number of reads after each step. One read is not enough, because a lagging replica serves only some of the reads.
 constexpr int kLooks = 5;
 
 absl::StatusOr<Names> PodNames(ContractWorld& world, const ListPodsParams& params) {

@@ -74,7 +74,7 @@ bool Has(const Node& node, const Taint& taint) {
   return std::find(node.taints.begin(), node.taints.end(), taint) != node.taints.end();
 }
 
-// Other clients, such as Kubernetes's own controllers, can add their own taints.
+// The case looks only for its own taints, because other clients, such as Kubernetes's own controllers, can add taints.
 absl::Status PatchSetsTaintsAsAWhole(ContractWorld& world) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node made, world.MakeNode({.name = world.prefix() + "a"}));
   const Taint kept{.key = "example.com/kept", .value = "v", .effect = "NoSchedule"};
@@ -213,7 +213,7 @@ absl::Status RepeatedEventsAreTaken(ContractWorld& world) {
   params.time += absl::Seconds(60);
   params.message = "blocked by another budget";
   DRIVERUPGRADE_RETURN_IF_ERROR(world.facade().RecordEvent(world.context(), params));
-  // The earlier first_time refers to an Event that does not exist.
+  // With the earlier `first_time`, the series belongs to an Event that does not exist.
   params.series->first_time -= absl::Hours(2);
   DRIVERUPGRADE_RETURN_IF_ERROR(world.facade().RecordEvent(world.context(), params));
   params.pod = scene.pod.ref;

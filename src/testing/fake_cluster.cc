@@ -1,4 +1,4 @@
-// Setup of the cluster, the administrator's actions, time, and inspection. The facade's operations are in
+// FakeCluster's functions for setup, administrator actions, time, and inspection. The facade's operations are in
 // fake_cluster_calls.cc.
 
 #include "driverupgrade/testing/fake_cluster.h"

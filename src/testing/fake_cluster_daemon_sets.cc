@@ -100,8 +100,8 @@ void Model::ObserveTemplate(DaemonSetRecord& record) {
     if (it->second.owner_uid == record.daemon_set.uid) newest = std::max(newest, it->second.revision);
   }
   auto existing = revisions_.find({spec.ns, name});
-  // R6: if an earlier template returns, the controller reuses that template's revision object and gives it the highest
-  // number.
+  // R6: if the template changes back to an earlier one, the controller reuses the revision object of that template and
+  // gives it the highest number.
   if (existing == revisions_.end() || existing->second.owner_uid != record.daemon_set.uid ||
       existing->second.revision < newest) {
     StringMap labels = spec.match_labels;

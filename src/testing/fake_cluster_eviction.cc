@@ -30,7 +30,7 @@ absl::Status CheckTaints(const std::string& node, const std::vector<Taint>& tain
   return absl::OkStatus();
 }
 
-// Returns the answer for a pod that no longer exists. `pod` is a newer pod with the same name, or nullptr.
+// Returns the response for a pod that no longer exists. `pod` is the pod that now has the name, or nullptr.
 EvictionAnswer GoneAnswer(const PodRef& ref, const Pod* pod) {
   if (pod == nullptr) return {.gone = true, .message = fmt::format("pods \"{}\" not found", ref.name)};
   // E16: another pod now has this name.
@@ -122,7 +122,7 @@ absl::StatusOr<EvictionAnswer> Model::EvictPod(Actor actor, const PodRef& ref) {
   const Key key(ref.ns, ref.name);
   const Pod* pod = FindPod(key);
   if (pod == nullptr || pod->ref.uid != ref.uid) return GoneAnswer(ref, pod);
-  // E5: evictions of these pods need no budget.
+  // E5: the server evicts these pods without checking disruption budgets.
   const bool is_exempt = !IsActive(*pod) || pod->phase == PodPhase::kPending;
   const std::vector<Key> budgets = is_exempt ? std::vector<Key>() : BudgetsOf(*pod);
   if (budgets.size() > 1) {

@@ -36,8 +36,8 @@ class FaultQueue {
   std::set<Operation> unsupported_;
 };
 
-/// Converts a status to an eviction result as the facade contract requires: 404 and 429 are answers, any other status
-/// is an error.
+/// Converts a status to an eviction result as the facade contract requires: 404 and 429 become results, and any other
+/// status remains an error.
 absl::StatusOr<EvictionAnswer> ToEvictionAnswer(const absl::Status& status);
 
 }  // namespace driverupgrade::testing::internal

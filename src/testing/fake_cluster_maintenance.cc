@@ -1,4 +1,4 @@
-// How the API server handles NodeMaintenances.
+// Implements the API server's part in handling NodeMaintenances.
 
 #include "testing/fake_cluster_maintenance.h"
 

@@ -17,7 +17,7 @@ namespace {
 // Added to every drain's selector, because the operator never evicts its own pod.
 constexpr char kNotTheOperator[] = "app.kubernetes.io/component!=maintenance-operator-controller-manager";
 
-// The decision about a pod, made by kubectl's filters in their order (drain-D10).
+// The decision about a pod. The operator applies kubectl's filters in the same order as kubectl (drain-D10).
 enum class Verdict : std::uint8_t { kDelete, kSpare, kError };
 
 Verdict Judge(const Pod& pod, const MaintenanceDrain& drain) {
@@ -216,8 +216,8 @@ void Model::DropFinalizer(MaintenanceRecord& record) {
       Actor::kCluster, record, [](NodeMaintenance&) {}, /*metadata_changed=*/true);
 }
 
-// §4.3, without the ranking of requests: a node with an object past Pending takes a slot. A node can have only one such
-// object.
+// Returns true if the object may leave Pending. Implements §4.3, except that requests are not ranked: a node takes a
+// slot if one of its objects is past Pending. At most one object of a node can be past Pending.
 bool Model::MaySchedule(const MaintenanceRecord& record) const {
   std::set<std::string> busy;
   for (const auto& [key, other] : maintenances_) {

@@ -161,7 +161,7 @@ class Model {
   void StartDeletion(Actor actor, const Key& key);
   int ExpectedPods(const BudgetRecord& budget) const;
   PodDisruptionBudget StatusOf(const BudgetRecord& budget) const;
-  /// Returns the budgets that select the pod, by name.
+  /// Returns the budgets that select the pod, sorted by name.
   std::vector<Key> BudgetsOf(const Pod& pod) const;
   void IndexBudget(const DisruptionBudgetSpec& spec, bool add);
   void CountPod(const Pod& pod, bool node_ready, int sign);
@@ -181,12 +181,13 @@ class Model {
   void CreateWorkloadPod(Actor actor, const WorkloadRecord& record, const std::string& name, bool started);
   void SyncWorkload(const std::string& uid, Actor actor, bool started);
   void CountLoad(WorkloadRecord& record, const Pod& pod, int sign);
-  /// Records whether the node accepts pods from now on.
+  /// Records that the node accepts pods from now on, or that it no longer accepts pods if `open` is false.
   void OpenNode(const std::string& name, bool open);
   bool CanTakePods(const Node& node) const { return node.ready && !node.unschedulable; }
   std::string PickNode(const Pod& pod);
   std::string FirstNodeWithDevices(const Pod& pod);
-  /// Returns a string that is equal for pods whose claims fit on the same nodes; empty if this is not known.
+  /// Returns a string that is equal for pods whose claims fit on the same nodes. Empty if the pod's claims alone do not
+  /// determine these nodes.
   std::string RequestsOf(const Pod& pod) const;
   std::string FirstFreeNode(WorkloadRecord& record);
   void QueueSchedule();

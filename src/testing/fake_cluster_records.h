@@ -58,8 +58,8 @@ struct WorkloadRecord {
   std::set<std::string> identities = {};
   /// Number of the workload's pods that count towards the replicas.
   int active = 0;
-  /// Number of the workload's pods on each node that has such pods, and the nodes among them that accept more pods,
-  /// ordered by that number.
+  /// `pods_on_node`: number of the workload's pods on each node that has any. `nodes_by_load`: those of these nodes
+  /// that accept more pods, ordered by their number of pods.
   std::map<std::string, int> pods_on_node = {};
   std::set<std::pair<int, std::string>> nodes_by_load = {};
   /// Name at which the search for a free node starts: every suitable open node with a smaller name already has a pod of
@@ -133,7 +133,8 @@ enum class EffectKind : std::uint8_t {
   kStepDeviceTaintRule,
 };
 
-/// A queued effect of the cluster. The object may be deleted before the effect is due, so its UID is compared.
+/// A queued effect of the cluster. The object may be deleted and created again before the effect is due, so the effect
+/// applies only to an object with this UID.
 struct Effect {
   EffectKind kind = EffectKind::kSchedule;
   /// Namespace and name of a Pod, DaemonSet, NodeMaintenance or DeviceTaintRule.

@@ -7,7 +7,8 @@
 
 namespace driverupgrade::testing::internal {
 
-// Queues a check after each change to a node or pod, until no pod of an earlier template is left.
+// Queues a check by the controller. Called after each change to a node or pod; does nothing once no pod of an earlier
+// template is left.
 void Model::QueueRoll(DaemonSetRecord& record) {
   if (!record.rolling || record.roll_queued) return;
   record.roll_queued = true;

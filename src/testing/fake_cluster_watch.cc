@@ -84,15 +84,15 @@ constexpr Operation WatchOperation() {
   }
 }
 
-// Returns the object with `version`: a deletion has its own version, which the delivered last state of the object must
-// have (api-A6).
+// Returns the object with its version set to `version`. A deletion has its own version, and the last state of the
+// object must be delivered with this version (api-A6).
 template <class T>
 T WithVersion(T object, const std::string& version) {
   if constexpr (requires { object.resource_version; }) object.resource_version = version;
   return object;
 }
 
-// api-A16: the error of a watch that starts at a dropped version.
+// api-A16: returns the error for a watch that would start at a version whose history has been dropped.
 absl::Status TooOld(const std::string& version, const Model& model) {
   return absl::OutOfRangeError(fmt::format("too old resource version: {} ({})", version, model.revision()));
 }

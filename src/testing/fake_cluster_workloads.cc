@@ -154,8 +154,8 @@ void Model::OpenNode(const std::string& name, bool open) {
   }
 }
 
-// Starts at `free_from`, because every earlier node is known to have a pod. Without this start, each of N pods would
-// check all N nodes.
+// Starts at `free_from`, because every earlier node is known to have a pod. Otherwise, each of N pods would check all N
+// nodes.
 std::string Model::FirstFreeNode(WorkloadRecord& record) {
   const std::string* opened = openings_.SmallestSince(record.openings_seen);
   if (opened != nullptr) record.free_from = std::min(record.free_from, *opened);

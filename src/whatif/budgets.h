@@ -20,12 +20,12 @@ class Budgets {
  public:
   Budgets(const ClusterObjects& objects, const ClusterFacts& facts);
 
-  // Returns the budgets that may select the pod. A namespace can have one for each workload, which is too many to check
-  // every budget for every pod.
+  // Returns the budgets that may select the pod, found by namespace and label. A namespace can have a budget for each
+  // workload, so checking every budget for every pod would take too long.
   std::vector<const PodDisruptionBudget*> Candidates(const Pod& pod) const;
-  // Returns the budgets that select the pod, by name.
+  // Returns the budgets that select the pod, sorted by name.
   std::vector<const PodDisruptionBudget*> Of(const Pod& pod) const;
-  // Returns why an eviction of the pod would be refused now; nullopt if it would be accepted.
+  // Returns the gate that describes why an eviction of the pod would be refused now; nullopt if it would be accepted.
   std::optional<Gate> Refusal(const Pod& pod) const;
   // Returns true if the budget never allows an eviction, even when every pod is healthy.
   bool NeverAllows(const PodDisruptionBudget& budget) const;
@@ -33,7 +33,7 @@ class Budgets {
  private:
   using List = std::vector<const PodDisruptionBudget*>;
   struct OfNamespace {
-    // Budgets, by the key and value of a label that they require.
+    // Budgets that require a label, by its key and each allowed value.
     std::map<std::pair<std::string, std::string>, List> by_label = {};
     List others = {};
   };

@@ -17,7 +17,7 @@
 
 namespace driverupgrade::whatif {
 
-// An Event of the driver's upgrade on a node.
+// An Event about the driver's upgrade on a node.
 struct EventFact {
   std::string node = {};
   bool warning = false;
@@ -51,7 +51,7 @@ struct PodFacts {
   std::int64_t grace_seconds = 30;
   std::vector<std::string> finalizers = {};
   std::vector<WaitingContainer> waiting = {};
-  // Conditions that are not True: the type, and the reason with the message.
+  // Conditions whose status is not True. Each pair contains the type, and the reason together with the message.
   std::vector<std::pair<std::string, std::string>> false_conditions = {};
   Quantities requests = {};
   absl::Time created = absl::InfinitePast();
@@ -80,12 +80,13 @@ struct ClusterFacts {
   std::map<std::string, std::int64_t, std::less<>> expected_pods = {};
   // True if unhealthyPodEvictionPolicy is AlwaysAllow, by the budget's `namespace/name`.
   std::map<std::string, bool, std::less<>> always_allow_unhealthy = {};
-  // Number of devices that a claim has exclusively, by the claim's `namespace/name`, and then by driver and pool.
+  // Number of devices that are allocated exclusively to a claim, by the claim's `namespace/name`, and then by driver
+  // and pool.
   std::map<std::string, std::map<std::pair<std::string, std::string>, int>, std::less<>> claimed_devices = {};
   // Records of rollouts, by their key in the ledger's ConfigMap.
   std::map<std::string, std::string, std::less<>> rollout_records = {};
   std::vector<EvictionWebhook> webhooks = {};
-  // Permissions that the operator needs but lacks, which a dump does not show; see tools/upgradectl/rights.h.
+  // Permissions that the operator needs but lacks. A dump does not contain them; see tools/upgradectl/rights.h.
   std::vector<std::string> missing_rights = {};
 };
 

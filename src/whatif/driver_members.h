@@ -1,4 +1,4 @@
-// Reads the members that select the driver and its nodes, which a plan request and the options of an engine share.
+// Reads the members that plan requests and engine options have in common, such as the driver's identity and selectors.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_DRIVER_MEMBERS_H_
 #define DRIVERUPGRADE_SRC_WHATIF_DRIVER_MEMBERS_H_
 
@@ -29,10 +29,10 @@ absl::StatusOr<EarlyValidation> EarlyValidationMember(const Document& document);
 // Returns nullopt if the member is absent.
 absl::StatusOr<std::optional<RequestorOptions>> RequestorMember(const Document& document);
 
-// Reads the name of a time zone, and its offsets from UTC.
+// Parses a JSON object that contains the name of a time zone and its offsets from UTC.
 absl::StatusOr<TimeZoneTable> ParseTimeZone(std::string_view text);
-// Reads a policy, with the time zones in the request's member `timeZones`, or with the machine's time zones if the
-// member is absent.
+// Parses a policy. The names of its time zones refer to the request's member `timeZones` or, if the member is absent,
+// to the time zones of the machine.
 absl::StatusOr<UpgradePolicy> ParsePolicy(const Document& request, std::string_view text,
                                           const PolicyDefaults& defaults);
 

@@ -12,14 +12,14 @@
 
 namespace driverupgrade::whatif {
 
-// Pods without a UID, which occur only in manually written dumps, get a UID derived from their names. Because no server
-// has selected the objects of a dump, any unreadable object may belong to the driver, and an unreadable pod without a
-// node may be on any node.
+// Pods without a UID, which occur only in manually written dumps, get a UID derived from their names. A dump is not
+// filtered by label selectors, so any unreadable object may belong to the driver, and an unreadable pod without a node
+// may be on any node.
 class DumpObjects final : public internal::HeldObjects {
  public:
   DumpObjects(ClusterObjects objects, const internal::ViewScope& scope);
 
-  // A dump contains the pods of every node.
+  // A dump contains the pods of every node, so the pods of a node are unknown only if one of them may be unreadable.
   bool KnowsPodsOn(const std::string& node) const override { return PodsStatus(node).ok(); }
   absl::Status PodsStatus(const std::string& node) const override;
 

@@ -12,7 +12,7 @@
 namespace driverupgrade::whatif {
 namespace {
 
-// Minimum number of measurements. If there are fewer, all of them could be exceptions.
+// Minimum number of measurements. If there are fewer, all of them could be outliers.
 constexpr std::size_t kMeasuredMin = 3;
 constexpr absl::Duration kLongest = absl::Hours(23);
 

@@ -36,9 +36,9 @@ struct Measured {
 // measured.
 std::optional<Measured> MeasureStart(const Situation& situation, bool of_driver);
 
-// Returns the time in one of these states that `percent` percent of the nodes did not exceed, according to the
-// upgrade's Events. The longest time of each node counts. Returns nullopt if fewer than three nodes left one of the
-// states.
+// Returns the given percentile of the time that a node spent in one of these states, according to the upgrade's Events.
+// If a node was in the states more than once, its longest stay counts. Returns nullopt if fewer than three nodes left
+// one of the states.
 std::optional<Measured> MeasureStates(const Situation& situation, const std::vector<UpgradeState>& states, int percent);
 
 // Returns the median time that old driver pods took to stop, measured on each node from the Event for
@@ -56,8 +56,8 @@ struct GivenDurations {
   double jitter = Durations().jitter;
 };
 
-// For each measured duration, adds a message for users to `notes`, such as `driver-start 31s: the median of 3 pods`.
-// Durations that are neither given nor measurable have default values.
+// Measures the durations that are not given, and adds a message for users about each of them to `notes`, such as
+// `driver-start 31s: the median of 3 pods`. Durations that cannot be measured keep their defaults.
 Durations DurationsOf(const GivenDurations& given, const Situation& situation, std::vector<std::string>& notes);
 
 }  // namespace driverupgrade::whatif

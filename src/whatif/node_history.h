@@ -42,7 +42,8 @@ struct ClusterHistory {
   std::vector<NodeHistory> nodes = {};
 };
 
-// Uses the Events, and the labels of nodes whose Events no longer exist.
+// Reconstructs the history from Events. Adds the state in a node's label if no Event shows that state, for example
+// because the Events no longer exist.
 ClusterHistory HistoryOf(const Situation& situation);
 
 // Returns the state that the node has entered according to the Event, such as kDrainRequired for "Successfully updated

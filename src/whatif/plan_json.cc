@@ -144,7 +144,8 @@ class JsonReport {
     writer_.EndObject();
   }
 
-  // Called only if the policy has a rollout, so that all other plans keep the members of earlier releases.
+  // Called only if the policy has a rollout, so that the JSON of any other plan has the same members as in earlier
+  // releases.
   void Rollout(const RolloutStatus& rollout) {
     Key("rollout");
     writer_.StartObject();

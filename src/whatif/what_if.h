@@ -51,8 +51,8 @@ struct Report {
   std::optional<RolloutStatus> rollout = {};
 };
 
-// Makes the question follow the devices of the DRA drivers that the policy isolates, as the operator does. Returns
-// false if the policy isolates no devices.
+// Requests the devices of the DRA drivers that the policy isolates, as the operator does. Returns false if the policy
+// isolates no devices.
 bool FollowDevices(Question& question);
 
 [[nodiscard]] absl::StatusOr<Report> Answer(Question question);

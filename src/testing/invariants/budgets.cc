@@ -94,9 +94,10 @@ void InvariantChecker::Impl::SetPolicy(const UpgradePolicy& the_policy) {
   }
 }
 
-// I1. Nodes started by other clients count if the writer knew of them before it first requested this start. A request
-// with an unknown outcome is repeated with its earlier slot. No request before the first attempt can refer to this
-// version of the node.
+// I1. A node that another client started counts only if the writer knew of that start before it first requested the
+// start of this node: if the outcome of a request is unknown, the request is repeated, and keeps its slot. The first
+// attempt at this version of the node is the first relevant request, because earlier requests cannot change this
+// version.
 void InvariantChecker::Impl::JudgeBudget(const Node& before, const Node& after) {
   // The maintenance operator has its own budget. If the NodeMaintenance is already ready, the node continues in the
   // same write.
@@ -127,7 +128,8 @@ std::string InvariantChecker::Impl::WhyOverBudget(const UpgradePolicy& the_polic
       return fmt::format("with {} nodes in progress (limit {})", slots, *the_policy.max_parallel);
     }
   }
-  // If an administrator requested the upgrade to repair a node, the node itself does not count as unavailable.
+  // If an administrator requested the upgrade to repair a node that is not ready, maxUnavailable does not limit its
+  // start.
   const auto requested = before.annotations.find(options.identity.UpgradeRequestedAnnotation());
   const bool repairs = !before.ready && requested != before.annotations.end() && requested->second == "true";
   const bool limits = the_policy.max_unavailable && !NeverLimits(*the_policy.max_unavailable);
@@ -179,8 +181,8 @@ int InvariantChecker::Impl::UnavailableKnown(const Node& started) const {
   int count = 0;
   for (const auto& [name, truth] : nodes) {
     if (!truth.unavailable || !truth.has_label) continue;
-    // A node that is already unavailable needs no additional room, so nodes started at the same time may have been
-    // counted first.
+    // A started node that is not ready needs no additional room. Nodes that engines made unavailable after `known` then
+    // do not count, because they may have been started at the same time.
     count += truth.unavailable_since <= known || (truth.unavailable_by_engine && started.ready);
   }
   return count;

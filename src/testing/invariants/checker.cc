@@ -74,7 +74,7 @@ void InvariantChecker::Impl::NotePath(const NodePlan& plan) {
   if (plan.path.empty()) return;
   std::deque<Path>& paths = paths_[plan.uid];
   paths.push_back({.resource_version = plan.resource_version, .from = plan.from, .path = plan.path});
-  // Keeps the last eight paths, because late patches are judged as well, and no client has more patches in flight.
+  // Keeps the last eight paths. Late patches are checked as well, but no client has more than eight patches in flight.
   if (paths.size() > 8) paths.pop_front();
 }
 
@@ -280,7 +280,8 @@ absl::Status InvariantChecker::GuardedCluster::WatchNodes(const CallContext& con
 
 absl::Status InvariantChecker::GuardedCluster::WatchPods(const CallContext& context, const WatchParams& params,
                                                          WatchSink<Pod>& sink) {
-  // The watch on the driver's own pods reports no other pods.
+  // A watch with a label selector reports only the driver's own pods, so it does not show how far all pods have been
+  // read.
   if (!params.label_selector.empty()) return ForwardingFacade::WatchPods(context, params, sink);
   NotingSink<Pod> noting(sink, writer_.pods_followed);
   return ForwardingFacade::WatchPods(context, params, noting);

@@ -1,5 +1,5 @@
-// The state of an InvariantChecker. checker.cc maintains the state, commits.cc and budgets.cc judge changes to nodes,
-// and requests.cc judges requests.
+// The state of an InvariantChecker. checker.cc maintains the state, commits.cc and budgets.cc check changes to nodes,
+// and requests.cc checks requests.
 #ifndef DRIVERUPGRADE_SRC_TESTING_INVARIANTS_CHECKER_IMPL_H_
 #define DRIVERUPGRADE_SRC_TESTING_INVARIANTS_CHECKER_IMPL_H_
 
@@ -22,7 +22,7 @@
 
 namespace driverupgrade::testing {
 
-// Returns maxUnavailable for this number of nodes. A percentage is rounded up, as in the Go library.
+// Returns maxUnavailable for this number of nodes. Rounds a percentage up, like the Go library.
 int UnavailableLimit(const CountOrPercent& limit, int nodes);
 // Returns true for 100 % or more: all nodes may be unavailable, even if clients count different numbers of nodes.
 bool NeverLimits(const CountOrPercent& limit);
@@ -75,7 +75,7 @@ class InvariantChecker::Impl {
   void NoteSent(const Writer& sender, const PatchNodeMaintenanceParams& params);
   // Returns true if the node's next patch must wait for the result of an earlier request.
   bool HasSent(const Writer& sender, const Node& node) const;
-  // Records a plan's path for a node at one of its versions.
+  // Records the path that a plan contains for one version of a node.
   void NotePath(const NodePlan& plan);
 
   const UpgradePolicy& PolicyOf(const Writer* writer) const;
@@ -245,9 +245,9 @@ class InvariantChecker::Impl {
   void CountNode(const internal::NodeTruth& truth, int sign);
   std::int64_t revision_ = 0;
   std::int64_t maintenance_revision_ = 0;
-  // Current lines of the ledger.
+  // The grants that the ledger contains now, one for each line.
   std::set<std::string> granted_;
-  // Revision at which each line was first stored.
+  // Revision at which each grant was first stored.
   std::map<std::string, std::int64_t> granted_ever_;
   // Last response to an eviction, by the sender's name and the pod's UID.
   std::map<std::pair<std::string, std::string>, std::optional<Refusal>> eviction_answers_;
@@ -266,7 +266,8 @@ class InvariantChecker::Impl {
   std::unordered_set<std::string> relabelled_;
   // The most recent paths, by the node's UID.
   std::unordered_map<std::string, std::deque<Path>> paths_;
-  // First patch at the node's version, or first patch at this version that starts the node. By sender and UID.
+  // A sender's first patch of a node at one of its versions. If no earlier patch of this version starts the node, the
+  // first patch that starts it replaces the record. By sender and UID.
   struct Attempt {
     std::string resource_version = {};
     bool starts = false;
@@ -278,7 +279,7 @@ class InvariantChecker::Impl {
   std::map<std::pair<std::string, std::string>, Attempt> attempts_;
   // The most recent rollout records in the ledger, and the time at which each record was stored.
   std::deque<std::pair<absl::Time, driverupgrade::internal::RolloutRecord>> records_;
-  // Under a policy with `rollout`: a node, and the time at which it was last seen done, failed or left out.
+  // A node under a policy with `rollout`. `ended`: time at which the node was last seen done, failed or left out.
   struct RolloutMember {
     Node node = {};
     absl::Time ended = absl::InfinitePast();

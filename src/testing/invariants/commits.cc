@@ -1,4 +1,4 @@
-// Judges commits: whether a change to a node is allowed (I3, I6-I8, I10, I13).
+// Checks commits: whether a change to a node is allowed (I3, I6-I8, I10, I13).
 #include <algorithm>
 #include <utility>
 
@@ -73,7 +73,7 @@ void InvariantChecker::Impl::OnPod(const Change& change) {
     relabelled_.erase(change.pod.before->ref.uid);
   } else if (!after->node_name.empty()) {
     bound_.try_emplace(after->ref.uid, change.revision);
-    // A pod that its DaemonSet has lost, or whose labels have changed, counts as a new pod from this revision on.
+    // From this revision on, an orphaned or relabeled pod counts as a new pod.
     const Pod* before = change.pod.before;
     const bool orphaned = before != nullptr && !before->owners.empty() && after->owners.empty();
     const bool relabelled = before != nullptr && before->labels != after->labels;
@@ -276,8 +276,8 @@ void InvariantChecker::Impl::Judge(const Node& before, const Node& after, NodeTr
   }
 }
 
-// I7: the labels before and after the patch are the start and the end of a path of transitions that a plan for this
-// version announced.
+// I7: the labels before and after the patch must be the start and the end of a path of transitions that a plan
+// announced for this version.
 void InvariantChecker::Impl::JudgePath(const Node& before, const Node& after) {
   const auto from = StateOf(before, keys);
   const auto to = StateOf(after, keys);
@@ -293,8 +293,8 @@ void InvariantChecker::Impl::JudgePath(const Node& before, const Node& after) {
   };
   if (!to) return bad("the label is not a state");
   if (!from) return bad("the operator must not change a label that is not a state");
-  // An unchanged node may have been judged again under another policy, so any of the recent plans may explain the
-  // label. An engine that restores a removed label may pass several states in one patch.
+  // A node can be evaluated again under another policy while its version stays the same, so any of the recent plans may
+  // explain the label. An engine that restores a removed label may pass several states in one patch.
   const bool is_paced = has_label;
   const bool one_state = PolicyOf(writer).pacing == Pacing::kEveryState && *from != UpgradeState::kFailed && is_paced;
   const Path* announced = nullptr;
@@ -314,7 +314,7 @@ void InvariantChecker::Impl::JudgePath(const Node& before, const Node& after) {
   if (one_state && announced->path.size() > 1) bad("several states in one write, although the policy allows one");
 }
 
-// Judges a start of a node that was not in progress.
+// Checks the start of a node that was not in progress.
 void InvariantChecker::Impl::JudgeStart(const Node& before, const Node& after) {
   const UpgradePolicy& its_policy = PolicyOf(writer);
   const auto skip = before.labels.find(keys.skip);
@@ -355,9 +355,9 @@ bool InvariantChecker::Impl::Starts(const Node& before, const Node& after) const
   });
 }
 
-// I3, judged before the change is recorded. A patch is a compare-and-set, so the marks on the node at that time decide,
-// regardless of the client that wrote them. If no other client has touched the marks, the client that set the cordon
-// also decides, regardless of the marks.
+// I3, checked before the change is recorded. A patch is a compare-and-set, so the marks on the node at that time
+// decide, regardless of the client that wrote them. If no other client has touched the marks, the client that set the
+// cordon also decides, regardless of the marks.
 void InvariantChecker::Impl::JudgeCordon(const Node& before, const Node& after, const NodeTruth& truth) {
   if (!before.unschedulable || after.unschedulable) return;
   if (std::string why = internal::WhyCordonStays(before, keys, Starts(before, after)); !why.empty()) {
@@ -373,7 +373,7 @@ void InvariantChecker::Impl::JudgeCordon(const Node& before, const Node& after, 
   }
 }
 
-// Judges the marks and the cordon that a finished upgrade leaves on a node (I3).
+// Checks the marks and the cordon that a finished upgrade leaves on a node (I3).
 void InvariantChecker::Impl::JudgeEnd(const Node& before, const Node& after, const NodeTruth& truth) {
   const auto from = StateOf(before, keys);
   const auto to = StateOf(after, keys);

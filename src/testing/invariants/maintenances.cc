@@ -69,7 +69,7 @@ void InvariantChecker::Impl::NoteMaintained(const NodeMaintenance& object, bool 
   if (node != nodes.end() && node->second.cordon == internal::Maker::kOperator) node->second.uncertain = true;
 }
 
-// T35 and T50, judged by the data that the writer may have read: claims made later do not count.
+// T35 and T50, checked against the data that the writer may have read: claims made later do not count.
 void InvariantChecker::Impl::JudgeMaintenance(const Node& before, const Node& after, NodeTruth& truth) {
   const auto from = StateOf(before, keys);
   const auto to = StateOf(after, keys);

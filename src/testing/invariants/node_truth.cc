@@ -222,7 +222,7 @@ bool HoldsSlot(const NodeFacts& node, const UpgradePolicy& policy) {
   // dep-F14: a node that an administrator had cordoned does not count while it has this cordon.
   const bool outside = policy.cordoned_nodes == CordonedNodes::kProceed && node.noted;
   if (outside && (node.unschedulable || !WillBeCordoned(node.state))) return false;
-  // dep-F8: while it is cordoned, the node only keeps the cordon for another driver.
+  // dep-F8: a cordoned node in uncordon-required may only be keeping the cordon for another driver.
   const bool keeps_cordon = node.state == UpgradeState::kUncordonRequired && node.unschedulable;
   return !keeps_cordon || !node.unnamed_driver_relies;
 }

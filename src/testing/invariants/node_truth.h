@@ -101,7 +101,8 @@ std::string WhoRelies(const Node& node, const Keys& keys);
 bool UnnamedDriverMadeCordon(const Node& node, const Keys& keys);
 // Returns true if the maintenance operator maintains the node for another driver that is not named on the cordon.
 bool UnnamedDriverIsMaintained(const Node& node, const Keys& keys);
-// Returns true if the cordon names a driver whose upgrade has not ended. An interrupted upgrade leaves its name there.
+// Returns true if the cordon names a driver whose upgrade has not ended. An interrupted upgrade leaves the driver's
+// name on the cordon.
 bool AnUpgradesNameIsOn(const Node& node, const Keys& keys);
 // Returns the reason why our upgrade, when it ends, must leave the cordon on the node, according to the node's marks
 // (dep-F7, dep-F8, dep-F13). Empty if the cordon must be lifted. `starts`: the patch that ends the upgrade also leaves
@@ -112,8 +113,8 @@ std::string ForeignChange(const Node& before, const Node& after, const Keys& key
 // Returns the state in which the node continues. Without a label, the timer annotation shows this state, even if another
 // client has removed the cordon, too.
 std::optional<UpgradeState> TimedState(const Node& node, const Keys& keys);
-// Returns the start of the phase in the timer annotation. PresentStageBegan returns the start only if the annotation is
-// for the node's TimedState.
+// StageBegan returns the start time in the timer annotation. PresentStageBegan returns this time only if the annotation
+// is for the node's TimedState.
 std::optional<absl::Time> StageBegan(const Node& node, const Keys& keys);
 std::optional<absl::Time> PresentStageBegan(const Node& node, const Keys& keys);
 

@@ -1,5 +1,5 @@
-// Judges requests before they are applied: preconditions (I5), the removal of pods (I2, I4), and policies that forbid a
-// request (I8).
+// Checks requests before they are applied: their preconditions (I5), the removal of pods (I2, I4), and whether the
+// policy allows the request (I8).
 #include <algorithm>
 
 #include "fmt/format.h"
@@ -11,7 +11,7 @@ using internal::StateOf;
 
 namespace {
 
-// Minimum time between equal requests of one sender for one pod, by clocks that run at half or double speed.
+// Minimum time between equal requests of one sender for one pod. Allows for clocks that run at half or double speed.
 constexpr absl::Duration kPodRequestsApart = absl::Seconds(2);
 // dep-F11: on a node that is not ready, a pod is lost one second after its grace period, because Kubernetes reports
 // whole seconds.
@@ -206,9 +206,10 @@ std::int64_t InvariantChecker::Impl::NodeRead(const std::string& node) const {
   return answered == writer->nodes_answered.end() ? writer->nodes_read : std::max(writer->nodes_read, answered->second);
 }
 
-// Pods are removed only from a node that was cordoned when it was read (arch-A11: earlier pods are then known). When it
-// was read or later, the node must have been in a state that allows removals. If the node has been created again since
-// it was read, the checker cannot judge the removal.
+// Returns why the pod must not be removed from its node now, or an empty string. When the writer read the node, the
+// node must have been cordoned, because the writer then knows all earlier pods (arch-A11). At that time or later, the
+// node must have been in a state that allows removals. If the node has been created again since the writer read it, the
+// removal cannot be checked.
 std::string InvariantChecker::Impl::WhyNotNow(const Pod& pod, const UpgradePolicy& the_policy, bool by_deletion) const {
   const auto node = nodes.find(pod.node_name);
   if (node == nodes.end() || writer == nullptr) return "";
@@ -243,8 +244,8 @@ bool InvariantChecker::Impl::EndsWait(const Node& node, const PatchNodeParams& p
   });
 }
 
-// The wait for jobs may end when no job of which the writer must know is active, or when the wait's time limit has
-// expired. From then on, jobs are treated like other pods.
+// The wait for jobs may end when none of the jobs that the writer must know of is active, or when the wait's time limit
+// has expired. From then on, jobs are treated like other pods.
 void InvariantChecker::Impl::JudgeEndOfWait(const PatchNodeParams& params) {
   const auto& jobs = PolicyOf(writer).wait_for_completion;
   if (!jobs || jobs->pod_selector.empty()) return;

@@ -1,5 +1,6 @@
-// Rollouts: the record reaches the next stage only when the previous stage is done, soaked and approved (I14). A node
-// starts only if the record and the windows (I20), the limit of its stage and the rules for its group (I21) allow it.
+// Checks rollouts: the record may reach the next stage only when the previous stage is done, soaked and approved (I14).
+// A node may start only if the record and the windows (I20), the limit of its stage, and the rules for its group (I21)
+// allow it.
 #include <algorithm>
 #include <set>
 #include <string_view>
@@ -182,7 +183,8 @@ void InvariantChecker::Impl::JudgeAdvance(const RolloutRecord& before, const Rol
     Fail("I14", fmt::format("stage {} started after {} although the rollout is halted: {}", after.stage,
                             before.stage.empty() ? "none" : before.stage, after.halt->reason));
   }
-  // Stages that are defined by a number of nodes are judged only by conditions that do not depend on their members.
+  // For stages that are defined by a number of nodes, only conditions that do not depend on the stages' members are
+  // checked.
   for (std::size_t i = from; i < to; ++i) {
     const std::string why =
         WhyNotPast(rollout->stages[i], same && i == from ? before : RolloutRecord(), after.revision);
@@ -358,8 +360,8 @@ void InvariantChecker::Impl::JudgeStartedGroups() {
   }
 }
 
-// Judges the start by the policy of the first request for this version of the node. The start must have been allowed at
-// some time since that request.
+// Checks the start against the policy of the first request for this version of the node. The start must have been
+// allowed at some time since that request.
 void InvariantChecker::Impl::JudgeRollout(const Node& before) {
   const Attempt* first = FirstAttempt(before);
   const UpgradePolicy& its_policy = first != nullptr ? *first->policy : PolicyOf(writer);

@@ -12,7 +12,8 @@
 
 namespace driverupgrade::testing {
 
-// Returns the duration that readers of a rollout's record assume for a step of its sketch.
+// Returns the duration that readers of a rollout's record assume for the measurements in the bucket `step` of its
+// sketch.
 absl::Duration LongestOf(int step);
 
 // Returns the duration that 95 of 100 nodes did not exceed, according to a rollout's record; nullopt if too few nodes
@@ -29,11 +30,11 @@ bool MayStartAt(const RolloutPolicy& rollout, absl::Duration takes, absl::Time t
 // Returns true if a node whose upgrade takes `takes` may start at some time from `first` to `last`.
 bool MayStart(const RolloutPolicy& rollout, absl::Duration takes, absl::Time first, absl::Time last);
 
-// Calls `visit(begins, window)` for each window that starts on a day from a week before `first` up to `last`.
+// Calls `visit(begins, window)` for each window that starts between eight days before `first` and the day of `last`.
 template <class F>
 void ForEachWindow(const RolloutPolicy& rollout, absl::Time first, absl::Time last, F visit) {
   for (const RolloutWindow& window : rollout.windows) {
-    // Starts a week early, because a window can be a week long.
+    // Starts more than a week early, because a window can be a week long.
     const absl::CivilDay end = window.time_zone.DayAt(last);
     for (absl::CivilDay day = window.time_zone.DayAt(first) - 8; day <= end; ++day) {
       if (!window.days.empty() && !window.days.contains(absl::GetWeekday(day))) continue;

@@ -1,4 +1,4 @@
-// Attempts to upgrade a node, and the number of requests of each (I13).
+// Detects new attempts to upgrade a node, and checks the number of requests in each attempt (I13).
 #include "testing/invariants/tries.h"
 
 #include <optional>

@@ -24,7 +24,7 @@ struct Obstacle {
   // Problem and remedy, in one sentence each.
   std::string problem = {};
   std::string remedy = {};
-  // Objects with their details, by name.
+  // Objects with their details, sorted by name.
   std::vector<std::string> objects = {};
 };
 

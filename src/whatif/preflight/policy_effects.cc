@@ -136,7 +136,7 @@ void CheckOrder(const Situation& situation, const Report& report, Texts& fields)
   }
 }
 
-// Reports a range one day after its end, so that the time zone does not matter.
+// Reports a date range only if it ended before yesterday in UTC, so that it has ended in every time zone.
 void CheckClosed(const Situation& situation, Texts& fields) {
   const auto& closed = situation.question.policy.rollout->closed;
   const absl::CivilDay yesterday = absl::ToCivilDay(situation.question.at, absl::UTCTimeZone()) - 1;
@@ -147,7 +147,8 @@ void CheckClosed(const Situation& situation, Texts& fields) {
   }
 }
 
-// Returns true if the node is, or may be, in a stage for which other nodes wait.
+// Returns true if the node is in a stage that selects nodes by labels, or may be in a stage that has a size. Other
+// nodes form the last stage, for which no node waits.
 bool IsInStage(const RolloutPolicy& rollout, const Node& node) {
   return std::any_of(rollout.stages.begin(), rollout.stages.end(), [&](const RolloutStage& stage) {
     const auto* selector = std::get_if<LabelSelector>(&stage.nodes);
@@ -168,7 +169,7 @@ void CheckHealthPods(const Situation& situation, const LabelSelector& selector, 
     const bool counts = with_driver.contains(node.name) && IsInStage(*situation.question.policy.rollout, node);
     if (counts && !covered.contains(node.name)) missing.push_back(node.name);
   }
-  // A selector that matches no pod at all is probably misspelled, which SelectorsWithoutPods reports.
+  // If a selector matches no pod at all, it is probably misspelled, and SelectorsWithoutPods reports it.
   if (missing.empty() || covered.empty()) return;
   selectors.push_back(
       fmt::format("rollout.health.podSelector: {} nodes of stages have no pod that matches {}, first {}",

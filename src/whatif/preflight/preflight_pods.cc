@@ -123,7 +123,7 @@ class PodSearch {
     }
   }
 
-  // Checks the budgets that a drain would encounter.
+  // Checks the budgets of the pods that would be evicted.
   void CheckBudgets() {
     for (const PodDisruptionBudget* budget : met_) {
       const std::string name = fmt::format("{}/{}: {} healthy, {} needed", budget->ns, budget->name,
@@ -169,8 +169,9 @@ class PodSearch {
     return free;
   }
 
-  // Checks whether the pods of the busiest nodes fit on the other nodes. The result is only a warning, because sums do
-  // not show fragmentation.
+  // Checks whether the pods of the nodes with the largest requests fit on the other nodes. Compares only the sums of
+  // the requests and of the free resources: if the free resources are fragmented, pods may be Pending without a
+  // warning.
   void CheckCapacity() {
     std::map<std::string, std::vector<std::pair<double, std::string>>> by_resource;
     for (const auto& [node, requests] : evicted_) {

@@ -1,5 +1,5 @@
-// Finds obstacles to the evacuation of nodes, such as pods, disruption budgets, and insufficient capacity on other
-// nodes.
+// Finds obstacles to the evacuation of nodes, such as pods without a controller, disruption budgets, and insufficient
+// capacity on other nodes.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_PREFLIGHT_PREFLIGHT_PODS_H_
 #define DRIVERUPGRADE_SRC_WHATIF_PREFLIGHT_PREFLIGHT_PODS_H_
 
@@ -13,7 +13,8 @@
 
 namespace driverupgrade::whatif {
 
-// The pods of the question by node, or by "" if they have no node. The question must outlive this object.
+// The pods of the question, by the name of their node. Pods without a node have the key "". The question must outlive
+// this object.
 struct SortedPods {
   using ByNode = std::map<std::string, std::vector<const Pod*>>;
   ByNode driver = {};

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view kNewRevision = "preflight";
 
-// Returns true if FindObstacles already reports the cause of this gate as another obstacle.
+// Returns true if another obstacle of FindObstacles already reports the cause of this gate.
 bool HasObstacleOfItsOwn(GateReason reason) {
   return reason == GateReason::kPaused || reason == GateReason::kFrozen || reason == GateReason::kRevisionUnknown ||
          TraitsOf(reason).ends_rollout;
@@ -217,7 +217,8 @@ class RolloutSearch {
     }
   }
 
-  // The check uses labels of NVIDIA's GPU Operator.
+  // Warns about nodes of NVIDIA's GPU Operator that no rollout includes, according to their labels. Does nothing for
+  // other drivers.
   void CheckNodesWithoutDriver(const Report& report) {
     if (situation_.question.identity.Name() != "nvidia.com/gpu") return;
     const std::set<std::string_view> reached = NamesOf(report);

@@ -1,4 +1,4 @@
-// Finds the obstacles that the planner reports for a revision that no node has yet.
+// Finds the obstacles that the planner reports, either for the rollout in progress or for the next revision.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_PREFLIGHT_PREFLIGHT_ROLLOUT_H_
 #define DRIVERUPGRADE_SRC_WHATIF_PREFLIGHT_PREFLIGHT_ROLLOUT_H_
 

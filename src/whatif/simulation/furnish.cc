@@ -34,7 +34,8 @@ std::set<std::string, std::less<>> NodesWithDriver(const Situation& situation) {
   return nodes;
 }
 
-// A driver pod that cannot be scheduled now stays unscheduled, because nothing in the simulation frees capacity.
+// Marks nodes on which a driver pod cannot be scheduled now as full until the end, because nothing in the simulation
+// frees capacity.
 void FurnishFullNodes(const Situation& situation, FakeCluster& cluster) {
   for (const Pod& pod : situation.question.cluster.pods) {
     if (!IsOfDriver(situation, pod) || !pod.node_name.empty() || pod.unscheduled_message.empty()) continue;
@@ -136,7 +137,8 @@ void FurnishDevices(const Situation& situation, const std::set<std::string, std:
   }
 }
 
-// Adds a pod. A terminating pod will soon be deleted, unless a finalizer has kept it beyond its grace period.
+// Adds a pod, unless it needs no eviction, cannot be read, or is terminating. A terminating pod that a finalizer has
+// kept beyond its grace period is added as a pod that never stops.
 void FurnishPod(const Situation& situation, Pod pod, const Durations& durations, Jitter& jitter, FakeCluster& cluster) {
   const bool stays = IsOfDriver(situation, pod) || IsDaemonSetPod(pod) || IsFinished(pod);
   const bool held =

@@ -19,17 +19,18 @@ namespace driverupgrade::whatif {
 inline constexpr std::string_view kDriverSet = "simulated-driver";
 inline constexpr std::string_view kLedger = "simulated-ledger";
 
-// Varies durations by a relative deviation that depends only on the seed.
+// Applies a random relative deviation of at most `part` to each duration. The sequence of deviations depends only on
+// the seed.
 struct Jitter {
   double part = 0;
   std::mt19937 random;
   absl::Duration operator()(absl::Duration duration);
 };
 
-// Adds the nodes with a driver pod, without marks of an upgrade, with their devices, their other pods, the budgets, and
-// a DaemonSet whose pods are out of date. One of its two revisions has the template of the driver's newest revision;
-// the other has the template that most driver pods have now, if the two templates differ. Adds pods that run only
-// together to `gangs`.
+// Adds the nodes that have a driver pod, without marks of an upgrade, together with their devices, their other pods,
+// and the budgets. Also adds a DaemonSet whose pods are out of date. If the template of most driver pods differs from
+// the template of the driver's newest revision, the DaemonSet's two revisions have these two templates. Adds pods that
+// run only together to `gangs`.
 void Furnish(const Situation& situation, const Durations& durations, const SimulatedDevices& devices, Jitter& jitter,
              testing::FakeCluster& cluster, testing::GangController& gangs);
 

@@ -11,15 +11,15 @@
 namespace driverupgrade::whatif {
 namespace {
 
-// Returns true if the pod counts as available: as for a disruption budget, it must be ready and not terminating.
-// Excludes pods of DaemonSets, which stay on their node.
+// Returns true if the pod counts as available. Same rule as for disruption budgets: the pod must be ready and not
+// terminating. Pods of DaemonSets do not count, because they stay on their node.
 bool IsAtWork(const Pod* pod) {
   return pod != nullptr && !IsDaemonSetPod(*pod) && IsReady(*pod) && !pod->deletion_timestamp;
 }
 
 int IsPassing(GateReason reason) { return TraitsOf(reason).ends_rollout ? 0 : 1; }
 
-// Returns false for gates that only delay nodes before their start, or that open within seconds.
+// Returns false for gates that cannot cause a failure: the rollout itself, or time alone, opens them.
 bool CanFail(GateReason reason) {
   const GateOpener opener = TraitsOf(reason).opener;
   return opener != GateOpener::kRollout && opener != GateOpener::kClock;

@@ -34,12 +34,12 @@ class RolloutRecorder {
   void Unhold(const std::string& node);
   // Records that the node fails with this plan. `subject`: see Blocked::subject.
   void Fail(const NodePlan& plan, std::string subject, absl::Time now);
-  // Returns true if each node is done or has a gate that time does not open. Unlike a plan of all nodes, this check is
-  // cheap.
+  // Returns true if each node is done or has a gate that ends the rollout (GateTraits::ends_rollout). This check is
+  // cheaper than a plan of all nodes.
   bool MayBeOver(const Tally& totals) const;
   absl::Duration last_change() const { return last_change_; }
-  // Returns why the node is not done, given its gate at the end. If a window has opened and closed, the reason is the
-  // gate that the node had while the window was open. The subject is set only for a failed node.
+  // Returns why the node is not done, given its gate at the end. If the node now waits for a closed window, returns the
+  // gate that the node had while an earlier window was open. The subject is set only for a failed node.
   Blocked WhyBlocked(const NodeGate& gate) const;
   void Finish(Rollout& rollout);
 
@@ -48,7 +48,7 @@ class RolloutRecorder {
     GateReason reason = {};
     absl::Duration since = {};
     bool closed = false;
-    // Gate of the node after a window had opened.
+    // Gate of the node while a window was open; nullopt if none has opened yet.
     std::optional<Blocked> in_window = std::nullopt;
   };
   void FollowPods(const testing::Change& change);
@@ -72,7 +72,7 @@ class RolloutRecorder {
   std::map<std::string, Held> held_;
   // The last failure of each node that failed.
   std::map<std::string, Blocked> failures_;
-  // Number of held gates that may still open, because they do not end the rollout.
+  // Number of held gates that do not end the rollout, because they can still open.
   int passing_ = 0;
 };
 

@@ -37,7 +37,7 @@ using testing::FakeCluster;
 constexpr std::int64_t kFirstLists = 4;
 // Number of first lists with devices: rules, claims and slices.
 constexpr std::int64_t kDeviceLists = 3;
-// Limit that no rollout exceeds: a node that is not done by then waits indefinitely.
+// Maximum duration of a simulated rollout. A node that is not done by then is assumed to wait indefinitely.
 constexpr absl::Duration kLimit = absl::Hours(24 * 30);
 
 // Returns the minimum time between two passes, so that not every change causes its own pass. This time adds to the
@@ -151,7 +151,7 @@ class Simulation {
     return "";
   }
 
-  // Keeps the time of day, because windows depend on it. Drops fractions of a second, as the marks on nodes do, because
+  // Keeps the time of day, because windows depend on it. Drops fractions of a second: the times in marks have none, and
   // a fraction would differ from run to run.
   static absl::Time Beginning(const Situation& situation) {
     return absl::FromUnixSeconds(absl::ToUnixSeconds(situation.question.at));

@@ -17,7 +17,8 @@ namespace driverupgrade::whatif {
 
 // Devices are interchangeable: a claim takes as many devices as in the user's cluster, and accepts any devices of its
 // driver on a single node. If the dump has no slice of the driver, the claim can be allocated on every node. A dump
-// does not show whether the cluster serves DeviceTaintRules, so the simulation assumes that it does, like a plan.
+// does not show whether the cluster serves DeviceTaintRules. Like a plan of a dump, the simulation assumes that it
+// does.
 class SimulatedDevices {
  public:
   // `drivers` are the DRA drivers, most important first. `engine_follows` is true if the engine reads devices, and
@@ -30,7 +31,7 @@ class SimulatedDevices {
   // Returns the pod's claims for devices on the pod's node. A claim for several of the drivers becomes a claim for the
   // first of them.
   std::vector<testing::ResourceClaimSpec> ClaimsOf(const Pod& pod) const;
-  // Removes all claims that ClaimsOf does not return, if the engine would wait for them.
+  // If the engine would wait for claims that ClaimsOf does not return, removes them from the pod.
   void DropUnknownClaims(Pod& pod) const;
 
  private:

@@ -60,7 +60,7 @@ void RunStep(benchmark::State& state, const std::optional<RolloutPolicy>& by) {
 void Step(benchmark::State& state) { RunStep(state, std::nullopt); }
 void StepInStages(benchmark::State& state) { RunStep(state, InStages()); }
 
-// A planner that has judged the whole fleet.
+// A planner that has evaluated the whole fleet.
 struct Judged {
   explicit Judged(int nodes, const std::optional<RolloutPolicy>& by = std::nullopt)
       : rollout(nodes), planner(rollout.machine) {
@@ -106,7 +106,7 @@ void ChangeMaxParallel(benchmark::State& state) {
   ChangePolicy(state, judged, other);
 }
 
-// Judges a fleet in which one node has changed.
+// Measures the evaluation of a fleet in which one node has changed.
 void RunJudgeOneOf(benchmark::State& state, const std::optional<RolloutPolicy>& by) {
   Judged judged_all(static_cast<int>(state.range(0)), by);
   MidRollout& rollout = judged_all.rollout;
@@ -282,7 +282,8 @@ const std::vector<Operation>& Operations() {
   return operations;
 }
 
-// Runs the operation `times` times; 0: as often as a stable time requires.
+// Registers the operation as a benchmark that runs `times` times, or as often as a stable result requires if `times` is
+// 0.
 void Register(const Operation& operation, int times) {
   auto* const registered = benchmark::RegisterBenchmark(operation.name, operation.run)->Unit(operation.unit);
   for (const std::int64_t size : operation.sizes) registered->Arg(size);

@@ -113,7 +113,7 @@ std::vector<Rollout> MeasureAll(const Options& options) {
   for (const int nodes : options.nodes) {
     Arena arena(nodes);
     Task task{.parallel = 0, .timeout = std::chrono::minutes(options.timeout_minutes), .folder = folder.path()};
-    // The first rollout in a cluster is slower than all others, and the limit program would always run it.
+    // Discards the first rollout in a cluster, which is slower than all others and would always be the limit program's.
     MeasureOne(arena, Limit(options.limit, task), fmt::format("{} nodes, not counted", nodes));
     for (const int parallel : options.parallel) {
       task.parallel = parallel;

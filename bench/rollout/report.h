@@ -1,4 +1,4 @@
-// Medians of the runs, compared with the limit.
+// Formats the medians of the runs, and compares them with the limit.
 #ifndef DRIVERUPGRADE_BENCH_ROLLOUT_REPORT_H_
 #define DRIVERUPGRADE_BENCH_ROLLOUT_REPORT_H_
 

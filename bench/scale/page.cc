@@ -68,7 +68,7 @@ struct World {
   }
   ~World() { service->Stop(); }
 
-  // Makes one round, after the cache has received all changes.
+  // Runs one round of the service after the cache has received all changes.
   void Turn(PageFigures& figures) {
     const absl::Time began = absl::Now();
     const absl::Duration before = TimeOf(CLOCK_THREAD_CPUTIME_ID);

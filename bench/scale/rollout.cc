@@ -112,7 +112,7 @@ struct World {
   }
 };
 
-// Makes one pass, after the cache has received all changes. Returns the time at which the next call is due.
+// Runs one pass after the cache has received all changes. Returns the time at which the next call is due.
 absl::Time Pass(World& world, const UpgradePolicy& policy, RolloutFigures& figures) {
   world.cache->Turn({});
   const absl::Time began = absl::Now();
@@ -120,8 +120,7 @@ absl::Time Pass(World& world, const UpgradePolicy& policy, RolloutFigures& figur
   const absl::Duration elsewhere = world.line->spent;
   const auto pass = world.engine->Reconcile({}, policy);
   const absl::Duration took = absl::Now() - began;
-  // The operator's calls run on a thread that mostly waits for the server, so the cost of the fake cluster does not
-  // count.
+  // Excludes the work of the fake cluster. In an operator, the calls run on a thread that mostly waits for the server.
   const absl::Duration work = ThreadTime() - cpu - (world.line->spent - elsewhere);
   figures.engine_work += work;
   figures.cluster_work += world.line->spent - elsewhere;

@@ -1,4 +1,4 @@
-// Measures how realistic objects are received: transport, JSON, facade and cache.
+// Measures the cost of receiving realistic objects: transport, JSON, facade and cache.
 #include <malloc.h>
 #include <sys/resource.h>
 

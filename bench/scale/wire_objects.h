@@ -1,4 +1,5 @@
-// JSON of nodes and pods as in a GPU cluster: about 10 kB each, most of which the library does not use.
+// Generates JSON of nodes and pods that resemble those of a GPU cluster: about 10 kB each, most of which the library
+// does not use.
 #ifndef DRIVERUPGRADE_BENCH_SCALE_WIRE_OBJECTS_H_
 #define DRIVERUPGRADE_BENCH_SCALE_WIRE_OBJECTS_H_
 

@@ -182,7 +182,8 @@ class AccessReview::Impl {
     return absl::PermissionDeniedError(fmt::format("{} may not get {}", user->name, path_));
   }
 
-  // Returns the body of the response, or Unavailable if the review itself failed, because the token may still be valid.
+  // Returns the body of the response. Errors: Unavailable if the review itself failed, because the token may still be
+  // valid.
   absl::StatusOr<std::string> Post(const CallContext& context, const Review& review) {
     const std::string attempted = fmt::format("create {}", review.kind);
     absl::StatusOr<HttpResponse> response = transport_->Send(context, RequestOf(review));

@@ -79,8 +79,8 @@ void CpprestCall::Start(web::http::client::http_client client, web::http::http_r
   request.set_response_stream(concurrency::streams::ostream(
       concurrency::streams::streambuf<std::uint8_t>(std::make_shared<CpprestBody>(self))));
   // The library calls the handler when the header block has been written, and again for the body. If the server has
-  // closed an idle connection, the library writes the request again. Records `sent_` here, because the request may
-  // therefore have been sent even if the exchange ends with a failure to connect.
+  // closed an idle connection, the library writes the request again, and may then fail to connect. The first copy of
+  // the request may have been sent nevertheless, so `sent_` is recorded here.
   request.set_progress_handler([self](web::http::message_direction::direction direction, utility::size64_t) {
     if (direction != web::http::message_direction::upload) return;
     const std::lock_guard<std::mutex> lock(self->mutex_);

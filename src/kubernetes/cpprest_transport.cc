@@ -199,7 +199,8 @@ absl::StatusOr<HttpResponse> CpprestTransport::StreamOnce(const CallContext& con
 web::http::client::http_client_config Configure(const TransportSetup& setup) {
   web::http::client::http_client_config config;
   config.set_max_redirects(0);  // A redirect would send the token to any host.
-  // CpprestCall::Next enforces all time limits. This timeout limits only silence, and must never expire before them.
+  // CpprestCall::Next enforces all time limits. The library's own timeout limits only silence, and must never expire
+  // first.
   config.set_timeout(std::chrono::hours(24 * 365));
   if (setup.tls != nullptr) {
     const std::shared_ptr<TlsMaterial> tls = setup.tls;

@@ -75,7 +75,7 @@ class CurlExchange {
   bool has_head() const { return head_done_; }
   // Returns true if a connection has started to send the request, so the server may have seen the request.
   bool sent() const { return sent_; }
-  // After kFailed, the library's code and message, and errno.
+  // The library's error code and message, and the errno of the failure. Valid after kFailed.
   CURLcode code() const { return code_; }
   std::string_view words() const { return words_.data(); }
   int system_error() const;

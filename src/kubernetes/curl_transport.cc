@@ -191,7 +191,8 @@ absl::StatusOr<HttpResponse> CurlTransport::StreamOnce(const CallContext& contex
   return response;
 }
 
-// Checks the loaded library, which may be older than the headers from which the option names come at build time.
+// Initializes the library, and checks its version and TLS library. The loaded library may be older than the headers
+// that were used at build time.
 absl::Status StartLibrary() {
   static const CURLcode started = curl_global_init(CURL_GLOBAL_DEFAULT);
   if (started != CURLE_OK) return absl::InternalError("libcurl cannot start");

@@ -33,9 +33,9 @@ std::string Printable(std::string_view text) {
   return out;
 }
 
-// yaml-cpp silently keeps duplicate keys and shares the nodes of aliases. A document of a few hundred bytes can thus
-// expand to a billion nodes, so the check counts the nodes again at each use of an alias. The depth limit also ends a
-// cycle (`&a [*a]`).
+// Rejects duplicate keys, which yaml-cpp silently keeps, and limits the depth and the number of nodes. Aliases share
+// their nodes, so a document of a few hundred bytes can expand to a billion nodes. The check therefore counts the nodes
+// again at each use of an alias. The depth limit also ends a cycle (`&a [*a]`).
 class Bounds {
  public:
   absl::Status Check(const YAML::Node& node, const std::string& path, int depth) {

@@ -91,7 +91,8 @@ absl::Status TlsMaterial::LoadTrust(const KubeConfig& config, bool trust_system_
   absl::StatusOr<Certificates> authorities = ParseCertificates(config.ca_pem, "certificate authority");
   if (!authorities.ok()) return authorities.status();
   for (const auto& authority : *authorities) X509_STORE_add_cert(trust_.get(), authority.get());
-  // Same as in Go: every certificate from the administrator is trusted, including intermediate authorities.
+  // Every certificate from the administrator is trusted, including intermediate authorities. Go's TLS library does the
+  // same.
   X509_STORE_set_flags(trust_.get(), X509_V_FLAG_PARTIAL_CHAIN);
   ERR_clear_error();
   return absl::OkStatus();

@@ -13,7 +13,7 @@
 namespace driverupgrade {
 namespace {
 
-// Without limits, every waiting node may start.
+// Returns the number of nodes that may start now. If the policy has no limits, every waiting node may start.
 int MayStart(const MetricsSnapshot& figures) {
   const UpgradeBudget& budget = figures.budget;
   if (budget.Halted()) return 0;
@@ -21,7 +21,7 @@ int MayStart(const MetricsSnapshot& figures) {
   return std::min(budget.ParallelFree(), budget.Headroom());
 }
 
-// Uses the values of the GPU Operator.
+// Returns the same values as the GPU Operator: -1 after a failure, 1 after a success, and 0 before the first success.
 int ReconcileStatus(const MetricsSnapshot& figures) {
   if (figures.failing) return -1;
   return figures.last_success ? 1 : 0;

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds kustomize and helm into build/tools, in the versions that scripts/deploy-tools/go.mod names. If the tools
-# cannot be obtained, prints the reason and exits with 77. Takes about a minute after tests/controlplane/build.sh, which
-# compiles most of the same packages and installs Go if it is missing. Later runs take no time.
+# cannot be obtained, prints the reason and exits with 77. Run tests/controlplane/build.sh first: it installs Go if Go
+# is missing, and compiles most of the same packages, so that the first run takes only about a minute. Later runs reuse
+# the compiled packages.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tools=$PWD/build/tools

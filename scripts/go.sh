@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tests the Go module with only Go, builds it for arm64, and compares it with the library whose API it provides
-# (go/compat). With `--plans FILE`, also compares the plans of all scenarios, which scenario_plans has written to FILE.
+# Tests the Go module without a C compiler, builds it for arm64, and compares it with the library whose API it provides
+# (go/compat). With `--plans FILE`, also compares the plans of all scenarios with FILE, the output of scenario_plans.
 # With a C compiler, `--race` also runs the tests under the race detector, and `--cgo FOLDER` tests with the C library
 # in FOLDER.
 set -euo pipefail
@@ -17,9 +17,9 @@ unformatted=$("$("$go" env GOROOT)/bin/gofmt" -l .)
 [[ -z $unformatted ]] || { echo "go: not formatted: $unformatted" >&2; exit 1; }
 export CGO_ENABLED=0 GOTOOLCHAIN=local GOFLAGS=-mod=readonly
 
-# Limit for the processor seconds that an operator's first build, with an empty cache, spends on the engine. The target
-# is 60 seconds, but the build can take twice as long on a busy machine. The limit is therefore much higher, and
-# exceeding it only causes a warning.
+# Limit for the CPU seconds that an operator's first build, with an empty cache, spends on the engine. The target is 60
+# seconds, but the build can take twice as long on a busy machine. The limit is therefore much higher, and exceeding it
+# only causes a warning.
 compile_max=240
 cache=$(mktemp -d)
 trap 'rm -rf "$cache"' EXIT
@@ -35,8 +35,8 @@ echo "go: compiling the engine takes $compiled s of processor time" >&2
 for folder in . compat ../scripts/wasm; do
   (cd "$folder" && "$go" vet -unreachable=false ./... && "$go" test -timeout 30m ./...)
 done
-# Tests with 1,000 seeds that the parts of one state stay within their own budgets, no matter what happens to driver
-# pods.
+# Checks, with 1,000 seeds, that each part of a ClusterUpgradeState stays within its own budget, whatever happens to
+# driver pods.
 "$go" test -timeout 30m ./pkg/upgrade -run TestPartsOfOneState -seeds 1000
 GOARCH=arm64 "$go" build ./...
 export CGO_ENABLED=1

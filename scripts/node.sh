@@ -4,9 +4,9 @@
 #
 #   node.sh [VERSION]: the kubelet of Kubernetes 1.35, 1.36 or 1.37 (default: the newest version)
 #
-# The programs are cached in the same way as the control plane. The first run takes two minutes after
-# tests/controlplane/build.sh; later runs take no time. If root privileges or the tools are missing, the script
-# prints the reason and exits with 77.
+# The programs are cached in the same way as the control plane. After tests/controlplane/build.sh, the first run takes
+# two minutes; later runs reuse the cached programs. If root privileges or the tools are missing, the script prints the
+# reason and exits with 77.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source=$PWD/tests/controlplane

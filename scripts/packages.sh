@@ -12,7 +12,8 @@ consumers=$source/tests/package/consumers
 rm -rf "$work" "$work"-*
 mkdir -p "$logs"
 export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}
-# Same as in CMakePresets.json. Every build directory here is as deep as build/release, so that the arguments are equal.
+# The same ccache settings as in CMakePresets.json. Every build directory here has the same depth as build/release, so
+# that the compiler arguments are identical.
 export CCACHE_BASEDIR=$source CCACHE_NOHASHDIR=1
 
 declare -A results seconds
@@ -55,8 +56,8 @@ relocatable() {
   ! grep -nE "(^|[\"; =(])/[A-Za-z]" $files
 }
 
-# The installed files have the version of version.h, and so do the manifests for vcpkg (packaging/vcpkg/check.py) and
-# Conan's package (packaging/conan/check.sh).
+# The installed files must have the version in version.h. packaging/vcpkg/check.py checks the version of the manifests
+# for vcpkg, and packaging/conan/check.sh checks the version of Conan's package.
 one_version() {
   local version file
   version=$(sed -n 's/.*_VERSION_STRING "\(.*\)"/\1/p' "$source/include/driverupgrade/version.h")

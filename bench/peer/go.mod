@@ -1,4 +1,4 @@
-// The Go library, k8s-operator-libs, as a program: for scripts/bench.sh and the end-to-end tests, and for nothing else.
+// A program that uses the Go library k8s-operator-libs, only for scripts/bench.sh and the end-to-end tests.
 module driverupgrade.example/bench/peer
 
 go 1.26.0

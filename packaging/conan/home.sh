@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Creates an empty Conan home in CONAN_HOME, and prints the path of the program. The home contains the recipes of
-# offline/conanfile.py, and no remotes. Conan comes from PyPI into a virtual environment below build/. Exit code 77: it
-# cannot be installed.
+# Creates an empty Conan home in CONAN_HOME, and prints the path of the program conan. The home contains the recipes of
+# offline/conanfile.py, and no remotes. Conan comes from PyPI into a virtual environment below build/. Exit code 77:
+# Conan cannot be installed.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

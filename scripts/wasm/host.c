@@ -30,8 +30,9 @@ void __cxa_throw(void* exception, void* type, void (*destroy)(void*)) { __builti
 _Noreturn void __cxa_pure_virtual(void) { __builtin_trap(); }
 _Noreturn void __cxa_deleted_virtual(void) { __builtin_trap(); }
 
-// Libraries would use these functions to format texts for streams, such as abseil's message before it aborts, and to
-// convert times that the library does not use. build-wasm.sh sets these names, because libc's printf takes 80 kB of Go.
+// Replace functions of libc, because libc's printf would take 80 kB of Go; build-wasm.sh defines the original names as
+// these names. Libraries use the functions only for texts that are written to streams, such as abseil's message before
+// it aborts, and to convert times that the library does not use.
 int host_vsnprintf(char* out, __SIZE_TYPE__ size, const char* format, va_list arguments) {
   if (size > 0) *out = 0;
   return 0;

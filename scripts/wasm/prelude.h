@@ -1,5 +1,5 @@
-// Headers that nearly every source includes. build-wasm.sh compiles this file first, so that they are parsed only once.
-// The generated code is the same.
+// Headers that nearly every source includes. build-wasm.sh precompiles this file, so that the headers are parsed only
+// once. This does not change the generated code.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>

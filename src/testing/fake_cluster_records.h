@@ -58,8 +58,8 @@ struct WorkloadRecord {
   std::set<std::string> identities = {};
   /// Number of the workload's pods that count towards the replicas.
   int active = 0;
-  /// `pods_on_node`: number of the workload's pods on each node that has any. `nodes_by_load`: those of these nodes
-  /// that accept more pods, ordered by their number of pods.
+  /// Number of the workload's pods on each node that has any. `nodes_by_load` contains only nodes that accept more
+  /// pods, and is ordered by this number.
   std::map<std::string, int> pods_on_node = {};
   std::set<std::pair<int, std::string>> nodes_by_load = {};
   /// Name at which the search for a free node starts: every suitable open node with a smaller name already has a pod of

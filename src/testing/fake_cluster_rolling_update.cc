@@ -7,8 +7,8 @@
 
 namespace driverupgrade::testing::internal {
 
-// Queues a check by the controller. Called after each change to a node or pod; does nothing once no pod of an earlier
-// template is left.
+// Queues a check by the controller if pods of an earlier template may still exist. Called after each change to a node
+// or pod.
 void Model::QueueRoll(DaemonSetRecord& record) {
   if (!record.rolling || record.roll_queued) return;
   record.roll_queued = true;

@@ -13,7 +13,8 @@ STAND_INS = {
     "libcurl": ("7.88.1", "CURL", "CURL::libcurl"),
     "openssl": ("3.0.22", "OpenSSL", {"ssl": "OpenSSL::SSL", "crypto": "OpenSSL::Crypto"}),
     "prometheus-cpp": ("1.0.1", "prometheus-cpp", {"prometheus-cpp-core": "prometheus-cpp::core"}),
-    # Conan's version is newer; its target is `rapidjson`, which Debian does not have and the library does not export.
+    # Conan's RapidJSON is newer. Its target is `rapidjson`; Debian's package has no such target, and the library does
+    # not export it.
     "rapidjson": ("cci.20230929", "RapidJSON", "rapidjson"),
     "yaml-cpp": ("0.7.0", "yaml-cpp", "yaml-cpp"),
 }
@@ -21,7 +22,7 @@ STAND_INS = {
 
 class StandIn(ConanFile):
     settings = "os", "arch", "compiler", "build_type"
-    # The recipe sets this option of cpp-httplib.
+    # The recipe of driverupgrade sets this option of cpp-httplib.
     options = {"with_openssl": [True]}
     default_options = {"with_openssl": True}
 

@@ -94,10 +94,9 @@ void InvariantChecker::Impl::SetPolicy(const UpgradePolicy& the_policy) {
   }
 }
 
-// I1. A node that another client started counts only if the writer knew of that start before it first requested the
-// start of this node: if the outcome of a request is unknown, the request is repeated, and keeps its slot. The first
-// attempt at this version of the node is the first relevant request, because earlier requests cannot change this
-// version.
+// I1. If the outcome of a request is unknown, the writer repeats the request, and the node keeps its slot. A node that
+// another client started therefore counts only if the writer knew of that start before it first requested this one.
+// Requests for earlier versions of the node do not matter, because they cannot change this version.
 void InvariantChecker::Impl::JudgeBudget(const Node& before, const Node& after) {
   // The maintenance operator has its own budget. If the NodeMaintenance is already ready, the node continues in the
   // same write.
@@ -181,8 +180,8 @@ int InvariantChecker::Impl::UnavailableKnown(const Node& started) const {
   int count = 0;
   for (const auto& [name, truth] : nodes) {
     if (!truth.unavailable || !truth.has_label) continue;
-    // A started node that is not ready needs no additional room. Nodes that engines made unavailable after `known` then
-    // do not count, because they may have been started at the same time.
+    // If the started node is not ready, its start makes no further node unavailable. Nodes that engines made
+    // unavailable after `known` then do not count, because they may have been started at the same time.
     count += truth.unavailable_since <= known || (truth.unavailable_by_engine && started.ready);
   }
   return count;

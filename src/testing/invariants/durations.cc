@@ -55,10 +55,10 @@ void InvariantChecker::Impl::NoteFault() {
   for (Try& one : tries_) one.known_until = last_fault + kStored;
 }
 
-// Each new count in the sketch must belong to an attempt that the checker has observed: the upper bound of the count's
-// bucket must be at least the attempt's duration, and at most a quarter longer. Attempts with faults are not checked,
-// because the engine then measures until it has recovered. The first record of a new leader is not checked either,
-// because it may contain measurements of an earlier term.
+// Each new count in the sketch must belong to an attempt that the checker has observed. The upper bound of the count's
+// bucket must be at least the duration of that attempt, and at most a quarter longer. Attempts with faults are not
+// checked, because the engine then measures until it has recovered. The first record of a new leader is not checked
+// either, because it may contain measurements of an earlier term.
 void InvariantChecker::Impl::JudgeDurations(const DurationSketch& before, const DurationSketch& after) {
   const std::string sender = writer == nullptr ? "" : writer->name;
   const bool leads_anew = std::exchange(stored_by_, sender) != sender;

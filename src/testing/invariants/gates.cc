@@ -240,8 +240,8 @@ bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const G
                                                       : options.uses_driver != nullptr);
     case GateReason::kSafeLoad: return node.annotations.contains(keys.safe_load);
     case GateReason::kFailed: return state == UpgradeState::kFailed;
-    // Before a node starts, unknown pods can delay it only if nodes start together or the policy has gangs: the pods of
-    // all nodes that start together must then be known.
+    // Before a node starts, its pods and the pods of its group must be known only if nodes start together or the policy
+    // has gangs.
     case GateReason::kPodsUnknown:
       return internal::WillBeCordoned(state) ||
              ((StartTogether(its_policy) || HasGangs(its_policy)) && MayBegin(state));

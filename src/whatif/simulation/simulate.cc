@@ -151,8 +151,8 @@ class Simulation {
     return "";
   }
 
-  // Keeps the time of day, because windows depend on it. Drops fractions of a second: the times in marks have none, and
-  // a fraction would differ from run to run.
+  // Keeps the time of day, because windows depend on it. Drops fractions of a second, because marks store whole
+  // seconds, and a fraction would differ from run to run.
   static absl::Time Beginning(const Situation& situation) {
     return absl::FromUnixSeconds(absl::ToUnixSeconds(situation.question.at));
   }

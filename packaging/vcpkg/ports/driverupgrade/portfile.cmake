@@ -1,5 +1,5 @@
-# An overlay port: it builds the checkout that contains it. In a registry, this line becomes vcpkg_from_github. vcpkg
-# does not notice changes to the sources: after an edit, install with --no-binarycaching.
+# An overlay port: it builds the checkout that contains it. In a registry, vcpkg_from_github replaces the next line.
+# vcpkg does not notice changes to the sources: after an edit, install with --no-binarycaching.
 get_filename_component(SOURCE_PATH "${CMAKE_CURRENT_LIST_DIR}/../../../.." ABSOLUTE)
 
 vcpkg_check_features(OUT_FEATURE_OPTIONS feature_options

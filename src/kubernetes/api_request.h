@@ -9,7 +9,7 @@
 namespace driverupgrade::internal {
 
 struct ApiRequest {
-  // Verb as in RBAC.
+  // RBAC verb, such as get, list or watch.
   std::string verb = {};
   // Empty for the core group.
   std::string group = {};

@@ -13,7 +13,8 @@ namespace {
 
 using internal::ApiRequest;
 
-// Status codes that a metric may use as a label. Other codes are not listed, because a server may return any number.
+// Status codes that the metrics show individually. Other codes are grouped, such as 4xx, because a server can return
+// any number.
 constexpr std::array kCodes = {200, 201, 202, 204, 400, 401, 403, 404, 405, 408, 409,
                                410, 413, 415, 422, 429, 500, 501, 502, 503, 504};
 constexpr std::array<std::string_view, 14> kResources = {"configmaps",

@@ -106,7 +106,8 @@ std::string BudgetName(std::string_view text) {
   return EscapeForText(text.substr(0, text.find(' ')), kPlainBodyBytesMax);
 }
 
-// The first message comes from the API server's registry (E16), and the second from the API server's storage.
+// Returns true for a conflict about the UID. The first text is from the API server's registry (E16), and the second
+// from its storage.
 bool IsUidConflict(int http_status, const ApiStatus& body) {
   return http_status == 409 && (body.message.find("UID in the precondition") != std::string::npos ||
                                 body.message.find("UID in precondition") != std::string::npos);

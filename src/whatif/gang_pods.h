@@ -1,4 +1,4 @@
-// Finds the jobs of a cluster whose pods run only together.
+// Finds the gangs of a cluster, which are jobs whose pods run only together.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_GANG_PODS_H_
 #define DRIVERUPGRADE_SRC_WHATIF_GANG_PODS_H_
 

@@ -69,7 +69,7 @@ void InvariantChecker::Impl::NoteShares(const Node& after, Maker maker, std::int
       ours || after.unschedulable || !after.ready || !driverupgrade::internal::WhyLeaving(after).empty();
   if (unavailable && !truth.unavailable) {
     truth.unavailable_since = revision;
-    // A node that is already unavailable needs no additional room when it starts, so `unavailable_since` stays.
+    // If the node was already unavailable, its start needs no additional room, so `unavailable_since` does not change.
     truth.unavailable_by_engine = maker == Maker::kEngine;
   }
   truth.unavailable = unavailable;
@@ -157,8 +157,8 @@ std::int64_t InvariantChecker::Impl::Known(const Node& started) const {
 // Returns the number of used slots that the writer must have known about, including the started node's slot.
 int InvariantChecker::Impl::SlotsKnown(const UpgradePolicy& the_policy, const Node& started) const {
   const bool in_force = the_policy == *policy;
-  // Under the current policy, the result is at most `slots_`. The client's knowledge matters only if `slots_` is too
-  // high.
+  // Under the current policy, the result is at most `slots_`. The client's knowledge matters only if `slots_` exceeds
+  // the limit.
   if (in_force && slots_ <= the_policy.max_parallel.value_or(slots_)) return slots_;
   const std::int64_t known = Known(started);
   int slots = 1;

@@ -214,7 +214,7 @@ void InvariantChecker::Impl::OnNode(const Change& change) {
   NoteMember(*after);
 }
 
-// Records the current owner of the node's cordon, as far as it can be known.
+// Records the current owner of the node's cordon, as far as the owner can be known.
 void InvariantChecker::Impl::NoteCordon(const Node* before, const Node& after, Maker maker, NodeTruth& truth) {
   if (before == nullptr) return;
   const bool by_upgrade = maker == Maker::kEngine || maker == Maker::kPeer;

@@ -68,8 +68,8 @@ bool InvariantChecker::Impl::IsLeftOut(const Node& node) const {
          !driverupgrade::internal::WhyLeaving(node).empty();
 }
 
-// A node also counts as ended if an administrator has excluded it from the rollout. This function must not query the
-// cluster, because it runs during a commit of the cluster.
+// Records the state of a node in the rollout. A node also counts as ended if an administrator has excluded it from the
+// rollout. Must not query the cluster, because the cluster calls this function during a commit.
 void InvariantChecker::Impl::NoteMember(const Node& after) {
   if (!policy->rollout) return;
   const std::optional<UpgradeState> state = StateOf(after, keys);
@@ -113,8 +113,8 @@ void InvariantChecker::Impl::OnLedger(const ConfigMap* ledger) {
   if (records_.size() > kRecordsKept) records_.pop_front();
 }
 
-// Returns the number of nodes in a stage with a selector. FailedForLong counts the nodes that failed at the revision so
-// long ago that every client knows of the failure.
+// SizeOf returns the number of nodes in a stage with a selector. FailedForLong returns the number of nodes whose
+// upgrade to the revision failed so long ago that every client knows of the failure.
 int InvariantChecker::Impl::SizeOf(const RolloutStage& stage) const {
   return static_cast<int>(std::count_if(members_.begin(), members_.end(), [&](const auto& member) {
     const bool may_be_in = IsIn(stage, member.second.node) || HasJustMoved(member.second);
@@ -378,7 +378,8 @@ void InvariantChecker::Impl::JudgeRollout(const Node& before) {
   const std::vector<const Node*> under_way = is_under_way ? std::vector<const Node*>() : UnderWay(its_policy, before);
   std::string why = WhyBeyondStage(rollout, before, under_way);
   if (why.empty() && rollout.groups) why = WhyNotBeside(*rollout.groups, before, under_way);
-  // A node that an earlier upgrade left cordoned may start alone and take all the room if no other node is in progress.
+  // A node that an earlier upgrade left cordoned may start without the rest of its group if no other node is in
+  // progress.
   const bool may_go_alone = internal::IsOutOfService(before, keys) && under_way.empty();
   if (StartsTogether(rollout) && !may_go_alone) ExpectWholeGroup(its_policy, before);
   if (!why.empty()) Fail("I21", fmt::format("node {} was started, but {}", before.name, why));

@@ -79,7 +79,8 @@ bool MayStartAt(const RolloutPolicy& rollout, absl::Duration takes, absl::Time t
   return OpenUntil(rollout, time, takes) > time + takes;
 }
 
-// The remaining time is longest at the start of a window, or right after closed days.
+// Checks only `first`, the start of each window, and the end of each closed period, because the remaining time is
+// longest at these times.
 bool MayStart(const RolloutPolicy& rollout, absl::Duration takes, absl::Time first, absl::Time last) {
   std::set<absl::Time> times = {first};
   const auto add_ends_of_closed = [&](const TimeZoneTable& zone) {

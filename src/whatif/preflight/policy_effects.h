@@ -11,7 +11,7 @@
 
 namespace driverupgrade::whatif {
 
-// Each function returns one sentence for each field, which starts with the field's path in the policy document.
+// For each field, these functions return one sentence that starts with the field's path in the policy document.
 
 // Returns fields that have no effect, given the nodes of `report` and the time of the situation.
 std::vector<std::string> FieldsWithoutEffect(const Situation& situation, const Report& report);

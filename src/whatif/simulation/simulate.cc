@@ -33,9 +33,9 @@ using testing::Change;
 using testing::FakeClock;
 using testing::FakeCluster;
 
-// Number of first lists: nodes, DaemonSets, revisions and driver pods.
+// Number of lists that the cache requests at the start: nodes, DaemonSets, revisions and driver pods.
 constexpr std::int64_t kFirstLists = 4;
-// Number of first lists with devices: rules, claims and slices.
+// Number of additional lists if the engine follows devices: rules, claims and slices.
 constexpr std::int64_t kDeviceLists = 3;
 // Maximum duration of a simulated rollout. A node that is not done by then is assumed to wait indefinitely.
 constexpr absl::Duration kLimit = absl::Hours(24 * 30);
@@ -135,8 +135,8 @@ class Simulation {
     return policy_.rollout && !StartTimeAt(*policy_.rollout, clock_->Now(), absl::ZeroDuration()).open;
   }
 
-  // Returns the disruption budgets of the first pod that remains after its eviction was requested; empty if no budget
-  // selects such a pod.
+  // Returns the disruption budgets of the first pod that still exists after its eviction was requested, and that a
+  // budget selects. Returns an empty string if there is no such pod.
   std::string BudgetsInTheWay(const std::string& node) {
     const auto tried = tried_.find(node);
     if (tried == tried_.end()) return "";

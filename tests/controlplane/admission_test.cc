@@ -22,7 +22,7 @@ KubectlResult Send(const Kubectl& kubectl, const std::string& node, const std::s
   return kubectl.Run({"patch", "node", node, "--type=merge", "--patch=" + body});
 }
 
-TEST_CASE("The operator changes its own keys and the cordon of a node, and nothing else", "[admission][short]") {
+TEST_CASE("The operator can change only its own keys and the cordon of a node", "[admission][short]") {
   ControlPlane& control_plane = ControlPlane::Shared();
   World world(control_plane, "admission", 1);
   LetKubectlWork(control_plane);

@@ -25,8 +25,8 @@ struct AuditedRequest {
   std::optional<NodeVersion> node;  // the node after a successful PATCH
 
   bool is_write() const { return verb != "get" && verb != "list" && verb != "watch"; }
-  // True if the request was carried out, or may have been because its sender did not wait for the response. A refusal
-  // (4xx) rules this out.
+  // True if the request was carried out, or if it may have been carried out because its sender did not wait for the
+  // response. A request that was refused (4xx) was not carried out.
   bool may_have_been_done() const { return code < 400 || code >= 499; }
 };
 
@@ -50,7 +50,8 @@ class AuditLog {
   std::vector<AuditedRequest> requests_;
 };
 
-// Prints a table of `requests`, with totals and numbers per node by verb, resource and status code.
+// Prints a table with one row for each combination of verb, resource and status code in `requests`, and a row for all
+// requests. Each row shows the number of requests, and this number divided by `nodes`.
 void PrintRequests(std::ostream& out, const std::vector<AuditedRequest>& requests, std::size_t nodes);
 
 }  // namespace driverupgrade::e2e

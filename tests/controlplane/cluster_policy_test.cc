@@ -28,14 +28,15 @@ std::vector<std::string> Lines(const std::string& text) {
   return lines;
 }
 
-// Runs the command from NVIDIA's documentation, without its shell quotes and its line break.
+// Returns the output of a command from NVIDIA's documentation. Only the shell quotes and the line break of the command
+// are omitted.
 std::vector<std::string> NodesAsTheSeedsListThem(const World& world) {
   return Lines(world.control_plane().admin().Must(
       {"get", "node", "-l", "nvidia.com/gpu.present",
        R"(-ojsonpath={range .items[*]}{.metadata.name}{"\t"}{.metadata.labels.nvidia\.com/gpu-driver-upgrade-state}{"\n"}{end})"}));
 }
 
-// Runs `kubectl get events --sort-by='.lastTimestamp' | grep GPUDriverUpgrade`.
+// Returns the output of `kubectl get events --sort-by='.lastTimestamp' | grep GPUDriverUpgrade`.
 std::vector<std::string> EventsAsTheSeedsListThem(const World& world) {
   std::vector<std::string> lines =
       Lines(world.control_plane().admin().Must({"get", "events", "--sort-by=.lastTimestamp"}));

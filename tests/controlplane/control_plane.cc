@@ -218,7 +218,7 @@ void ControlPlane::StartClients() {
   StartPart("kwok", {
                         kubeconfig,
                         Flag("config", (kSourceDir / "kubernetes/stages.yaml").string()),
-                        // This selector does not match nodes without any labels.
+                        // --manage-all-nodes, because a selector would exclude nodes without labels.
                         IsForPods() ? Flag("manage-nodes-with-label-selector", "!" + std::string(kRealNodeLabel))
                                     : "--manage-all-nodes=true",
                         "--node-lease-duration-seconds=40",  // otherwise the nodes become NotReady after 40 s

@@ -80,8 +80,9 @@ class ControlPlane {
 
   // Copies etcd's data. This takes the whole control plane down for a few seconds.
   void SaveData();
-  // Restores the saved data, as after a disaster. Etcd, the API server and the cluster's own components restart with
-  // this data. All other clients that watch the cluster have then seen later versions than the restored ones.
+  // Restores the saved data, as an administrator would after a disaster. Etcd, the API server and the cluster's own
+  // components restart with this data. All other clients that watch the cluster have already seen versions that are
+  // later than the restored ones.
   void RestoreData();
 
   // Returns which processes have exited, with their last lines of output; empty if all are running. Add this text to

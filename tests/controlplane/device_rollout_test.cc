@@ -69,7 +69,7 @@ spec:
   devices: [$DEVICES]
 )";
 
-// Each pod has its own claim, created from the template.
+// Each pod has its own claim, which is created from the ResourceClaimTemplate one-gpu.
 constexpr std::string_view kHolders = R"(
 ---
 apiVersion: apps/v1
@@ -171,7 +171,7 @@ struct Held {
   std::int64_t until = INT64_MAX;
 };
 
-// Returns, by node, the time spans in which its devices were held, according to the claims.
+// Returns, for each node, the time spans in which pods held devices of the node, according to the claims.
 std::map<std::string, std::vector<Held>> HeldOn(const RawWatch& claims) {
   std::map<std::string, std::vector<Held>> held;
   std::map<std::string, std::pair<std::string, std::int64_t>> open;  // by claim: node, first version with the holder
@@ -223,7 +223,7 @@ TEST_CASE("A-1 to A-16: drivers are replaced on 20 schedulable nodes while GPU p
   CHECK(devices.Rules() == 0);
   CHECK(Eventually(std::chrono::seconds(30), [&] { return devices.Running("gpu") == kNodes * kDevicesOnNode; }));
 
-  // The rollout has moved no CPU pod, and cordoned no node.
+  // The rollout has not moved any CPU pod, and has not cordoned any node.
   std::set<std::string> left;
   for (const std::string& pod : world.WorkloadPods()) {
     if (pod.starts_with("cpu-")) left.insert(pod);

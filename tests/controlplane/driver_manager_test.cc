@@ -261,7 +261,7 @@ TEST_CASE("If gpu_operator follows a policy, the manager leaves pods and the cor
   INFO(program.Log());
   REQUIRE(told);
 
-  // The first container of the driver pod runs on a node that the operator has evacuated.
+  // The operator evacuates the node. Only then does the manager run, as the init container of the new driver pod.
   const auto training = node.Apps("training");
   world.ChangeDriverAndHold("driver:2");
   REQUIRE(Eventually(kRunLimit, [&] { return node.Version().state == "pod-restart-required"; }));

@@ -175,7 +175,7 @@ TEST_CASE("Both witnesses record the same history of a node", "[fixture]") {
   CHECK(audit.CountWrites() == 7);
 }
 
-TEST_CASE("A peak is counted when a node starts, unless an operator that is not judged starts it", "[fixture]") {
+TEST_CASE("A peak is counted when a node starts, except during another operator's turn", "[fixture]") {
   NodeTimeline timeline;
   const auto add = [&](std::uint64_t version, const std::string& name, const std::string& state) {
     NodeVersion node;
@@ -192,12 +192,12 @@ TEST_CASE("A peak is counted when a node starts, unless an operator that is not 
 
   const std::vector<Turn> of_b_and_c = {{.after = 10, .until = 12}};
   CHECK(timeline.ComputePeaks({}, IsInProgress, of_b_and_c).in_progress == 1);
-  // Nodes that a judged operator starts later are counted in addition to these nodes.
+  // Nodes that start after this turn are counted in addition to these nodes.
   add(14, "d", "cordon-required");
   CHECK(timeline.ComputePeaks({}, IsInProgress, of_b_and_c).in_progress == 4);
 }
 
-TEST_CASE("A world has a driver and workloads whose pods its disruption budget protects", "[fixture]") {
+TEST_CASE("A world has a driver, and workloads whose disruption budget protects their pods", "[fixture]") {
   ControlPlane& control_plane = ControlPlane::Shared();
   World world(control_plane, "pods", 2);
   world.DeployDriver();

@@ -98,7 +98,7 @@ class Jobs {
  public:
   explicit Jobs(const World& world) : world_(world) {}
 
-  // The first pods of the job run on `nodes`, and later pods on nodes that the scheduler chooses.
+  // Starts a job whose first pods run on `nodes`. The scheduler chooses the nodes of later pods.
   void Start(const std::vector<std::string>& nodes) {
     const std::string name = "job-" + std::to_string(jobs_.size());
     jobs_[name] = {.size = nodes.size()};
@@ -113,7 +113,8 @@ class Jobs {
     });
   }
 
-  // Must be called often during the rollout.
+  // Deletes the remaining pods of interrupted jobs, and restarts jobs whose pods have all been deleted. Must be called
+  // often during the rollout.
   void Step() {
     const std::map<std::string, Pods> pods = Read();
     for (auto& [name, job] : jobs_) {
@@ -194,7 +195,8 @@ spec:
   int interruptions_ = 0;
 };
 
-// Upgrades 32 nodes. Five jobs occupy 8, 8, 4, 4 and 2 of them. Returns how often jobs were interrupted.
+// Upgrades 32 nodes. Five jobs occupy 8, 8, 4, 4 and 2 of them. Returns the total number of interruptions of these
+// jobs.
 int InterruptionsOf(const std::string& name, std::string_view unavailable_max, std::string_view rollout) {
   World world(ControlPlane::Shared(), name, 32);
   world.DeployDriver();

@@ -1,5 +1,5 @@
-// Runs a Go operator as user `operator` on one world: an operator built on the Go module (go/examples) or on the Go
-// library (bench/peer).
+// Runs a Go operator for the nodes of one world, as the user `operator`. The operator is built on the Go module
+// (go/examples) or on the Go library (bench/peer).
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_GO_OPERATOR_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_GO_OPERATOR_H_
 
@@ -20,12 +20,13 @@ class GoOperator {
   // with the native operator.
   enum class Of { kModule, kLibrary, kVendor };
 
-  // `policy` is the upgradePolicy section in YAML. The environment names the program, which scripts/e2e.sh has built.
-  // Throws std::runtime_error if the environment does not name it.
+  // `policy` is the upgradePolicy section in YAML. The program is built by scripts/e2e.sh, and an environment variable
+  // contains its path (go_operator.cc). Throws std::runtime_error if the variable is not set, or if the program does
+  // not exist.
   GoOperator(const World& world, std::string_view policy, Of of = Of::kModule);
 
-  // Starts the program. The program exits once every node has the target driver, with code 0 unless a node has failed.
-  // `more_flags` come last. If a flag is given twice, its last value counts.
+  // Starts the program. Except for kVendor, the program exits once every node has the target driver. The exit code is
+  // then 0 unless a node has failed. `more_flags` come last. If a flag is given twice, its last value counts.
   std::unique_ptr<Process> Start(const std::vector<std::string>& more_flags = {}) const;
 
   std::filesystem::path policy_file() const { return folder_ / "policy.yaml"; }

@@ -116,8 +116,8 @@ TEST_CASE("An operator on the Go module upgrades 20 and 50 nodes with few reques
 }
 
 // Uses one node, and a workload pod that cannot be evicted at first. The example watches only its DaemonSet, which does
-// not change when an eviction becomes possible. Between two `ApplyState` calls, therefore, only the order (docs/go.md)
-// can continue the upgrade.
+// not change when an eviction becomes possible. Between two `ApplyState` calls, therefore, only the order that the last
+// call created can continue the upgrade (docs/go.md).
 TEST_CASE("Between an operator's calls, ten minutes apart, a node is drained as soon as its pods can be evicted",
           "[go]") {
   World world(ControlPlane::Shared(), "go-order", 1);

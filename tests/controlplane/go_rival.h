@@ -12,9 +12,9 @@
 namespace driverupgrade::e2e {
 
 // Cordons a schedulable node, drains it, deletes the driver pod, and uncordons the node, even if another client holds
-// the cordon by then. The rival leaves a cordon only if the node was cordoned when it needed the upgrade (T1, T9, T11,
-// T21, T30, T46, §5.2). It stores no cordon owner on the node, and ignores nodes that other operators have in progress.
-// It writes with kubectl, in patches without preconditions.
+// the cordon by then. The rival leaves a cordon only if the node was already cordoned when the rival set the state
+// upgrade-required (T1, T9, T11, T21, T30, T46, §5.2). The rival stores no cordon owner on the node, and does not check
+// whether other operators have the node in progress. It writes with kubectl, in patches without preconditions.
 class GoRival {
  public:
   GoRival(const OfedDriver& driver, int parallel_max) : driver_(driver), parallel_max_(parallel_max) {}

@@ -36,7 +36,7 @@ rollout:
   - {name: canary, nodes: 2, soakSeconds: 20, approval: Manual}
 )";
 
-// A policy whose window has closed and opens again in 22 hours.
+// A policy whose window is closed, and opens again in 20 or 21 hours.
 constexpr std::string_view kShut = R"(
 autoUpgrade: true
 maxParallelUpgrades: 10
@@ -113,7 +113,7 @@ TEST_CASE("A closed window in Berlin keeps the Go module's nodes waiting", "[go]
   gmtime_r(&start, &civil);
   char clock[6] = {};
   std::strftime(clock, sizeof(clock), "%H:%M",
-                &civil);  // Berlin is an hour or two ahead, so the window is not open there either
+                &civil);  // a time in UTC, which Berlin reaches one or two hours earlier
   const GoOperator go(world, Substitute(std::string(kShut), {{"$START", clock}}), GoOperator::Of::kVendor);
   const std::unique_ptr<Process> process = go.Start();
   CHECK(Says(go, "Window"));

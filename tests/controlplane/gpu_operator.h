@@ -1,4 +1,4 @@
-// Runs the program under test, examples/operators/gpu, as user `operator` on one world.
+// Runs the program under test, examples/operators/gpu, for the nodes of one world, as the user `operator`.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_GPU_OPERATOR_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_GPU_OPERATOR_H_
 

@@ -87,8 +87,8 @@ TEST_CASE("Nodes that the Go library left in three states are finished, and no l
   LeaveInValidation(world, validating);
 
   GpuOperator gpu_operator(world, kPolicy);
-  // Validation pods count even if they were ready before the driver pod, as in the Go library. If they were restarted,
-  // they would be held.
+  // Validation pods count even if they were ready before the driver pod, as they do in the Go library. The operator
+  // must not restart them here, because the new pods would be held.
   gpu_operator.set_more_options({"--validation-selector", "app=validator", "--early-validation", "Count"});
   const std::unique_ptr<Process> process = gpu_operator.Start();
   for (const std::string& node : {draining, restarting}) REQUIRE(AwaitState(world, node, "upgrade-done"));

@@ -45,7 +45,8 @@ bool IsAvailable(const Kubectl& admin, const Chart& chart, const std::string& im
              .out == image + " 2 2 2";
 }
 
-// Removes the other tests' cluster-wide permissions, whose names are also used by the charts.
+// Removes the cluster-wide permissions of the other tests, because the charts use the same names. The destructor
+// restores them.
 class SharedRightsAway {
  public:
   explicit SharedRightsAway(const Kubectl& admin) : admin_(admin) { admin_.Must(Command("delete")); }

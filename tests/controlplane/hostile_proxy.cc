@@ -62,7 +62,7 @@ std::vector<std::pair<std::string, std::string>> ParseQuery(std::string_view tex
   return query;
 }
 
-// Returns the value of the header `name`, which must be in lower case.
+// Returns the value of the header `name`. `name` must be in lower case.
 std::string HeaderOf(std::string_view head, std::string_view name) {
   std::string lower(head);
   std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });

@@ -42,8 +42,8 @@ struct HostileProxyOptions {
 // request encounters.
 class HostileProxy {
  public:
-  // Forwards requests to the server of `kubeconfig`, with its credentials. Throws std::runtime_error if it is not
-  // valid.
+  // Forwards requests to the server that `kubeconfig` names, with the credentials in that file. Throws
+  // std::runtime_error if `kubeconfig` is not valid.
   HostileProxy(const std::filesystem::path& kubeconfig, const HostileProxyOptions& options);
   ~HostileProxy();
   HostileProxy(const HostileProxy&) = delete;
@@ -52,7 +52,8 @@ class HostileProxy {
   // Writes a kubeconfig for the client, with this proxy as the server and a token that the proxy ignores.
   void WriteKubeconfig(const std::filesystem::path& file) const;
 
-  // Returns how many requests and watch lines each fault has affected so far. kNone counts undisturbed ones.
+  // Returns how many requests and watch lines each fault has affected so far. The count of kNone contains the requests
+  // and lines that no fault affected.
   std::map<Fault, int> faults() const;
 
  private:

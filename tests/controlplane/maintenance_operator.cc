@@ -188,7 +188,7 @@ rapidjson::Document MaintenanceOperator::PodsOf(const Object& object, const std:
                        "--field-selector=spec.nodeName=" + Text(object, {"spec", "nodeName"})});
 }
 
-// A refusal is not final: the next step requests the eviction again.
+// Requests the eviction of the pod. If the request is refused, the next step repeats it.
 void MaintenanceOperator::Evict(const Object& pod) {
   if (Find(pod, {"metadata", "deletionTimestamp"}) != nullptr) return;
   const std::string ns = Text(pod, {"metadata", "namespace"});
@@ -200,7 +200,7 @@ void MaintenanceOperator::Evict(const Object& pod) {
       {"create", "--raw", "/api/v1/namespaces/" + ns + "/pods/" + name + "/eviction", "-f", eviction_file_.string()});
 }
 
-// Keeps the other conditions, because they belong to the requestors.
+// Sets the condition Ready, and keeps all other conditions, because they belong to the requestors.
 void MaintenanceOperator::SetReason(const Object& object, const std::string& reason) {
   const std::string condition = Substitute(
       R"({"type": "Ready", "status": "$STATUS", "reason": "$REASON", "message": "", "lastTransitionTime": "$NOW"})",

@@ -193,7 +193,7 @@ bool AwaitDone(const World& world, const std::vector<std::string>& nodes) {
   });
 }
 
-TEST_CASE("W6: a node that is not Ready waits without the only slot, and is upgraded once it is Ready",
+TEST_CASE("W6: a node that is not Ready waits without taking the only slot, and is upgraded once it is Ready",
           "[neighbours]") {
   World world(ControlPlane::Shared(), "notready-neighbour", 3);
   world.DeployDriver();

@@ -33,7 +33,7 @@ std::uint64_t LatestVersion(const std::map<std::string, NodeVersion>& nodes);
 // Returns whether a node in this state is being upgraded and takes a slot.
 bool IsInProgress(std::string_view state);
 
-// A range of versions during which another operator ran. Nodes that start in this range are not judged.
+// A range of versions in which another operator was running. Nodes that start in this range do not set a peak.
 struct Turn {
   std::uint64_t after = 0;
   std::uint64_t until = 0;
@@ -54,8 +54,9 @@ class NodeTimeline {
   // Adds all versions of another timeline.
   void Add(const NodeTimeline& other);
 
-  // Does not count the nodes in `outside` as in progress. Nodes that start during a turn of `unjudged` are counted, but
-  // their starts do not set a peak.
+  // Returns the peaks of this history. A node is in progress while `holds_slot` accepts its state, unless the node is
+  // in `outside`. Nodes that start during one of the turns in `unjudged` are counted, but their starts do not set a
+  // peak.
   Peaks ComputePeaks(const std::set<std::string>& outside, bool (*holds_slot)(std::string_view) = IsInProgress,
                      const std::vector<Turn>& unjudged = {}) const;
 

@@ -112,7 +112,7 @@ void OfedDriver::ChangeAndHold(const std::string& image) const {
            R"(": "true"}}, "spec": {"containers": [{"name": "mofed-container", "image": ")" + image + R"("}]}}}})"});
 }
 
-// If a pod has been deleted in the meantime, it needs no release.
+// Ignores errors of kubectl, because a pod that has been deleted in the meantime need not be released.
 void OfedDriver::ReleasePods() const {
   world_.control_plane().admin().Run(
       {"annotate", "pods", "--selector=app=mofed", "--namespace=" + ns(), std::string(kHold) + "-"});

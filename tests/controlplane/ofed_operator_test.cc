@@ -216,7 +216,8 @@ void LetRequest(const OfedDriver& ofed) {
 }
 
 TEST_CASE(
-    "Deleting a NicNodePolicy releases nodes in progress and NodeMaintenances, even if another policy's name is long",
+    "Deleting a NicNodePolicy releases nodes in progress and NodeMaintenances, even if another policy's name is too "
+    "long",
     "[operators]") {
   ControlPlane::Shared().InstallNodeMaintenances();
   constexpr int kNodes = 2;

@@ -1,5 +1,4 @@
-// Runs an operator of examples/operators/ as a service, or as its options require, with the permissions of its
-// ServiceAccount.
+// Runs an operator of examples/operators/, usually as a service, with the permissions of its ServiceAccount.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_OPERATOR_PROGRAM_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_OPERATOR_PROGRAM_H_
 
@@ -14,12 +13,12 @@
 
 namespace driverupgrade::e2e {
 
-// Returns the program that CMake built, unless the environment names another directory. Throws std::runtime_error if it
-// does not exist.
+// Returns the path of the program that CMake built, or of the program with this name in DRIVERUPGRADE_BIN_DIR if that
+// variable is set. Throws std::runtime_error if the program does not exist.
 std::filesystem::path FindProgram(const std::string& name);
 
-// Returns options that select the HTTP library to test. If the environment does not name a library, the program
-// chooses.
+// Returns options that select the HTTP library to test. The list is empty if DRIVERUPGRADE_TRANSPORT is not set; the
+// program then uses its default library.
 std::vector<std::string> TransportOptions();
 
 // A program that runs from the construction to the destruction of this object.

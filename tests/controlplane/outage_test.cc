@@ -106,9 +106,9 @@ TEST_CASE("The API server is unavailable for half a minute in the middle of an u
             << stopwatch.seconds() << " s\n";
 }
 
-// Restores the cluster in the middle of an upgrade, while the operator runs. `finish` waits until the operator ends.
-// After the restore, the API server assigns resource versions a second time, with different content, and the operator
-// has already seen versions that are higher than the server's.
+// Restores the cluster in the middle of an upgrade, while the operator runs. `finish` waits until the operator exits.
+// After the restore, the API server assigns the same resource versions again, to objects with different content. The
+// operator has already seen versions that are higher than the server's current version.
 void RestoreInTheMiddle(World& world, const std::function<std::unique_ptr<Process>()>& start,
                         const std::function<void(Process&)>& finish) {
   ControlPlane& control_plane = ControlPlane::Shared();
@@ -142,7 +142,7 @@ TEST_CASE("The cluster is restored to an earlier state in the middle of an upgra
       world, [&] { return gpu_operator.Start(); }, [&](Process& process) { ExpectEnd(gpu_operator, process); });
 }
 
-TEST_CASE("The cluster is restored in the middle of an upgrade by an operator on the Go module", "[outage]") {
+TEST_CASE("The cluster is restored to an earlier state while an operator on the Go module upgrades it", "[outage]") {
   World world(ControlPlane::Shared(), "back-go", kNodes);
   const GoOperator go_operator(world, kPolicy);
   RestoreInTheMiddle(

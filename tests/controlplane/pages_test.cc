@@ -85,7 +85,7 @@ TEST_CASE("operations.md: the progress of a rollout, a predicted pass, and the h
   ExpectNames(standing, world.DriverPodOn(node).name);
   ExpectNames(manual.Run("ops-ledger"), world.nodes()[1]);
   const Manual no_leader(world, "runbooks/no-leader.md");
-  ExpectNames(no_leader.Run("runbook-lease", {{"NAME", "nvidia-gpu-driver-upgrade"}}), "Z");  // the end of a time
+  ExpectNames(no_leader.Run("runbook-lease", {{"NAME", "nvidia-gpu-driver-upgrade"}}), "Z");  // end of a timestamp
 
   world.ChangeDriver("driver:3");
   std::filesystem::create_symlink(DRIVERUPGRADE_UPGRADECTL, manual.folder() / "upgradectl");

@@ -51,7 +51,8 @@ TEST_CASE(
   CHECK(program.IsRunning());
 }
 
-// Counts nodes in the middle of an upgrade. Their driver pods are held, so they do not become Ready.
+// Counts the nodes in the middle of an upgrade: they are cordoned, and wait for new driver pods, which are held and
+// therefore do not become Ready.
 int CountHeld(const World& world) {
   int count = 0;
   for (const auto& [_, node] : world.Nodes()) count += node.state == "pod-restart-required" && node.unschedulable;

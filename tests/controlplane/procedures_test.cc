@@ -335,7 +335,7 @@ TEST_CASE("dep-F17: the crashing driver pod of a relabeled node restarts once, a
   ExpectUpgraded(world, node);
 }
 
-// Returns the table of nodes and states that the manual's command prints.
+// Returns the table that the manual's command must print if the nodes have these states.
 std::string StateTable(const World& world, const std::vector<std::string>& states) {
   std::string table;
   for (std::size_t i = 0; i < states.size(); ++i) table += world.nodes()[i] + "\t" + states[i] + "\n";
@@ -438,8 +438,7 @@ TEST_CASE(
   for (const std::string& node : world.nodes()) ExpectUpgraded(world, node);
 }
 
-TEST_CASE("H25: a driver that waits to be loaded while upgrades are off waits until it is released by hand",
-          "[procedures]") {
+TEST_CASE("H25: while upgrades are off, a driver that waits to be loaded must be released by hand", "[procedures]") {
   World world(ControlPlane::Shared(), "load", 2);
   const Policies policies(world);
   const Manual& manual = policies.manual;

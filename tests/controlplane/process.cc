@@ -91,7 +91,7 @@ Process::Process(const std::vector<std::string>& command, const ProcessOptions& 
   pid_ = fork();
   if (pid_ < 0) throw std::system_error(errno, std::generic_category(), "cannot start " + command.front());
   if (pid_ == 0) RunChild(image);
-  setpgid(pid_, pid_);  // the parent sets it as well, so that Kill finds the group even if it is called very early
+  setpgid(pid_, pid_);  // in the parent as well, in case Kill is called before the child has created the group
 }
 
 std::optional<int> Process::Poll() {

@@ -25,8 +25,8 @@ using std::chrono::seconds;
 constexpr seconds kPodLimit{90};
 constexpr char kNs[] = "--namespace=gpu-operator";
 
-// Overlay for the daemonset.yaml of an example: the played node's tools and the actions that unload and load the
-// module.
+// Overlay for the daemonset.yaml of driver_manager. It mounts the directory of the simulated node, with the tools that
+// the init container uses to unload the module, and sets the command that loads the module.
 constexpr std::string_view kDriverOverlay = R"(
 apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization

@@ -51,7 +51,7 @@ class Replica {
     gpu_operator_.set_timeout(std::chrono::seconds(240));  // includes extra time for the restarts
   }
 
-  // Returns an identity that no later process of the replica uses.
+  // Returns the identity of the replica's current process. Every process has a different identity.
   std::string identity() const { return name_ + "-" + std::to_string(lives_); }
 
   void StartElected() {
@@ -170,8 +170,8 @@ TEST_CASE("The leader of two replicas is killed ten times, and the upgrade finis
 }
 
 // Without leader election, both replicas consider themselves the leader. With the ledger they keep the budgets, and the
-// ledger must not block them despite conflicting writes and kills. ledger_test.cc shows that they exceed the budgets
-// without it.
+// ledger must not block them despite conflicting writes and kills. ledger_test.cc shows that the replicas exceed the
+// budgets without the ledger.
 TEST_CASE("Two replicas that both lead keep the budgets with the ledger while either is killed ten times",
           "[replicas]") {
   World world(ControlPlane::Shared(), "forced", kNodes);

@@ -88,7 +88,7 @@ void ExpectSchedulableBeforeDone(Rollout& rollout, const std::string& node) {
   CHECK((done - 1)->state == "uncordon-required");
 }
 
-TEST_CASE("In requestor mode the maintenance operator evacuates the nodes, and gets them back before they are done",
+TEST_CASE("In requestor mode the maintenance operator evacuates the nodes, and uncordons them before they are done",
           "[stages]") {
   constexpr int kNodes = 3;
   World world(ControlPlane::Shared(), "requestor", kNodes);

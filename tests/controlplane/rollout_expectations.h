@@ -40,7 +40,7 @@ void ExpectEveryNodeUpgraded(Rollout& rollout, EndedBy by = EndedBy::kUs);
 Peaks MeasurePeaks(Rollout& rollout, bool (*holds_slot)(std::string_view) = IsInProgress);
 
 // Expects that the two numbers of MeasurePeaks never exceeded their limits. Nodes that another operator started during
-// a turn in `unjudged` are counted but not judged.
+// a turn in `unjudged` are counted, but their starts may exceed the limit.
 void ExpectBudgetsKept(Rollout& rollout, int in_progress_max, int unschedulable_max,
                        bool (*holds_slot)(std::string_view state) = IsInProgress,
                        const std::vector<Turn>& unjudged = {});
@@ -60,8 +60,8 @@ void ExpectNothingElseWritten(Rollout& rollout);
 // evicted.
 void ExpectPodsMovedByEvictionOnly(Rollout& rollout);
 
-// Expects a rollout in which no node was stuck: no node has shown its gate, and the operator sent at most `per_node`
-// requests for each node plus `at_start` more. Evictions, watches, Leases and Events do not count.
+// Expects that no node was stuck during the rollout: no node has shown its gate, and the operator sent at most
+// `per_node` requests for each node plus `at_start` more. Evictions, watches, Leases and Events do not count.
 void ExpectUsualRequests(Rollout& rollout, int per_node, int at_start);
 
 // Returns how many of the operator's patches changed the annotation that shows the node's gate.

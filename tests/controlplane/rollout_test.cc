@@ -28,8 +28,9 @@ podDeletion: {force: false, timeoutSeconds: 60, deleteEmptyDir: false}
 drain: {enable: true, force: false, timeoutSeconds: 60, deleteEmptyDir: false}
 )";
 
-// Prints two other results, which were measured once in the same world on a machine with 2 cores. The first is from a
-// program that makes the fewest possible calls and ignores the policy, the second from the Go library in a loop.
+// Prints the result of this run and two earlier results for comparison. Both were measured once in the same world, on a
+// machine with 2 cores: one with a program that makes the fewest possible calls and ignores the policy, the other with
+// the Go library in a loop.
 void PrintComparison(double seconds, const std::vector<AuditedRequest>& requests) {
   const double per_node = static_cast<double>(requests.size()) / kNodes;
   std::cout << std::fixed << std::setprecision(1) << "50 nodes, 10 at a time    time      requests per node\n"

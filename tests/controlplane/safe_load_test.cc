@@ -115,7 +115,7 @@ TEST_CASE("If safe loading is off, the init container exits immediately", "[safe
   CHECK(Annotation(world, world.nodes().front()).empty());
 }
 
-TEST_CASE("A driver is not loaded with a wrong configuration, without permission or node, or after a stop",
+TEST_CASE("A driver is not loaded if the init container is misconfigured, lacks permissions or a node, or is stopped",
           "[safe_load]") {
   World world(ControlPlane::Shared(), "unsafe", 1);
   const ControlPlane& control_plane = world.control_plane();

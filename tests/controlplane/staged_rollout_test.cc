@@ -103,7 +103,7 @@ TEST_CASE("Two canaries soak, a sick canary halts the rollout, and an approval r
   CHECK(NodesIn(world, "upgrade-required").size() == 3);
   SetGpuHealthy(world, *canaries.begin(), "False");
   CHECK(AwaitWord(gpu_operator, "the rollout is halted: node " + *canaries.begin() + " of stage canary is sick"));
-  // The halt outlasts both the soak time and its cause.
+  // The halt remains in effect after the soak time has passed and the canary is healthy again.
   SetGpuHealthy(world, *canaries.begin(), "True");
   Eventually(std::chrono::seconds(5), [] { return false; });
   GiveTimeToAct(world);
@@ -123,7 +123,8 @@ TEST_CASE("Two canaries soak, a sick canary halts the rollout, and an approval r
 }
 
 // No node starts after the window closes, and every node that has started finishes.
-TEST_CASE("After a window closes in the middle, no further node starts, and nodes in progress finish", "[staged]") {
+TEST_CASE("After a window closes in the middle of a rollout, no further node starts, and nodes in progress finish",
+          "[staged]") {
   World world(ControlPlane::Shared(), "window", 6);
   world.DeployDriver();
   Rollout rollout(world);

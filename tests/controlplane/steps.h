@@ -1,4 +1,4 @@
-// Helpers that wait for the middle of an upgrade, and find steps of the upgrade in the audit log.
+// Helpers that wait until an upgrade has reached a certain step, and find steps of the upgrade in the audit log.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_STEPS_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_STEPS_H_
 
@@ -40,7 +40,7 @@ std::optional<AuditedRequest> FindRequest(AuditLog& audit, const std::function<b
 // Returns the first PATCH that moved `node` to `state`.
 std::optional<AuditedRequest> FindEntry(AuditLog& audit, const std::string& node, const std::string& state);
 
-// Returns the first request with `verb` for the object `name`.
+// Returns the first request with this verb, resource and object name.
 std::optional<AuditedRequest> FindWrite(AuditLog& audit, const std::string& verb, const std::string& resource,
                                         const std::string& name);
 

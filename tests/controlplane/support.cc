@@ -30,8 +30,8 @@ int LockFolder(const fs::path& folder, bool wait) {
   return -1;
 }
 
-// A running process holds the lock of its directory. A process ID would not show that a process is running, because the
-// process may belong to another PID namespace.
+// Removes the directories of processes that have ended. A running process holds the lock of its directory. The process
+// ID would not show whether the process is running, because the process may belong to another PID namespace.
 void RemoveFoldersOfTheDead(const fs::path& parent) {
   std::error_code ignored;
   std::vector<fs::path> folders;

@@ -25,8 +25,8 @@ namespace {
 // Number of API calls that the operator makes in parallel. The operator starts calls in plan order, so a later call can
 // overtake at most the other calls in flight.
 constexpr std::ptrdiff_t kCallsInFlight = 8;
-// Time that the driver takes to start in both rollouts. It is long compared with the delay that the simulation lacks: a
-// control plane on two processors takes about three seconds for twenty-five nodes.
+// Time that the driver takes to start in both rollouts. It is long compared with a delay that the simulation does not
+// model: a control plane on two processors needs about three seconds to process twenty-five nodes.
 constexpr char kDriverStart[] = "24s";
 constexpr char kPodStop[] = "2s";
 
@@ -37,7 +37,8 @@ struct Story {
   std::vector<std::string> order = {};
 };
 
-// Expects that the simulation measured every duration that such a cluster can provide. The cluster has no validation.
+// Expects that the simulation derived every duration that the dump can provide. There is no duration of the validation,
+// because the cluster has no validation pods.
 void ExpectMeasured(const std::string& told) {
   for (const char* option : {"--driver-start ", "--driver-stop ", "--pod-start ", "--pod-stop "}) {
     INFO(told);
@@ -116,8 +117,8 @@ Story Rolled(const World& world, const std::string& policy, const std::string& d
   return story;
 }
 
-// Returns the largest number of nodes that one node overtook. A node overtakes another if it starts first although the
-// simulation starts it later.
+// Returns the largest number of nodes that one node overtook. A node overtakes another node if it starts before that
+// node, but after it in the simulation.
 std::ptrdiff_t OvertakenAtMost(const std::vector<std::string>& told, const std::vector<std::string>& happened) {
   std::map<std::string, std::ptrdiff_t> places;
   for (const std::string& node : happened) places.emplace(node, static_cast<std::ptrdiff_t>(places.size()));

@@ -169,7 +169,7 @@ bool Viewed::Tells(const Words& words, const std::string& text, int times) const
 void Viewed::CheckPictures(const std::string& name, const Words& more) const {
   Words options = UpgradectlOptions(world_, alice_);
   options.insert(options.end(), more.begin(), more.end());
-  // Removed because the next attempt may be due at this very moment.
+  // Removes the time of the next attempt, which is not shown if the attempt is due at this very moment.
   const std::string picture = PictureOf(world_, {{"status"}, {"explain", node()}}, options);
   const std::string timeless = std::regex_replace(picture, std::regex("\n  until TIME \\(in AGE\\)"), "");
   // Repeated lines are merged, because the number of failed requests so far depends on the machine.

@@ -42,7 +42,8 @@ podDeletion: {timeoutSeconds: 300}
   // Starts the Go module's example operator instead of gpu_operator.
   void StartGoOperator();
   void LetAliceRead() const;
-  // Starts the operator with all permissions and waits for its first pass over the nodes.
+  // Starts the operator, allows alice to read its page, and waits until status shows a pass and reports all nodes as
+  // done.
   void Begin();
   // Installs a change-freeze webhook whose server is down. It blocks only the operator's requests.
   void Freeze(const std::string& operation, const std::string& resource) const;

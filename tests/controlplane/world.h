@@ -20,10 +20,10 @@ inline constexpr char kHold[] = "sim/hold";
 struct Workload {
   std::string name = "work";
   int replicas = 1;
-  std::string node;                    // node on which its pods must run; empty = any node
-  std::optional<int> unavailable_max;  // limit of its disruption budget; absent = no budget
+  std::string node;                    // node on which the pods must run; empty = any node
+  std::optional<int> unavailable_max;  // limit of the disruption budget; nullopt = no budget
   bool uses_gpu = true;
-  std::string stop_delay = "100ms";  // time that its pods need to stop
+  std::string stop_delay = "100ms";  // time that a pod needs to stop
 };
 
 struct DriverPod {

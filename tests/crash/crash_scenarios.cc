@@ -78,7 +78,7 @@ Scenario Validation() {
               },
           .tick =
               [](FakeCluster& cluster, absl::Duration since_begin) {
-                // The validation pods become ready only after a while.
+                // The validation pods are ready only in the last two of every eight seconds.
                 for (const Pod& pod : cluster.daemon_set_pods("gpu-tests", "validator")) {
                   cluster.SetPodReady(pod.ref.ns, pod.ref.name, absl::ToInt64Seconds(since_begin) % 8 >= 6);
                 }
@@ -125,7 +125,7 @@ Scenario Requestor() {
           .options = {.requestor = RequestorOptions{.id = "nvidia.gpu-operator", .ns = "maintenance"}}};
 }
 
-// The new driver crashes on n1 for two minutes, during which the node fails. Its upgrade is then retried.
+// The new driver crashes on n1 for two minutes, during which the node fails. The node's upgrade is then retried.
 Scenario Retry() {
   UpgradePolicy policy = Policy();
   policy.retry = {.max_attempts = 5, .backoff = absl::Minutes(2)};

@@ -15,7 +15,7 @@ std::string_view NameOf(Source source) { return source == Source::kLists ? "list
 // Maximum delay caused by a crash: the dead leader's Lease must expire, and a failed pass is retried.
 constexpr absl::Duration kCrashMayCost = absl::Seconds(35);
 
-// Crashes once before each call, and once after the last call.
+// Runs the scenario once for each call, with a crash before this call, and once with a crash after the last call.
 void CrashEverywhere(const Scenario& scenario, Source source) {
   const Outcome undisturbed = Run(scenario, source, {});
   CAPTURE(scenario.name, NameOf(source));

@@ -2,7 +2,7 @@
 """Checks tests/docs/documents.md: the files and tests in its rows must exist, and the counts at its top must match its rows.
 
 A row is `| G1 | statement | where | shown by |`. Tests are `scenario:NAME`, `field:NAME`, `FILE_test.cc: TEST CASE` or
-`FILE.py`, in backticks. The third cell of a deliberate difference starts with `otherwise: ` and links to
+`FILE.py`, in backticks. The third cell of a deliberate difference starts with `differs: ` and links to
 docs/compatibility.md. The third cell of a statement that the product does not fulfill starts with `missing: `."""
 import pathlib
 import re
@@ -38,7 +38,7 @@ def exists(test, known):
 
 
 def kind(where):
-    return next((word for word in ("otherwise", "missing") if where.startswith(word + ": ")), "done")
+    return next((word for word in ("differs", "missing") if where.startswith(word + ": ")), "done")
 
 
 def mistakes_of_row(cells, known):
@@ -51,7 +51,7 @@ def mistakes_of_row(cells, known):
         yield "has text other than tests in its last cell"
     if kind(where) == "done" and not names:
         yield "names no test"
-    if kind(where) == "otherwise" and "](../../docs/compatibility.md#" not in where:
+    if kind(where) == "differs" and "](../../docs/compatibility.md#" not in where:
         yield "does not link to the reason"
     for name in names:
         if not exists(name, known):
@@ -76,7 +76,7 @@ def mistakes():
     counts = {letter: [int(count) for count in rest] for letter, *rest in COUNTS.findall(text)}
     wanted = {}
     for letter, kinds in rows.items():
-        wanted[letter] = [len(kinds), *map(kinds.count, ("done", "otherwise", "missing"))]
+        wanted[letter] = [len(kinds), *map(kinds.count, ("done", "differs", "missing"))]
     wanted["A"] = [sum(column) for column in zip(*wanted.values())]  # sums over all tables
     for letter in sorted(wanted.keys() | counts.keys()):
         if counts.get(letter) != wanted.get(letter):

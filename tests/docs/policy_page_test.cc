@@ -52,7 +52,7 @@ std::string Joined(const std::string& text) {
   return joined;
 }
 
-TEST_CASE("The policies of the page are policies, and the wrong one is told as the page says") {
+TEST_CASE("Each policy on the page is either valid, or rejected with exactly the error that the page shows") {
   const std::vector<Block> blocks = ReadBlocks(ReadPage());
   int right = 0;
   int wrong = 0;

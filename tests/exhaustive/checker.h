@@ -23,7 +23,7 @@ struct CheckResult {
   std::size_t states = 0;
   std::uint64_t edges = 0;
   int depth = 0;
-  // Number of distinct states of a node, and number of distinct node contents and views that were judged.
+  // Number of distinct states of a node, and number of distinct node contents and views that were evaluated.
   std::size_t node_states = 0;
   std::size_t contents = 0;
   std::size_t views = 0;

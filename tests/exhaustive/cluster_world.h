@@ -1,8 +1,8 @@
 // The abstract cluster: unordered nodes, the ledger of grants, the controllers, and the number of remaining faults.
 //
 // Defines ClusterState, Step and ClusterWorld. Equal nodes are interchangeable, and so are the controllers. If several
-// states differ only in names, only one of them is checked. Nodes are admitted in name order, so every candidate is
-// assumed to be the first.
+// states differ only in names, only one of them is checked. Nodes are admitted in name order, but names are not
+// modeled, so every candidate is assumed to be the first in that order.
 #ifndef DRIVERUPGRADE_TESTS_EXHAUSTIVE_CLUSTER_WORLD_H_
 #define DRIVERUPGRADE_TESTS_EXHAUSTIVE_CLUSTER_WORLD_H_
 

@@ -33,7 +33,7 @@ void CheckHolds(const ModelOptions& options) {
   CHECK(result.depth > 10);
 }
 
-// Expects that the defect violates `broken`, and that nothing is violated without the defect.
+// Expects that the defect violates the invariant `broken`, and that no invariant is violated without the defect.
 void CheckFinds(ModelOptions options, const std::string& broken) {
   CAPTURE(static_cast<int>(options.defect));
   CHECK(Check(options).broken == broken);
@@ -49,7 +49,7 @@ TEST_CASE("Exhaustive: one controller, with up to three nodes and two faults, ke
   }
 }
 
-TEST_CASE("Exhaustive: one controller keeps the invariants and finishes with a write for each state") {
+TEST_CASE("Exhaustive: one controller that writes each state separately keeps the invariants and finishes") {
   CheckHolds({.nodes = 2, .faults = 2, .ledger = true, .pacing = Pacing::kEveryState});
   if (kOptimised) CheckHolds({.nodes = 3, .faults = 2, .ledger = true, .pacing = Pacing::kEveryState});
 }

@@ -15,7 +15,8 @@
 namespace driverupgrade::tests {
 namespace {
 
-// Version at which every node is judged. Only the order of versions matters, and NodeWorld keeps track of this order.
+// Version at which every node is evaluated. Only the order of versions matters, and NodeWorld keeps track of this
+// order.
 constexpr const char* kVersion = "5";
 
 std::vector<Pod> DriverPods(Driver driver) {

@@ -1,4 +1,4 @@
-// Provides StateMachine::Judge as a table. There are few different nodes and views, so each is judged once and then
+// Provides StateMachine::Judge as a table. There are few different nodes and views, so each is evaluated once and then
 // identified by a number.
 //
 // Defines Judge, View and Judged. The table uses real Node objects with the labels and annotations that the library
@@ -21,7 +21,7 @@
 
 namespace driverupgrade::tests {
 
-// Number of a node's content; 0 means no content.
+// Number that identifies the content of a node; 0 means no content.
 using ContentId = std::uint8_t;
 using ViewId = std::uint16_t;
 
@@ -76,12 +76,12 @@ class Judge {
  public:
   explicit Judge(const ModelOptions& options);
 
-  // Returns the number of a node without labels, which is cordoned if `cordoned` is true.
+  // Returns the number that identifies the content of a node without labels, which is cordoned if `cordoned` is true.
   ContentId NewNode(bool cordoned) { return IdOf(Node{.unschedulable = cordoned}); }
   ContentId WithCordon(ContentId id, bool cordoned);
   const Content& content(ContentId id) const { return contents_[id]; }
 
-  // Returns the number of the view. Drops pods that are irrelevant to the decision, as the cache does.
+  // Returns the number that identifies the view. Drops pods that are irrelevant to the decision, as the cache does.
   ViewId IdOf(View view);
   const View& view(ViewId id) const { return views_[id]; }
   const Judged& judged(ViewId id) const { return judged_[id]; }

@@ -177,8 +177,8 @@ void NodeWorld::Environment(const NodeState& state, std::vector<Move>& moves) {
     with(MoveKind::kBudgetYields, [](NodeState& s) { s.workload = Workload::kEvictable; });
 }
 
-// Returns whether a status report of the kubelet matters. It does if an open write or grant depends on the version, and
-// if all controllers have seen the current version.
+// Returns whether a status report of the kubelet matters: a write in progress, a grant or a patch with an unclear
+// outcome must depend on the version, and all controllers must have seen the current version and driver.
 bool NodeWorld::VersionMatters(const NodeState& state) const {
   bool open = state.late != 0 || state.grant == state.version || state.late_grant == state.version;
   for (int c = 0; c < options_.controllers; ++c) {
@@ -202,7 +202,7 @@ void NodeWorld::Administrator(const NodeState& state, std::vector<Move>& moves) 
   Add(moves, cordons ? MoveKind::kAdminCordons : MoveKind::kAdminUncordons, -1, next);
 }
 
-// Creates a new version on the server that no controller has seen.
+// Creates a new version of the node on the server. No controller has seen this version yet.
 void NodeWorld::Externally(NodeState& state, ContentId after) {
   const bool flips = judge_.content(state.content).node.unschedulable != judge_.content(after).node.unschedulable;
   state.content = after;
@@ -211,8 +211,8 @@ void NodeWorld::Externally(NodeState& state, ContentId after) {
   for (int c = 0; c < options_.controllers; ++c) state.sides[static_cast<std::size_t>(c)].missed_cordon |= flips;
 }
 
-// Applies one of our patches on the server. `from` is the state in which the node was judged. Returns the number of the
-// broken invariant.
+// Applies one of our patches on the server. `from` is the state on which the decision was based. Returns the number of
+// the broken invariant.
 std::uint8_t NodeWorld::Commit(NodeState& state, ContentId after_id, UpgradeState from) {
   const Content& before = judge_.content(state.content);
   const Content& after = judge_.content(after_id);
@@ -327,7 +327,7 @@ void NodeWorld::Patches(const NodeState& state, int controller, const Action& ac
   next.sides[c].version = next.version;
   next.sides[c].missed_cordon = false;
   // The patch is durable before anything else happens (arch-A12). The restart follows immediately. If the restart
-  // fails, the next pass decides it again.
+  // fails, the next pass decides on it again.
   if (broken == 0) RestartsDriver(MoveKind::kPatchesAndRestarts, next, controller, action, moves);
   Add(moves, MoveKind::kPatches, controller, next, broken);
   if (state.late != 0 || state.sides[c].version != state.version) return;  // one write in progress is enough

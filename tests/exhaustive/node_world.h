@@ -5,7 +5,8 @@
 // cluster_world.h models the interaction of several nodes: admission, the ledger, and crashes.
 //
 // - Versions are ranks: only the order of a node's versions matters, so they are renumbered at each change.
-// - A controller sees nodes, driver pods and other pods with separate delays. Only a crash makes it see older data.
+// - A controller sees nodes, driver pods and other pods with separate delays. Only after a crash can the controller see
+//   older data again.
 // - The kubelet occasionally reports the node's status, which creates a new version of the otherwise unchanged node.
 // - A write is applied and acknowledged, refused with 409, or left open: then it arrives later, or never. A crash may
 //   happen during a write, and at any other time.

@@ -372,7 +372,7 @@ std::optional<State> StageWorld::CalmNext(State state) {
   }
   const State older = Tick(state);
   if (older.object != state.object) return older;
-  // A grant whose start was never sent holds its slot until the node is written.
+  // A grant whose start was never sent holds its slot until the node has a new version.
   for (std::size_t i = 0; i < kNodes; ++i) {
     if (state.object.grants[i] == 0) continue;
     ++state.nodes[i].version;

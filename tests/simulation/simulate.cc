@@ -77,10 +77,12 @@ void PrintRollout(const SimulationResult& result) {
       100 * (absl::FDivDuration(result.makespan, result.ideal) - 1), usage.ru_maxrss / 1024);
 }
 
-// Returns whether the defect changes bytes. Such a defect has an effect only with the client library.
+// Returns whether the defect changes bytes. Such a defect has an effect only if requests and responses are sent as
+// bytes.
 bool IsOfBytes(const std::string& mutant) { return mutant.starts_with("bytes:"); }
 
-// Returns the exit code: 0 if the seeds find each planted defect.
+// Runs the seeds with each planted defect until one of them finds the defect. Returns the exit code: 0 if every defect
+// was found.
 int FindMutants(const SimulateArguments& arguments) {
   const std::vector<std::string> names = driverupgrade::testing::MutantNames();
   std::vector<SimulationResult> found(names.size());

@@ -20,7 +20,7 @@ namespace {
 // A replica that takes this many steps within a second of virtual time is in a busy loop.
 constexpr int kStepsPerSecondMax = 4000;
 constexpr int kNestedMax = 3;
-// dep-F4: the engine ignores a timer on a node that is further ahead than this.
+// dep-F4: the engine ignores a timer on a node if the start of the timer is further in the future than this.
 constexpr absl::Duration kTimerIsNobodys = absl::Minutes(1);
 constexpr absl::Duration kSettle = absl::Minutes(3);
 // Time for which the last fault can still have an effect. A broken watch restarts half a minute later, by a clock that
@@ -345,7 +345,7 @@ class Simulation {
     }
   }
 
-  // L4: a node that never completes delays the other nodes by no more than its slot.
+  // L4: a node that never completes occupies its slot, but does not delay the other nodes in any other way.
   void OneBadNode() {
     // A node that never completes blocks the stages after its own, as it should.
     if (world_.setup.Has(Mode::kRollouts) || world_.setup.Has(Mode::kGangs)) return;

@@ -114,7 +114,7 @@ struct SimulationOptions {
   /// calls and watches.
   bool light = false;
   /// Creates the wire over which `wire_percent` percent of the seeds send their requests as bytes. If null, no seed
-  /// does.
+  /// sends bytes.
   WireFactory wire = nullptr;
   int wire_percent = 10;
   /// Creates the replicas as hosts of the C interface. If null, the replicas are native engines.

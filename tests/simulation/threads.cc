@@ -57,7 +57,7 @@ struct Draw {
   const int lives = ledger ? random.Between(1, 4) : 1;
 };
 
-// Called by every thread that makes a call.
+// Draws a fault for some of the calls. Thread-safe, because the threads of the engine make the calls.
 class Faults {
  public:
   Faults(std::uint64_t seed, int per_mille) : random_(seed, "faults"), per_mille_(per_mille) {}

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs a command in new mount, network and process namespaces, in which the command can start a real kubelet. No port,
-# address, mount or process collides with others, and all of them disappear when the command exits.
+# Runs a command in new mount, network and process namespaces, in which the command can start a real kubelet. Ports,
+# addresses, mounts and processes of the command do not collide with those of other programs, and they disappear when
+# the command exits.
 #   namespaces.sh COMMAND...
 # If such namespaces are not available, or scripts/node.sh has not built the node, prints the reason and exits with 77.
 set -euo pipefail
@@ -17,7 +18,8 @@ done
 unshare=(unshare --mount --net --pid --fork --kill-child --mount-proc)
 "${unshare[@]}" true 2>/dev/null || skip "there are no namespaces of mounts, networks and processes here"
 
-# Allows one run at a time. The remains of the previous run are removed here, outside its mounts.
+# Allows one run at a time. Files of the previous run are removed here, because its mounts disappeared together with its
+# namespaces.
 exec 9>"$node/lock"
 flock 9
 rm -rf --one-file-system "$node/run"
@@ -31,6 +33,6 @@ DRIVERUPGRADE_REAL_NODE=$(readlink -f "$node") exec "${unshare[@]}" bash -euc '
   mount -t tmpfs tmpfs /sys/module    # a kernel without loaded modules
   ip link set lo up
   ip address add 10.0.0.1/32 dev lo   # address of the Service `kubernetes`, on which the API server itself listens
-  # The shell is not replaced by exec, because it cleans up after containers.
+  # No exec here: the shell must stay process 1, because process 1 reaps the orphaned processes of containers.
   "$@"
   ' namespaces "$@"

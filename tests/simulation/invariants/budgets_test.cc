@@ -30,7 +30,7 @@ TEST_CASE("I1: more nodes are in progress than maxParallel allows") {
   CHECK(world.Broken() == "I1");
 }
 
-TEST_CASE("I1: a node that makes too many nodes unavailable") {
+TEST_CASE("I1: a node starts although too many nodes become unavailable") {
   World world({.auto_upgrade = true, .max_parallel = std::nullopt, .max_unavailable = Count{1}});
   REQUIRE(world.cluster->EditNode(world.NodeName(2), [](Node& node) {
     node.unschedulable = true;
@@ -43,7 +43,7 @@ TEST_CASE("I1: a node that makes too many nodes unavailable") {
   CHECK(world.Broken() == "I1");
 }
 
-TEST_CASE("I1: a slot that only the new policy counts binds a replica only after it has read the node") {
+TEST_CASE("I1: a slot that only the new policy counts limits a replica only once the replica has read the node") {
   for (const bool read : {false, true}) {
     UpgradePolicy policy{.auto_upgrade = true, .max_parallel = 1, .drain = DrainPolicy{}};
     World world(policy);
@@ -105,7 +105,7 @@ TEST_CASE("I1: an engine loses its own slot under a policy that does not count t
   CHECK(world.Broken() == "");
 }
 
-TEST_CASE("I1: a slot is held since the new policy counts it, not since the previous policy counted it") {
+TEST_CASE("I1: the new policy determines since when a slot counts, even if the previous policy counted it earlier") {
   for (const bool read : {false, true}) {
     UpgradePolicy policy{.auto_upgrade = true,
                          .max_parallel = 1,
@@ -128,7 +128,7 @@ TEST_CASE("I1: a slot is held since the new policy counts it, not since the prev
   }
 }
 
-TEST_CASE("I1: a start under an earlier policy is judged by that policy") {
+TEST_CASE("I1: a start that was decided under an earlier policy is checked against that policy") {
   UpgradePolicy policy{.auto_upgrade = true, .max_parallel = 1, .drain = DrainPolicy{}};
   World world(policy);
   world.guarded->BeginPass();
@@ -157,7 +157,7 @@ TEST_CASE("I1: a start that is repeated after a change of the policy must satisf
   }
 }
 
-TEST_CASE("I1: the start of a cordoned node needs no capacity and does not make the cordon older") {
+TEST_CASE("I1: the start of a cordoned node needs no capacity, and does not change when the cordon started to count") {
   for (const bool known : {false, true}) {
     World world(
         {.auto_upgrade = true, .max_parallel = std::nullopt, .max_unavailable = Count{2}, .drain = DrainPolicy{}});
@@ -281,7 +281,7 @@ TEST_CASE("I2: an engine that read the labels before they changed may leave pods
   }
 }
 
-TEST_CASE("I2: a pod is lost one second after its grace period, unless clocks differ") {
+TEST_CASE("I2: a pod counts as lost one second after its grace period, or earlier if clocks differ") {
   for (const auto& [overdue, clocks_differ, broken] :
        std::vector<std::tuple<int, bool, std::string>>{{0, false, "I2"}, {1, false, ""}, {0, true, ""}}) {
     World world;
@@ -326,7 +326,7 @@ TEST_CASE("I2: the sender's clock and the node as last read decide whether a pod
     REQUIRE(world.guarded->DeletePod({}, {.pod = world.DriverPodOn(0).ref}).ok());
     CHECK(world.Broken() == broken);
   }
-  // The engine's clock is ahead either now or in an earlier pass.
+  // The engine's clock is ahead now, or was ahead in an earlier pass.
   for (const bool before : {false, true}) {
     World world;
     world.JudgeBy({.auto_upgrade = true, .max_parallel = 1, .drain = DrainPolicy{}},
@@ -345,7 +345,7 @@ TEST_CASE("I2: the sender's clock and the node as last read decide whether a pod
   }
 }
 
-TEST_CASE("I1, I6: a node starts with a grant for its version, and only if the operator selects it") {
+TEST_CASE("I1, I6: a node may start only with a grant for its version, and only if the operator selects the node") {
   World world;
   const auto judge = [&](InvariantOptions options) {
     options.identity = Gpu();

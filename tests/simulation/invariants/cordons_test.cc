@@ -34,7 +34,7 @@ TEST_CASE("I3: a cordon that another driver relies on is lifted, whichever clien
   const std::string ofed = "nvidia.com/ofed-driver-upgrade-state";
   for (const auto& [names, label, state, broken] :
        std::vector<std::tuple<std::string, std::string, std::string, std::string>>{
-           {"nvidia.com/gpu", ofed, "drain-required", "I3"},  // OFED is in progress, without a name
+           {"nvidia.com/gpu", ofed, "drain-required", "I3"},  // OFED is in progress, without its name on the cordon
            {"nvidia.com/gpu", ofed, "upgrade-failed", "I3"},
            {"nvidia.com/gpu", ofed, "cordon-required", ""},
            {"nvidia.com/gpu", ofed, "uncordon-required", ""},
@@ -176,7 +176,7 @@ TEST_CASE(
 }
 
 // If a client deletes a NodeMaintenance, the maintenance operator never lifts the cordon, so the cordon has no owner.
-TEST_CASE("I3: a cordon of the maintenance operator whose object another client has deleted has no owner") {
+TEST_CASE("I3: if another client deletes the NodeMaintenance, the cordon of the maintenance operator has no owner") {
   enum class Objects { kStands, kIsTaken, kOneOfTwoIsTaken };
   for (const Objects objects : {Objects::kStands, Objects::kIsTaken, Objects::kOneOfTwoIsTaken}) {
     World world;

@@ -14,14 +14,14 @@
 namespace driverupgrade::tests {
 namespace {
 
-TEST_CASE("L1: the limit is 90 minutes, plus 10 minutes for each round and for two more") {
+TEST_CASE("L1: the limit is 90 minutes, plus 10 minutes for each round and for two additional rounds") {
   testing::internal::World world(1, {.nodes = 8});
   world.policy.max_parallel = 2;
   world.policy.max_unavailable.reset();
   CHECK(testing::internal::TimeToConverge(world, world.policy) == absl::Minutes(90 + 60));
 }
 
-TEST_CASE("L1: a host of the C interface may need one poll for each state of a node, by a slow clock") {
+TEST_CASE("L1: the limit allows a C interface host one poll in each state of a node, even if its clock is slow") {
   testing::internal::Setup setup{.poll_interval = absl::Minutes(1)};
   CHECK(testing::internal::TimeOfRound(setup) == absl::Minutes(10));
   setup.hosted = true;
@@ -148,7 +148,7 @@ TEST_CASE("L5: a node in progress that also holds a grant counts once") {
   }
 }
 
-TEST_CASE("L5: a revision is unknown only because of the driver's own DaemonSet") {
+TEST_CASE("L5: a change of another DaemonSet does not make the revision of the driver unknown") {
   for (const bool driver : {true, false}) {
     World world({.auto_upgrade = true, .drain = DrainPolicy{}}, nullptr, /*template_delay=*/absl::Milliseconds(200));
     world.Start(0);

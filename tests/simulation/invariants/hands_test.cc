@@ -29,7 +29,7 @@ void RemoveLabel(World& world, std::size_t i) {
   REQUIRE(world.cluster->EditNode(world.NodeName(i), [](Node& node) { node.labels.erase(Gpu().StateLabel()); }));
 }
 
-// The engine treats a node without a label as done.
+// Ends the node's upgrade after the label was removed. The engine treats a node without a label as done.
 void EndWithoutLabel(World& world, std::size_t i) {
   world.Move(i, UpgradeState::kUnknown, {UpgradeState::kDone},
              {.annotations = {{kNames, std::nullopt}}, .unschedulable = false});
@@ -80,7 +80,7 @@ TEST_CASE("I19: a node no longer counts once an administrator has set another st
   }
 }
 
-TEST_CASE("I19: failed nodes are counted separately by failurePolicy, up to the last one that it allows") {
+TEST_CASE("I19: with failurePolicy, failed nodes are counted separately, up to the number that it allows") {
   for (const int failures : {1, 2, 3}) {
     UpgradePolicy policy = OneNode();
     policy.failure_policy = FailurePolicy{.max_failures = Count{2}};

@@ -53,7 +53,7 @@ TEST_CASE("I4: a pod is evicted from a node that no list and no response showed 
   CHECK(answered.Broken() == "");
 }
 
-TEST_CASE("I4: a replica that has lost the response to its patch is judged by its earlier knowledge") {
+TEST_CASE("I4: if a replica loses the response to its patch, its eviction is checked against its earlier knowledge") {
   for (const bool lost : {false, true}) {
     World world;
     PutDraining(world, 0, world.clock->Now());
@@ -75,7 +75,7 @@ class DeafSink final : public WatchSink<Node> {
   bool OnBookmark(std::string_view) override { return false; }
 };
 
-TEST_CASE("I4: a replica that follows nodes is judged by its watch, and by a list once it releases nodes") {
+TEST_CASE("I4: a replica that follows nodes is checked against its watch, and against a list once it releases nodes") {
   for (const auto& [follows, releases, broken] :
        std::vector<std::tuple<bool, bool, std::string>>{{false, false, "I4"}, {true, false, ""}, {true, true, "I4"}}) {
     INFO(follows << " " << releases);
@@ -93,7 +93,7 @@ TEST_CASE("I4: a replica that follows nodes is judged by its watch, and by a lis
   }
 }
 
-TEST_CASE("I4: a replica that starts a watch at a version has read the nodes of that version") {
+TEST_CASE("I4: a replica that starts a watch at a version counts as having read the nodes at that version") {
   for (const bool begins : {false, true}) {
     World world;
     DeafSink sink;
@@ -107,7 +107,7 @@ TEST_CASE("I4: a replica that starts a watch at a version has read the nodes of 
   }
 }
 
-TEST_CASE("I4: a replica that gets an old list of nodes is judged by that list") {
+TEST_CASE("I4: a replica that gets an old list of nodes is checked against that list") {
   for (const bool old : {false, true}) {
     World world;
     PutDraining(world, 0, world.clock->Now());
@@ -120,7 +120,7 @@ TEST_CASE("I4: a replica that gets an old list of nodes is judged by that list")
   }
 }
 
-TEST_CASE("I4: a replica is judged by the pod labels it read, until it reads the pod or a newer cordon") {
+TEST_CASE("I4: a replica is checked against the pod labels it read, until it reads the pod or a newer cordon") {
   enum class Reads { kNothing, kPods, kNodes };
   for (const auto& [reads, broken] :
        std::vector<std::pair<Reads, std::string>>{{Reads::kNothing, ""}, {Reads::kPods, "I4"}, {Reads::kNodes, "I4"}}) {
@@ -266,7 +266,7 @@ TEST_CASE("I7: only Release removes the label of a node") {
   }
 }
 
-TEST_CASE("I8: nodes are started although they are skipped, paused or frozen, or beyond the failure limit") {
+TEST_CASE("I8: a node starts although it is skipped, the rollout is paused or frozen, or too many nodes have failed") {
   World skipped;
   skipped.cluster->EditNode(skipped.NodeName(0), [](Node& node) { node.labels[Gpu().SkipUpgradeLabel()] = "true"; });
   skipped.Start(0);
@@ -391,7 +391,7 @@ TEST_CASE("I13: with gangs, each refused eviction allows the patch that precedes
     UpgradePolicy policy{.auto_upgrade = true, .drain = DrainPolicy{}};
     World world(policy);
     world.Start(0);
-    if (gangs) {  // set after the start, which would need a record of the rollout
+    if (gangs) {  // set after the start, because a start with gangs needs a record
       policy.rollout = RolloutPolicy{.gangs = NodeGangs{}};
       world.checker->SetPolicy(policy);
     }

@@ -19,8 +19,8 @@ struct RecordedWorld : World {
                .max_parallel = std::nullopt,
                .drain = DrainPolicy{},
                .rollout = std::move(rollout)}) {}
-  /// Creates the record. `durations` maps a step index of DurationSketch to the number of nodes whose upgrade took that
-  /// long.
+  /// Creates the record. `durations` maps the index of a DurationSketch bucket to the number of nodes whose upgrade
+  /// took that long.
   void Record(const std::string& stage, const std::string& more = "", const std::string& durations = "") {
     cluster->RemoveConfigMap(fleet.ns, "ledger");
     const ConfigMap ledger{.ns = fleet.ns, .name = "ledger", .data = {{kKey, Text(stage, more, durations)}}};
@@ -69,7 +69,7 @@ struct RackWorld : RecordedWorld {
     for (std::size_t i = 0; i < 4; ++i) {
       Put(i, "upgrade-required", [&](Node& node) { node.labels["rack"] = i < 2 ? "a" : "b"; });
     }
-    // The record comes from an earlier upgrade, so the checker does not judge how it was written.
+    // The record comes from an earlier upgrade, so the checker ignores how it was written.
     Record("rest");
     // After this time, the checker assumes that every sender knows the nodes' racks.
     clock->Advance(absl::Minutes(6));
@@ -192,7 +192,7 @@ std::string StartAtTwo(const RolloutPolicy& rollout, const std::string& duration
   return world.Broken();
 }
 
-TEST_CASE("I20: a start is checked at the time of its request, not at the time of the label") {
+TEST_CASE("I20: a start is checked against the time at which it was requested, not at which the label appeared") {
   const auto start_after_asking_for = [](const std::string& state) {
     RolloutWorld world({}, {{.start = absl::Hours(1), .duration = absl::Minutes(30)}});
     world.Record("canary");
@@ -317,7 +317,7 @@ TEST_CASE("I14: the record passes a stage that has not finished, has not soaked 
   CHECK(pass(manual, "upgrade-done", "", "canary@rev-0,rest@rev-1") == "I14");
 }
 
-TEST_CASE("I14: the first record of a pass is judged by the policy with which the pass started") {
+TEST_CASE("I14: the first record of a pass is checked against the policy with which the pass started") {
   for (const bool began_before : {false, true}) {
     RolloutWorld world({});
     UpgradePolicy policy{.auto_upgrade = true, .drain = DrainPolicy{}, .rollout = RolloutPolicy{}};

@@ -25,7 +25,7 @@ HttpResponse Done(int code = 200);
 // status; otherwise the error code determines it. A connection error remains an error. `draw` chooses the form of the
 // body.
 absl::StatusOr<HttpResponse> AnswerOf(const absl::Status& status, const Draw& draw);
-// Same as above for an eviction (E3-E19).
+// Converts the result of an eviction in the same way (E3-E19).
 HttpResponse AnswerOf(const EvictionAnswer& answer, const Draw& draw);
 // Returns the response for an object that no longer exists, or that now exists under another UID (E16).
 HttpResponse GoneAnswer(bool other_uid, const std::string& message);

@@ -58,7 +58,8 @@ absl::Status ReadBody(const ApiRequest& request, F read) {
   return error.empty() ? absl::OkStatus() : absl::InvalidArgumentError(error);
 }
 
-// Reports an error for any other member, because this server would otherwise silently ignore the member.
+// Reports an error for each member of `object` that is not in `members`, because this server would otherwise silently
+// ignore the member.
 void AllowOnly(const JsonField& object, const std::vector<std::string_view>& members) {
   object.ForEachMember([&](std::string_view key, const JsonField& member) {
     for (const std::string_view allowed : members) {

@@ -16,7 +16,7 @@ namespace {
 
 using testing::WireSeam;
 
-// Maximum number of pages that are kept for continue tokens, because clients abandon some lists.
+// Maximum number of pages that are kept for continue tokens. The limit is necessary because clients abandon some lists.
 constexpr std::size_t kPagesMax = 200;
 
 template <typename T>

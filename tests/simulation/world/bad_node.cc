@@ -29,8 +29,8 @@ void BadNode::SetSlots(int slots) const {
 }
 
 void BadNode::LeaveOut() const {
-  // A disruption budget blocks the other nodes as long as some of its pods are not ready, and administrators' cordons
-  // block them as well.
+  // Removes everything else that could block the other nodes: disruption budgets, some of whose pods may not be ready,
+  // and administrators' cordons.
   for (const char* budget : {"web", "never", "second"}) world_.cluster->RemoveDisruptionBudget(kWorkloadNs, budget);
   for (const Node& node : world_.cluster->nodes()) world_.cluster->Uncordon(node.name);
   world_.cluster->EditNode(name_, [&](Node& node) { node.labels[world_.identity.SkipUpgradeLabel()] = "true"; });

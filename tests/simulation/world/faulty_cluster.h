@@ -44,8 +44,8 @@ class FaultyCluster final : public ForwardingFacade {
   // True if the process has died: its calls no longer have any effect.
   bool crashed() const { return crashed_; }
   void Crash() { crashed_ = true; }
-  // Returns whether a watch has failed or lagged, so that the cache must run again without a notification. Resets this
-  // flag.
+  // Returns whether a watch has failed or lagged since the last call. In that case, the cache must run again without a
+  // notification.
   bool TakeWatchTrouble() { return std::exchange(watch_trouble_, false); }
   // Number of calls that failed or were delayed because of a fault.
   std::int64_t troubles() const { return troubles_; }

@@ -50,7 +50,7 @@ class Gangs final : public Actor {
     // Nodes on which the job runs or last ran.
     std::set<std::string> nodes = {};
     bool runs = true;
-    // Number of interruptions that have been judged.
+    // Number of interruptions that have been checked.
     int seen = 0;
     // Number of interruptions before this revision of the driver.
     int interruptions = 0;

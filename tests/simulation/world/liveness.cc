@@ -13,8 +13,8 @@ namespace driverupgrade::testing::internal {
 namespace {
 
 constexpr absl::Duration kPatience = absl::Hours(1);
-// Number of polls per node. A host may need to poll again before it leaves each state from upgrade-required on, except
-// for upgrade-done.
+// Number of polls per node. A host may need another poll before a node leaves each state, from upgrade-required to the
+// last state before upgrade-done.
 constexpr int kLooksPerNode = 8;
 
 void Lengthen(absl::Duration& timeout) { timeout = std::max(timeout, kPatience); }

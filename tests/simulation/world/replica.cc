@@ -246,7 +246,7 @@ void Replica::Begin() {
   process_->controller->SetPolicy(Believed(driver_.policy));
 }
 
-// The C interface does not use the replica's Lease, so the host has an ordinary client for it.
+// The C interface does not use the replica's Lease, so the host accesses the Lease through an ordinary client.
 void Replica::BeginHost(const std::string& name) {
   process_->honest = process_->cluster;
   if (driver_.setup.election) MakeElection(name);

@@ -1,4 +1,4 @@
-// Judges the plans and reports of a replica.
+// Checks the plans and reports of a replica.
 #include <algorithm>
 #include <cstdint>
 #include <string>

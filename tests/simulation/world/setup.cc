@@ -450,7 +450,7 @@ Setup DrawSetup(std::uint64_t seed, const SimulationOptions& options) {
   // Calls overlap only if they take time.
   if (setup.Has(Mode::kInFlight)) setup.latency_max = std::max(setup.latency_max, absl::Milliseconds(100));
   if (setup.Has(Mode::kLongOutage)) setup.chaos += kLongOutage;
-  // Without a cache, lists are read and judged as a whole, so these modes would have no effect.
+  // Without a cache, lists are read and processed as a whole, so these modes would have no effect.
   if ((setup.Has(Mode::kShortPasses) || setup.Has(Mode::kWatchOrder)) && !hosted) setup.cache = true;
   return setup;
 }

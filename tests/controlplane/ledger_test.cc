@@ -81,7 +81,8 @@ struct Outcome {
   int most_at_a_time = 0;
 };
 
-// Without the ledger, the replicas start different nodes, because each replica takes its own node last (dep-F19).
+// Rolls out a driver with as many nodes as replicas, and makes the first starts of the replicas coincide. Without the
+// ledger, the replicas start different nodes, because each replica takes its own node last (dep-F19).
 Outcome RollOut(const std::string& name, const std::vector<std::string>& options) {
   World world(ControlPlane::Shared(), name, kReplicas);
   world.DeployDriver();

@@ -120,7 +120,7 @@ TEST_CASE("In requestor mode the maintenance operator evacuates the nodes, and u
   for (const std::string& pod : world.WorkloadPods()) CHECK(rollout.workload_pods_before.count(pod) == 0);
 }
 
-TEST_CASE("A node that another requestor holds is joined, used when it is ready, and left to that requestor",
+TEST_CASE("Our operator joins another requestor's maintenance, waits for the node, and leaves the object in place",
           "[stages]") {
   World world(ControlPlane::Shared(), "shared", 2);
   MaintenanceOperator maintenance(world.control_plane(), world.driver_ns(), 2);

@@ -177,7 +177,7 @@ constexpr char kUnavailable[] =
 constexpr char kStages[] =
     "{autoUpgrade: true, maxParallelUpgrades: 30, maxUnavailable: 100%, drain: {enable: true, timeoutSeconds: 60}, "
     "rollout: {stages: [{name: canary, nodes: 20}]}}";
-// Disruption budget for the pods on 25 nodes.
+// Number of pods that may be unavailable at the same time. It is lower than the limit of 25 nodes in kSlots.
 constexpr int kBudget = 12;
 
 TEST_CASE("A rollout with slots, and then one in stages with measured times, matches its simulation", "[truth]") {

@@ -17,8 +17,8 @@ namespace driverupgrade::e2e {
 
 class Viewed {
  public:
-  // Returns nullptr, with a message, if the API server's proxy cannot reach any address of this machine. The nodes have
-  // a driver.
+  // Creates a world with `nodes` nodes that have a driver. Returns nullptr, with a message, if the API server's proxy
+  // cannot reach any address of this machine.
   static std::unique_ptr<Viewed> Make(const std::string& name, int nodes = 2, std::string_view policy = kPatient);
   ~Viewed();
   Viewed(const Viewed&) = delete;

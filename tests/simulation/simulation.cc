@@ -347,7 +347,7 @@ class Simulation {
 
   // L4: a node that never completes occupies its slot, but does not delay the other nodes in any other way.
   void OneBadNode() {
-    // A node that never completes blocks the stages after its own, as it should.
+    // A node that never completes blocks all stages after its own by design.
     if (world_.setup.Has(Mode::kRollouts) || world_.setup.Has(Mode::kGangs)) return;
     // Excluded because the bad node's pods do not use the devices.
     if (world_.setup.Has(Mode::kDevices)) return;

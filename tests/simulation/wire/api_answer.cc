@@ -79,7 +79,7 @@ int CodeIn(std::string_view text) {
   return code >= 300 ? code : 0;
 }
 
-// Proxies and the server's own throttling do not send a Status object.
+// Returns a response without a Status object, as proxies and the server's own throttling send it.
 HttpResponse WithoutStatus(int code, const Draw& draw) {
   switch (draw(3)) {
     case 0: return {.status = code, .body = "<html><head><title>Bad Gateway</title></head></html>\n"};

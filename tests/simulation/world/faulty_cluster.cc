@@ -119,7 +119,8 @@ FaultyCluster::Fate FaultyCluster::DrawCallFault(Operation operation) {
   return fate;
 }
 
-// For some minutes, one kind of request is forbidden while all others are allowed, as if a role lacked a rule.
+// Returns whether this request is forbidden because, for some minutes, one kind of request is forbidden and all others
+// are allowed, as if a role lacked a rule.
 bool FaultyCluster::IsForbiddenAlone(Operation operation) {
   if (world_.Now() >= alone_until_) {
     if (odd_.Below(20'000) >= 8) return false;

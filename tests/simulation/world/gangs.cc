@@ -81,8 +81,8 @@ class Gangs final : public Actor {
     jobs_.Add(job.name, std::move(pods), {.stop_delay = absl::Seconds(random_.Between(1, 20))});
   }
 
-  // A unit that started before the new revision still interrupts its job. The job may then restart on nodes that the
-  // new revision makes outdated again.
+  // Allows one interruption of each job, or two if a unit of the job is already in progress: that unit still interrupts
+  // the job, which may then restart on nodes that the new revision makes outdated again.
   void StartRevision() {
     hash_ = world_.hash;
     for (Job& job : all_) {

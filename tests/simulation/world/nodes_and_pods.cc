@@ -197,7 +197,7 @@ class PodTroubles final : public Actor {
     return found[static_cast<std::size_t>(odd_.Below(static_cast<int>(found.size())))];
   }
 
-  // Creates pods that a reader misinterprets if it checks the wrong field.
+  // Creates a pod that an operator misinterprets if it checks the wrong field, or changes which pods use the driver.
   void StickOddly(const std::string& node, const std::string& name) {
     FakeCluster& cluster = *world_.cluster;
     const int kind = odd_.Below(5);
@@ -205,7 +205,7 @@ class PodTroubles final : public Actor {
     PodBuilder pod(kWorkloadNs, name);
     pod.OnNode(node);
     switch (kind) {
-      // A DaemonSet of another API group. Its pods are evicted.
+      // This pod belongs to a DaemonSet of another API group. Such pods are evicted.
       case 0: {
         Pod of_other_group = pod.WithLabel("uses", "driver").OwnedByJob("j").Build();
         of_other_group.owners.front().api_version = "apps.kruise.io/v1alpha1";

@@ -15,7 +15,7 @@ constexpr absl::Duration kSayingsApart = absl::Seconds(20);
 }  // namespace
 
 // Returns whether only the node's devices are isolated. Such a node is not drained, even if another client sets the
-// state.
+// state drain-required.
 bool Replica::IsIsolated(const std::string& name) const {
   const std::optional<Node> node = world_.cluster->node(name);
   return node && node->annotations.contains(driver_.identity.IsolatedDevicesAnnotation());

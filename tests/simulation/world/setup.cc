@@ -241,8 +241,9 @@ void DrawFailureClasses(std::uint64_t seed, UpgradePolicy& policy) {
   }
 }
 
-// Draws, from a separate stream, a limit large enough for any single group, however many nodes come and go. A group
-// counts as one node toward maxParallelUpgrades, but the invariants do not take this into account.
+// Removes maxParallelUpgrades, and removes maxUnavailable or sets it to 100 %, as drawn from a separate stream. Any
+// single group then fits, however many nodes come and go. A group would count as one node toward maxParallelUpgrades,
+// but the invariants do not take this into account.
 void FitGroups(std::uint64_t seed, Setup& setup) {
   Random random(seed, "groups that start together");
   setup.policy.max_parallel = std::nullopt;
@@ -250,7 +251,8 @@ void FitGroups(std::uint64_t seed, Setup& setup) {
   if (random.Percent(50)) setup.policy.max_unavailable = Percent{100};
 }
 
-// Each stage contains a node, and each group fits into the budget, so nothing blocks the rollout permanently.
+// Draws a rollout policy. Each stage contains a node, and each group fits into the budget, so nothing blocks the
+// rollout permanently.
 void DrawRollout(std::uint64_t seed, Setup& setup) {
   Random random(seed, "rollouts");
   RolloutPolicy rollout;
@@ -319,8 +321,8 @@ void DrawModes(std::uint64_t seed, const SimulationOptions& options, Setup& setu
   if (setup.Has(testing::Mode::kRelease) && options.requestor_percent > 0) setup.requestor |= random.Percent(35);
 }
 
-// Allows only faults of calls, watches and replicas, because users and other clients could interrupt a job a second
-// time.
+// Draws Mode::kGangs. A seed with this mode has only faults of calls, watches and replicas, because users and other
+// clients could interrupt a job a second time.
 void DrawGangs(std::uint64_t seed, const SimulationOptions& options, Setup& setup) {
   Random random(seed, "gangs");
   const auto mode = static_cast<std::size_t>(Mode::kGangs);
@@ -358,7 +360,8 @@ void DrawGangs(std::uint64_t seed, const SimulationOptions& options, Setup& setu
   setup.ledger = true;
 }
 
-// Users and other clients change neither the policy nor the nodes. Some clusters do not support device taints.
+// Draws Mode::kDevices. In a seed with this mode, users and other clients change neither the policy nor the nodes. Some
+// clusters do not support device taints.
 void DrawDevices(std::uint64_t seed, const SimulationOptions& options, Setup& setup) {
   Random random(seed, "devices");
   const auto mode = static_cast<std::size_t>(Mode::kDevices);

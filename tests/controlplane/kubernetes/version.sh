@@ -1,11 +1,11 @@
 # Names the modules of a Kubernetes version. Scripts that compile parts of Kubernetes source this file.
 
-# Lists the versions, newest first. go.mod lists the modules of the newest version, and 1.36.mod those that 1.36 needs.
+# Lists the versions, the newest first. go.mod has the modules of the newest version, 1.36.mod has the modules of 1.36.
 readonly KUBERNETES_VERSIONS=(1.37 1.36 1.35)
 
-# choose_kubernetes FOLDER [VERSION]: chooses VERSION (default: the newest version) of the modules in FOLDER. Sets
-# `modfile`, the path of the module file; `kubernetes`, the full version (v1.37.2); and `stamp`, the linker flags that
-# embed the version in the program. Without these flags, the API server reports a version that clients cannot parse.
+# choose_kubernetes FOLDER [VERSION]: chooses the newest version if VERSION is missing or empty. Sets `modfile`, the path of its modules;
+# `kubernetes`, the version in full (v1.37.2); and `stamp`, flags of the linker that put the version into the program. Without them
+# the API server reports a version that its clients cannot parse.
 choose_kubernetes() {
   local version=${2:-${KUBERNETES_VERSIONS[0]}} package=k8s.io/component-base/version
   [[ " ${KUBERNETES_VERSIONS[*]} " == *" $version "* ]] || {

@@ -65,7 +65,7 @@ int Upgrade(const std::shared_ptr<StoreCluster>& cluster, const std::shared_ptr<
   }
   UpgradePolicy policy{.auto_upgrade = true, .max_parallel = 2};
   policy.drain = driverupgrade::DrainPolicy{};
-  // No other client changes this fleet, so only Tick can change its state.
+  // No other client changes this fleet, so the loop needs no watch: it calls Tick after each pass.
   const int passes_max = 60 * nodes;
   for (int pass = 0; pass < passes_max; ++pass) {
     const auto result = (*engine)->Reconcile({}, policy);

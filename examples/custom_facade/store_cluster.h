@@ -23,8 +23,8 @@ class StoreCluster final : public driverupgrade::ClusterFacade {
   /// `clock` must not be null.
   explicit StoreCluster(std::shared_ptr<driverupgrade::Clock> clock);
 
-  // For the owner of the fleet. Each call replaces an existing object with the same name. Nodes and pods are returned
-  // as stored, with UID and version.
+  // Functions for the owner of the fleet. A Put function replaces an existing object with the same name. PutNode and
+  // PutPod return the object as stored, with UID and version.
 
   driverupgrade::Node PutNode(driverupgrade::Node node);
   driverupgrade::Pod PutPod(driverupgrade::Pod pod);

@@ -38,7 +38,7 @@ constexpr absl::Duration kTimeout = absl::Hours(1);
 struct Options {
   int nodes = 6;
   double speed = 10;
-  // Empty: do not write a timeline.
+  // File for the timeline. Empty: do not write a timeline.
   std::string timeline = {};
 };
 

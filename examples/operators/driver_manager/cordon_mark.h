@@ -3,7 +3,7 @@
 /// Defines CordonPatch and UncordonPatch.
 ///
 ///     PatchNodeParams patch = CordonPatch(node);    // unschedulable, and our name in driverupgrade/cordoned-by
-///     PatchNodeParams back = UncordonPatch(later);  // undoes that, and never an administrator's cordon
+///     PatchNodeParams back = UncordonPatch(later);  // lifts our cordon, but never an administrator's
 ///
 /// Pure. Uses the names in `driverupgrade/cordoned-by` as the upgrade engine does (dep-F7), so an engine that upgrades
 /// another driver on the node joins our cordon, and we join its cordon. As with drivers, a state label shows the engine

@@ -40,7 +40,7 @@ struct Settings {
   bool use_host_mofed = false;
   /// True to replace the loaded driver in any case.
   bool force_reinstall = false;
-  /// Digest of the driver's configuration; empty if unknown. An unknown digest differs from every other digest.
+  /// Digest of the driver's configuration; empty if unknown. If it is empty, the loaded driver is always replaced.
   std::string config_digest = {};
   /// Empty: use the cluster that runs this pod.
   std::string kubeconfig = {};

@@ -41,7 +41,7 @@ class HostDriver {
   /// devices to virtual machines. Tries all devices. Errors: FailedPrecondition with the files that could not be
   /// written.
   virtual absl::Status UnbindDevices() = 0;
-  /// `vendor` is an ID as in sysfs: "0x15b3".
+  /// Returns true if the host has a PCI device of this vendor. `vendor` is an ID in the format of sysfs: "0x15b3".
   virtual bool HasPciDevice(const std::string& vendor) = 0;
   /// Returns true if the network driver's container has reported that it is ready.
   virtual bool IsNetworkDriverReady() = 0;

@@ -15,8 +15,8 @@
 
 namespace driver_manager {
 
-/// A claim holds a GPU if a device of the driver `gpu.nvidia.com` is allocated to it, even with admin access, because
-/// such a device needs the driver, too.
+/// Returns lookups that query the API server. A claim holds a GPU if a device of the driver `gpu.nvidia.com` is
+/// allocated to it. Devices with admin access count, because they need the driver, too.
 Lookups MakeLookups(std::shared_ptr<const driverupgrade::ObjectClient> objects);
 
 }  // namespace driver_manager

@@ -85,7 +85,7 @@ class NodeClient {
   const std::stop_token stop_;
 };
 
-/// Returns true for errors that are temporary: a retry of the request may succeed.
+/// Returns true for errors that may be temporary: a retry of the request may succeed.
 bool MayPass(const absl::Status& status);
 
 }  // namespace driver_manager

@@ -70,7 +70,7 @@ absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& command, int output)
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t none;
-  sigemptyset(&none);  // for the child: our threads block the signals for which one thread waits
+  sigemptyset(&none);  // the child must not inherit our signal mask, which blocks the stop signals
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);

@@ -35,7 +35,7 @@ struct ClusterPolicy {
   bool has_driver = true;
   /// spec.operator.use_ocp_driver_toolkit; true if the field is not set, as in every release since 22.9.
   bool uses_toolkit = true;
-  /// spec.driver, if it names a version and does not set `enabled: false`, and spec.driver.manager.
+  /// `driver` is spec.driver if it names a version and does not set `enabled: false`; `manager` is spec.driver.manager.
   std::optional<examples::DriverImage> driver = std::nullopt;
   std::optional<examples::DriverImage> manager = std::nullopt;
   examples::DriverPods pods = {};
@@ -54,7 +54,7 @@ struct NvidiaDriver {
   bool is_default = false;
   /// spec.nodeSelector: labels that a node must have; empty for all nodes.
   driverupgrade::StringMap node_labels = {};
-  /// spec, if it names a version, and spec.manager.
+  /// `driver` is spec if it names a version; `manager` is spec.manager.
   std::optional<examples::DriverImage> driver = std::nullopt;
   std::optional<examples::DriverImage> manager = std::nullopt;
   examples::DriverPods pods = {};

@@ -26,7 +26,7 @@ struct DriverLabels {
 struct Decision {
   /// If empty, the operator does nothing, and nodes stay in their state.
   std::vector<driverupgrade::EngineSpec> engines = {};
-  /// Engines that release nodes from an owner that no longer exists. If NVIDIADrivers apply and all of them are valid,
+  /// Engines that release nodes whose owner no longer exists. If NVIDIADrivers apply and all of them are valid,
   /// the nodes without an NVIDIADriver are released, once each node has its owner label. If the active ClusterPolicy
   /// has no driver, all nodes are released.
   std::vector<driverupgrade::EngineSpec> gone = {};
@@ -43,18 +43,17 @@ struct Decision {
   friend bool operator==(const Decision&, const Decision&) = default;
 };
 
-/// Returns the active policy, which is the oldest policy, or the first by name if several are equally old; nullptr if
-/// there are no policies.
+/// Returns the active policy, which is the oldest one; if several are equally old, the first of them by name. Returns
+/// nullptr if there are no policies.
 const ClusterPolicy* ActivePolicy(const std::vector<ClusterPolicy>& policies);
 
-/// All ClusterPolicies except the active one are not in effect.
+/// Decides which engines run. Only the active ClusterPolicy is in effect:
 /// - Without a ClusterPolicy, or if the active one uses NVIDIADrivers: an engine for each NVIDIADriver, for the nodes
 ///   that it owns. All other nodes are released; without an NVIDIADriver, all nodes are released.
 /// - sandboxWorkloads.enabled: no engine, and no node is released.
 /// - driver.enabled: false: no engine; all nodes are released.
 /// - In all other cases: one engine for all nodes, with the active policy. If autoUpgrade is off, the engine still
-///   runs, without
-/// changing anything: nodes are frozen, and the engine's metrics stay correct (dep-F9).
+///   runs, but changes nothing: nodes are frozen, and the engine's metrics stay correct (dep-F9).
 Decision Decide(const std::vector<ClusterPolicy>& policies, const std::vector<NvidiaDriver>& drivers,
                 const DriverLabels& labels);
 

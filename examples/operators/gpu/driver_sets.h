@@ -13,8 +13,8 @@
 
 namespace gpu_operator {
 
-/// Returns the DaemonSet `nvidia-driver-daemonset` in `ns` that the ClusterPolicy describes; empty without
-/// spec.driver.version.
+/// Returns the DaemonSet `nvidia-driver-daemonset` in `ns` that the ClusterPolicy describes; empty if
+/// spec.driver.version is not set.
 std::vector<examples::DriverDaemonSet> DriverSets(const ClusterPolicy& policy, const std::string& ns);
 /// Returns a DaemonSet `nvidia-driver-<name>` for each NVIDIADriver with spec.version, on the nodes that the
 /// NVIDIADriver owns.

@@ -13,8 +13,8 @@ namespace gpu_operator {
 /// Returns true if the pod requests a GPU (gpu_resources.h) and has not finished.
 bool UsesGpu(const driverupgrade::Pod& pod);
 
-/// Returns the names of these resources as unanchored regular expressions, the only form in which the maintenance
-/// operator identifies pods.
+/// Returns unanchored regular expressions that match the names of the GPU resources. The maintenance operator can
+/// identify pods only by such expressions.
 std::vector<std::string> GpuResourceFilters();
 
 }  // namespace gpu_operator

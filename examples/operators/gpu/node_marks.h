@@ -28,7 +28,7 @@ struct NodeWishes {
   /// True if NVIDIADrivers apply: each GPU node gets its owner label. If false, the labels stay unchanged.
   bool by_owners = false;
   std::vector<NvidiaDriver> owners = {};
-  /// Used only if `by_owners` is false. True if the drivers of all nodes are upgraded.
+  /// Used only if `by_owners` is false. True if autoUpgrade is on in the policy, which applies to all nodes.
   bool upgraded = false;
   friend bool operator==(const NodeWishes&, const NodeWishes&) = default;
 };

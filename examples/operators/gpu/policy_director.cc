@@ -151,7 +151,7 @@ std::string ClusterPolicyDirector::StateOfActive() const {
   return StateOf(standings);
 }
 
-// Amends the verdict on a valid policy that is not in effect, or from which `engine` cannot be created.
+// Amends the verdict on a valid policy if the policy is not in effect, or if its engine `engine` cannot be created.
 void ClusterPolicyDirector::Amend(const std::map<std::string, std::string>& idle, const std::string& engine,
                                   ResourceVerdict& verdict) const {
   if (!verdict.error.ok()) return;
@@ -178,7 +178,7 @@ absl::Time ClusterPolicyDirector::Work(const CallContext& context, driverupgrade
   if (!decision_) return absl::InfiniteFuture();
   const bool was_settled = nodes_.Settled();
   absl::Time next = nodes_.Keep(context, cache, scope, [bell = options_.bell] { bell->Ring(); });
-  if (!was_settled && nodes_.Settled()) next = options_.clock->Now();  // for Gone
+  if (!was_settled && nodes_.Settled()) next = options_.clock->Now();  // Gone may now return engines
   // Logs each new reason once; conflicts are not logged.
   if (nodes_.status() != std::exchange(nodes_told_, nodes_.status()) && !nodes_told_.ok() &&
       !absl::IsAborted(nodes_told_)) {

@@ -19,8 +19,7 @@ namespace ofed_operator {
 
 struct Decision {
   std::vector<driverupgrade::EngineSpec> engines = {};
-  /// Engines for nodes that no policy with a driver selects, which remove the marks that a deleted policy left on the
-  /// nodes.
+  /// Engines that remove the marks of deleted policies from nodes that no policy with a driver selects.
   std::vector<driverupgrade::EngineSpec> gone = {};
   /// Policy for the init container's configuration; nullopt if no driver would read the configuration. All owners share
   /// one configuration, so drivers wait for their nodes only if all policies have safeLoad.
@@ -32,6 +31,7 @@ struct Decision {
   friend bool operator==(const Decision&, const Decision&) = default;
 };
 
+/// Decides which engines run:
 /// - If the NicClusterPolicy has a driver, or no NicNodePolicy has a driver: a single engine for the DaemonSets of the
 ///   NicClusterPolicy.
 /// - In all other cases: an engine for each NicNodePolicy with a driver, for the DaemonSets `ds-owner=nnp-<name>`, on
@@ -43,8 +43,8 @@ Decision Decide(const NicClusterPolicy& cluster, std::vector<NicNodePolicy> node
                 const driverupgrade::LabelSelector& driver_labels);
 
 /// Adds to `decision.gone` the policies in `seen` that are not among `nodes`, unless another policy took over their
-/// nodes. Each of them was a separate requestor, whose NodeMaintenances can be released only with its id. Updates
-/// `seen`.
+/// nodes. Each of these policies had its own requestor, and only this requestor's id can release its NodeMaintenances.
+/// Updates `seen`.
 void AddDeparted(const NicClusterPolicy& cluster, const std::vector<NicNodePolicy>& nodes,
                  const driverupgrade::LabelSelector& driver_labels, std::vector<NicNodePolicy>& seen,
                  Decision& decision);

@@ -13,8 +13,8 @@
 
 namespace ofed_operator {
 
-/// Returns the DaemonSet `mofed` in `ns` for the NicClusterPolicy, or else a DaemonSet `mofed-nnp-<name>` for each
-/// NicNodePolicy, on the nodes that the policy selects. Policies without spec.ofedDriver.version have no DaemonSet.
+/// Returns the DaemonSet `mofed` in `ns` for a NicClusterPolicy with a driver. Otherwise returns a DaemonSet
+/// `mofed-nnp-<name>` for each NicNodePolicy, on the nodes that the policy selects. Policies without spec.ofedDriver.version have no DaemonSet.
 /// OnSystems completes the DaemonSets. `init_image` is the image of the init container for the safe load; if it is
 /// empty, there is no such container.
 std::vector<examples::DriverDaemonSet> DriverSets(const NicClusterPolicy& cluster,

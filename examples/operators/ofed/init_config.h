@@ -45,7 +45,7 @@ class InitConfigKeeper {
   const std::string ns_;
   const driverupgrade::DriverIdentity identity_;
   const std::shared_ptr<driverupgrade::Clock> clock_;
-  std::string written_;  // policy of the last write
+  std::string written_;  // configuration after the last successful write; empty after an error
   absl::Time due_ = absl::InfinitePast();
   absl::Status status_ = absl::OkStatus();
 };

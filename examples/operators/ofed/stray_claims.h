@@ -1,5 +1,5 @@
-// Releases NodeMaintenances of NicNodePolicies that were deleted while no operator was running. Their requestors no
-// longer exist, so no engine would release them.
+// Releases NodeMaintenances of NicNodePolicies that were deleted while no operator was running. No engine has these
+// policies' requestors, so no engine would release these NodeMaintenances.
 //
 // Defines StrayRequestors, which is pure, and GiveBackStrayClaims.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_STRAY_CLAIMS_H_

@@ -39,9 +39,9 @@ constexpr char kDriverContainer[] = "nvidia-driver-ctr";
 constexpr absl::Duration kStartPatience = absl::Minutes(1);
 // Size limit for a log, which can be long; the relevant messages appear early.
 constexpr char kLogBytesMax[] = "1048576";
+constexpr char kNfdPrefix[] = "feature.node.kubernetes.io/";
 // Each of these labels shows that the node has a GPU: the operator's own label, and the label of Node Feature
 // Discovery.
-constexpr char kNfdPrefix[] = "feature.node.kubernetes.io/";
 constexpr const char* kGpuLabels[] = {"nvidia.com/gpu.present", "feature.node.kubernetes.io/pci-10de.present"};
 
 // Returns the time at `path`, or InfinitePast if the field is missing.

@@ -4,8 +4,8 @@
 ///
 ///     absl::StatusOr<Facts> facts = Collect({.deadline = clock.Now() + absl::Minutes(1)}, objects, {});
 ///
-/// Neither writes nor reads Secrets: the ServiceAccount `builder` shows whether its secret exists. Thread-safe if
-/// ObjectClient is. Example: tests/examples/operators/openshift_preflight/collect_test.cc.
+/// Collect writes nothing, and does not read Secrets: the ServiceAccount `builder` shows whether its secret exists.
+/// Thread-safe if ObjectClient is. Example: tests/examples/operators/openshift_preflight/collect_test.cc.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OPENSHIFT_PREFLIGHT_COLLECT_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_OPENSHIFT_PREFLIGHT_COLLECT_H_
 
@@ -27,9 +27,9 @@ struct CollectOptions {
   absl::Time now = absl::InfiniteFuture();
 };
 
-/// Reads the facts from the cluster. The facts about missing objects stay empty. A refused read, or an object that
-/// cannot be parsed, causes an error that names the object. A log that cannot be read is not an error, but is listed in
-/// DriverPod::unread. If the cluster is not OpenShift, Collect sends only one request.
+/// Reads the facts from the cluster. The facts about missing objects stay empty. If the server refuses a read, or an
+/// object cannot be parsed, Collect returns an error that names the object. If a log cannot be read, Collect adds the
+/// reason to DriverPod::unread instead. If the cluster is not OpenShift, Collect sends only one request.
 absl::StatusOr<Facts> Collect(const driverupgrade::CallContext& context, const driverupgrade::ObjectClient& objects,
                               const CollectOptions& options);
 

@@ -43,7 +43,7 @@ constexpr std::array<Version, 3> kBrokenToolkits = {{{4, 8, 19}, {4, 8, 21}, {4,
 constexpr Version kNoEntitlement{4, 9, 9};
 constexpr Version kSecretsNeedRegistry{4, 15, 0};
 
-// BZ#2014071: an upgrade leaves a tag without a name in the image stream.
+// Returns true if the version has the bug BZ#2014071: an upgrade leaves a tag without a name in the image stream.
 bool HasTagBug(const Version& version) {
   if (version.major == 4 && version.minor == 8) return version.patch < 21;
   return version < Version{4, 9, 5};

@@ -1,6 +1,6 @@
 /// Checks an OpenShift cluster before the GPU Operator is installed or upgraded on it.
 ///
-/// Defines Finding, Examine and IsAboveInfo. Pure: facts in, findings out.
+/// Defines Finding, Examine and IsAboveInfo. All functions are pure.
 ///
 ///     ObjectClient objects(transport);
 ///     absl::StatusOr<Facts> facts = Collect(context, objects, {.ns = "nvidia-gpu-operator"});
@@ -35,7 +35,7 @@ struct Finding {
 /// Returns errors first, then warnings, then notes. If the cluster is not OpenShift, returns a single note.
 std::vector<Finding> Examine(const Facts& facts);
 
-/// Returns true if a finding requires an action.
+/// Returns true if a finding is a warning or an error.
 bool IsAboveInfo(const std::vector<Finding>& findings);
 
 }  // namespace openshift_preflight

@@ -23,7 +23,8 @@ struct ToolkitMessages {
   friend bool operator==(const ToolkitMessages&, const ToolkitMessages&) = default;
 };
 
-/// Returns the last messages in `log`, which may come from either container.
+/// Reads the toolkit's messages from `log`, the log of the driver container or of the driver-toolkit container. If the
+/// log reports the kernels more than once, the last report counts.
 ToolkitMessages ReadToolkitLog(std::string_view log);
 
 }  // namespace openshift_preflight

@@ -38,7 +38,7 @@ bool IsFinal(const absl::Status& status) {
   }
 }
 
-// Derives the result of the wait from the node; nullopt while the wait continues.
+// Determines from the state of the node whether the wait has ended, and with which result.
 class Judge {
  public:
   Judge(const Node& asked, std::string annotation)
@@ -62,7 +62,7 @@ class Judge {
   std::string annotation_;
 };
 
-// Ends the watch once the judge has a result.
+// Ends the watch once `judge` returns a result.
 class VerdictSink final : public WatchSink<Node> {
  public:
   explicit VerdictSink(const Judge& judge) : judge_(judge) {}
@@ -170,7 +170,7 @@ class SafeLoad {
     }
   }
 
-  // Calls `ask` until it returns a conclusive result.
+  // Calls `ask` until it succeeds or returns a permanent error.
   template <typename F>
   auto UntilAnswered(const F& ask) -> decltype(ask(CallContext())) {
     absl::Duration pause = kPauseMin;
@@ -204,7 +204,8 @@ class SafeLoad {
     static_cast<void>(clock_.SleepFor(std::min(duration, deadline_ - clock_.Now()), stop_));
   }
 
-  // Logs an error once while it lasts, but not a conflict, which only shows that the node has changed in the meantime.
+  // Logs an error if the previous request did not fail with the same code. Ignores conflicts, which only show that the
+  // node has changed in the meantime.
   void Note(const absl::Status& asked) {
     if (stop_.stop_requested() || absl::IsAborted(asked)) return;
     if (asked.ok() && !trouble_.ok()) Log(Severity::kInfo, "the cluster responds again", {});

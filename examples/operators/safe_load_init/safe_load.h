@@ -50,15 +50,15 @@ struct SafeLoadOptions {
   std::string configmap_ns = {};
   std::string configmap_name = {};
   std::string configmap_key = "config.json";
-  /// Maximum total wait. Infinite by default, as in the Go library, because upgrades may be switched off in the
-  /// meantime (H25).
+  /// Maximum duration of AwaitSafeLoad. Infinite by default, as in the Go library, because upgrades may be switched off
+  /// in the meantime (H25).
   absl::Duration timeout = absl::InfiniteDuration();
   /// Maximum time between two reads of the node. Between the reads, a watch reports changes.
   absl::Duration recheck = absl::Seconds(5);
 };
 
 /// Reads the ConfigMap. If safe loading is on, sets the node's annotation to `true`, regardless of its current value,
-/// and waits until the annotation is missing or empty. If the API server is unavailable, waits for it without a limit.
+/// and waits until the annotation is missing or empty. If the API server is unavailable, keeps trying until `timeout`.
 ///
 /// Returns OK if the driver may be loaded. Errors:
 ///  - InvalidArgument: the ConfigMap is missing or invalid, or the server rejects the annotation's name;

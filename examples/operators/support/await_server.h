@@ -1,5 +1,5 @@
-/// Waits for an API server that is overloaded, restarting, or not running yet, because none of these is a reason for a
-/// program to exit.
+/// Waits for an API server that is overloaded, restarting, or not running yet, so that a program need not exit in these
+/// cases.
 ///
 /// Defines AwaitServer.
 ///

@@ -28,7 +28,7 @@ namespace examples {
 struct ClusterArguments {
   std::string kubeconfig = {};
   bool in_cluster = false;
-  /// Same as in KubeConfig::ParseOptions.
+  /// True to accept a kubeconfig that runs a credential plugin (KubeConfig::ParseOptions).
   bool allow_exec = false;
   /// One of TransportNames.
   std::string transport = {};

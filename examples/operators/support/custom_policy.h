@@ -4,7 +4,7 @@
 ///
 ///     auto policy = ReadUpgradePolicy(*json, {"spec", "driver", "upgradePolicy"}, PolicyDefaults::GpuOperator());
 ///
-/// Unlike in json.h, a value of the wrong type is an error, which names the path. Pure.
+/// Unlike the functions in json.h, the readers return an error if a value has the wrong type. All functions are pure.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_CUSTOM_POLICY_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_CUSTOM_POLICY_H_
 
@@ -21,7 +21,7 @@ namespace examples {
 /// Returns false if the field is missing or null. Errors: InvalidArgument if the field is not a boolean.
 absl::StatusOr<bool> ReadFlag(const rapidjson::Value& object, JsonPath path);
 
-/// Reads the policy section at `path`. A missing section yields the defaults, as does an empty one. Errors:
+/// Reads the policy section at `path`. Returns the defaults if the section is missing or empty. Errors:
 /// InvalidArgument with `path` and the error of ParseUpgradePolicy.
 absl::StatusOr<driverupgrade::UpgradePolicy> ReadUpgradePolicy(const rapidjson::Value& object, JsonPath path,
                                                                const driverupgrade::PolicyDefaults& defaults);

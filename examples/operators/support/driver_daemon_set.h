@@ -38,7 +38,7 @@ struct Variable {
 };
 using Variables = std::vector<Variable>;
 
-/// `repository`, `image`, `version` and `env` of a section, as in NVIDIA's resources.
+/// The members `repository`, `image`, `version`, `imagePullPolicy` and `env` of a section of NVIDIA's resources.
 struct DriverImage {
   /// `nvcr.io/nvidia/driver:550.54.15`, as the section names it. A version `sha256:...` becomes `@sha256:...`. For a
   /// driver's image only, the nodes' operating system is appended once it is known (node_system.h).
@@ -88,11 +88,12 @@ DriverPods ReadDriverPods(const rapidjson::Value& object, const DriverPodsPaths&
 /// DaemonSet. Errors: InvalidArgument with the path of a field that is missing or has the wrong type.
 absl::StatusOr<std::optional<DriverImage>> ReadDriverImage(const rapidjson::Value& object, JsonPath path);
 
-/// Same as above, but in case of an error, stores it as the refusal of `pods` and returns an image without a reference.
+/// Same as above, but stores an error as the refusal of `pods`, unless `pods` already has a refusal. After an error,
+/// returns an image without a reference.
 std::optional<DriverImage> ReadDriverImage(const rapidjson::Value& object, JsonPath path, DriverPods& pods);
 
-/// A command that Kubernetes runs in the container, and that succeeds once the driver is loaded. A pod without a probe
-/// is Ready as soon as its container runs.
+/// A probe of the driver container: Kubernetes runs its command, which succeeds once the driver is loaded. Without a
+/// probe, a pod is Ready as soon as its container runs.
 struct DriverProbe {
   /// startupProbe, readinessProbe or livenessProbe.
   std::string kind = {};

@@ -1,5 +1,5 @@
-/// Creates the driver DaemonSets that policy resources request (the wishes), or reports the ones that another client
-/// should have created.
+/// Creates the driver DaemonSets that policy resources request (the wishes). If another client must create them, only
+/// reports the DaemonSets that are missing.
 ///
 /// Defines PlaceDriver, DriverDaemonSets and DriverMaker.
 ///
@@ -26,8 +26,8 @@
 
 namespace examples {
 
-/// Returns the DaemonSets that a wish requests for the nodes that it selects, whose operating systems determine the
-/// images and names. Empty if the nodes have not been read yet.
+/// Returns the DaemonSets that a wish requests. The operating systems of the nodes that the wish selects determine the
+/// images and names. Empty if these nodes have not been read yet.
 using PlaceDriver = std::function<std::vector<DriverDaemonSet>(const DriverDaemonSet&)>;
 
 enum class DriverDaemonSets {
@@ -48,8 +48,8 @@ class DriverMaker {
   /// requested stays, because workloads use the driver that its pods have loaded. Returns the time at which the next
   /// call is due, early enough to notice a deleted DaemonSet within half a minute. Calls `place` for each wish; `place`
   /// is null if the wishes are complete. With kLeave, Keep only compares the images in the wishes with the images of
-  /// the driver's DaemonSets. It does so ten seconds after the wishes have changed, and every half minute while a
-  /// DaemonSet is missing.
+  /// the driver's DaemonSets: ten seconds after the wishes have changed, and then every half minute while a DaemonSet
+  /// is missing.
   absl::Time Keep(const driverupgrade::CallContext& context, const PlaceDriver& place = nullptr);
   /// Returns Unavailable, with the reason, if the last Keep found that the DaemonSet that the policy resource `made_of`
   /// requests is missing or different. Returns OK if the DaemonSet matches, or if the resource requests no DaemonSet.

@@ -1,4 +1,4 @@
-/// Provides what every operator's process needs: a log, termination by a signal, and a connection to the cluster.
+/// Provides the common parts of operator processes: a log, termination by a signal, and a connection to the cluster.
 ///
 /// Defines FormatJson, StderrLog, StopOnSignal, Connection and Connect.
 ///

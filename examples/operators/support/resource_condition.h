@@ -54,8 +54,8 @@ std::optional<UpgradeStanding> StandingOf(const std::map<std::string, driverupgr
                                           const std::string& name);
 inline constexpr char kReady[] = "ready";
 inline constexpr char kNotReady[] = "notReady";
-/// Returns the target value of status.state, as in NVIDIA's operators: `notReady` until all upgrades have ended, then
-/// `ready`. Empty, to keep the current value, if too little is known or all upgrades are frozen.
+/// Returns the target value of status.state, which NVIDIA's operators also use: `notReady` until all upgrades have
+/// ended, then `ready`. Empty, to keep the current value, if too little is known or all upgrades are frozen.
 std::string StateOf(const std::vector<std::optional<UpgradeStanding>>& standings);
 
 struct ResourceVerdict {
@@ -68,8 +68,8 @@ struct ResourceVerdict {
   std::vector<std::string> warnings = {};
   /// Target value of status.state; empty if another client writes that field.
   std::string state = {};
-  /// Standing of the policy's upgrade; nullopt if the standing is not known yet, or if no engine uses the policy; the
-  /// condition then stays as it is.
+  /// Standing of the policy's upgrade. nullopt if the standing is not known yet, or if no engine uses the policy: the
+  /// condition DriversUpgraded then stays as it is.
   std::optional<UpgradeStanding> standing = std::nullopt;
   friend bool operator==(const ResourceVerdict& a, const ResourceVerdict& b) {
     return a.object == b.object && a.error == b.error && a.warnings == b.warnings && a.state == b.state &&

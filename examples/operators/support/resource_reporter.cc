@@ -89,7 +89,7 @@ bool ResourceReporter::MayWait(Said& before, const ResourceVerdict& verdict, abs
   if (before.standing == verdict.standing) {
     before.differs_since.reset();
     if (before.version == verdict.object.resource_version) return true;
-    // Two writers of the state would overwrite each other indefinitely.
+    // Without a pause, two writers of the state would overwrite each other's value all the time.
     if (verdict.state.empty()) return false;
   } else if (changes_reason) {
     if (reason != before.earlier_reason || before.alternations <= kAlternationsFree) return false;

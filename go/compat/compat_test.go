@@ -23,7 +23,7 @@ import (
 
 type pair struct{ ours, theirs any }
 
-// Every name that both packages export: a nil pointer for each type, and the value for everything else.
+// served contains every name that both packages export: a nil pointer for each type, and the value of everything else.
 var served = map[string]pair{
 	"ClusterUpgradeState":              {(*ours.ClusterUpgradeState)(nil), (*theirs.ClusterUpgradeState)(nil)},
 	"ClusterUpgradeStateManager":       {(*ours.ClusterUpgradeStateManager)(nil), (*theirs.ClusterUpgradeStateManager)(nil)},
@@ -93,7 +93,7 @@ var served = map[string]pair{
 	"UpgradeStateWaitForJobsRequired":     {ours.UpgradeStateWaitForJobsRequired, theirs.UpgradeStateWaitForJobsRequired},
 }
 
-// The names that this module leaves out; docs/go.md also lists them.
+// unserved contains the names that this module leaves out; docs/go.md also lists them.
 var unserved = []string{
 	"CommonUpgradeManagerImpl", "CordonManager", "CordonManagerImpl", "ClusterUpgradeStateManagerImpl", "DrainConfiguration",
 	"DrainManager", "DrainManagerImpl", "ErrNodeMaintenanceUpgradeDisabled", "InplaceNodeStateManagerImpl", "KeyedMutex",

@@ -26,7 +26,7 @@ struct Patch {
 
 struct Change {
   std::vector<Patch> patches = {};
-  /// Changes that have already been made; printable.
+  /// Notes for the user, for example that a change has already been made; printable.
   std::vector<std::string> notes = {};
 };
 
@@ -34,9 +34,9 @@ struct Change {
 /// stage. Withdraws an approval that already existed before a halt, because such an approval does not lift the halt.
 [[nodiscard]] absl::StatusOr<Change> Approve(const Request& request, const std::string& stage);
 
-/// `verb`: pause, resume, skip, unskip, retry, request or release. Returns FailedPrecondition with a possible
-/// alternative, and changes no node, if a change would be harmful. Returns NotFound if a node is not part of the
-/// rollout, or if no custom resource contains the policy.
+/// `verb`: pause, resume, skip, unskip, retry, request or allow-load. If one of the changes would be harmful, returns
+/// FailedPrecondition, with a possible alternative, instead of any change. Returns NotFound if a node is not part of
+/// the rollout, or if no custom resource contains the policy.
 [[nodiscard]] absl::StatusOr<Change> ChangeOf(std::string_view verb, const Request& request,
                                               const std::vector<std::string>& nodes);
 

@@ -205,7 +205,7 @@ Section PodsOf(const Request& request, const NodeStatus& node) {
   return section;
 }
 
-// Returns the time of the first attempt to replace the node's driver pod, as far back as the Events go.
+// Returns the time at which the node last entered pod-restart-required; InfinitePast if no Event shows this.
 absl::Time RestartBegan(const Request& request, const NodeStatus& node) {
   absl::Time began = absl::InfinitePast();
   for (const EventFact& event : request.facts.events) {
@@ -215,8 +215,8 @@ absl::Time RestartBegan(const Request& request, const NodeStatus& node) {
   return began;
 }
 
-// Adds the number of pods, each replacing the one before, that the driver's DaemonSet has created on the node since the
-// restart, including this pod.
+// Adds the number of driver pods that the DaemonSet has created on the node, one after another, since the restart. The
+// number includes `pod`.
 void AddReplacements(const Request& request, const NodeStatus& node, const Pod& pod, std::vector<std::string>& lines) {
   const driverupgrade::OwnerReference* owner = driverupgrade::ControllerOf(pod);
   const absl::Time began = RestartBegan(request, node);

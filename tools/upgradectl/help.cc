@@ -144,7 +144,7 @@ std::optional<Advice> OfStuckContainer(const PodFacts& facts, const Commands& co
   return std::nullopt;
 }
 
-// Returns advice on a failed request, which waiting does not resolve.
+// Returns advice on a failed request, because waiting does not resolve the failure.
 Advice OfFailedRequest(const NodeStatus& node) {
   return {.text = fmt::format("The operator's last request failed: {}. If it was refused, the cause is a webhook, an "
                               "admission policy or a missing permission.",
@@ -167,7 +167,7 @@ Advice OfDone(const Commands& commands, const NodeStatus& node) {
                        commands.OnNode("request"), commands.LabelState("upgrade-required")}};
 }
 
-// Shortens the advice if the deadline is near, because only one decision then remains.
+// Adds the remaining time, and advice to extend the timeout, if the node is about to fail.
 void AddDeadline(const Request& request, const Gate& gate, Advice& help) {
   if (!gate.fails_at || *gate.fails_at <= request.question.at) return;
   const absl::Duration left = *gate.fails_at - request.question.at;

@@ -199,7 +199,7 @@ absl::Status LoadPlace(const Options& options, Request& request) {
   return absl::OkStatus();
 }
 
-// The snapshot and the state machine have the same requestor, as in an engine.
+// Sets the requestor of the state machine.
 absl::Status LoadRequestor(const Options& options, Question& request) {
   absl::StatusOr<std::optional<RequestorOptions>> requestor = examples::ReadRequestorArguments(options.requestor);
   if (!requestor.ok()) return requestor.status();
@@ -376,7 +376,7 @@ absl::StatusOr<Request> LoadDriver(const Options& options) {
   Request request{.question = {.identity = *std::move(identity)}};
   request.defaults = DefaultsOf(options);
   Question& question = request.question;
-  // Same as in an engine: pods that use the driver are evicted if the operator can identify them.
+  // Pod deletion evicts the pods that use the driver, as in an engine, if the operator can identify these pods.
   question.snapshot.uses_driver = UsersOf(options, request.facts);
   if (const absl::Status status = LoadPlace(options, request); !status.ok()) return status;
   if (const absl::Status status = LoadValidation(options, question.machine); !status.ok()) return status;

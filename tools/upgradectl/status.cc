@@ -171,8 +171,8 @@ std::vector<NodeStatus> NodesOf(const Request& request, const Report& report, co
 }
 
 // Returns the failure of the last request about the node, if nothing else explains why the node does not move. Returns
-// an empty string if the node has moved since then; because times have a resolution of one second, a transition in the
-// same second counts as later.
+// an empty string if the node has moved since the request failed. Because times have a resolution of one second, a
+// transition in the same second counts as later.
 std::string FailureOf(const NodeView& node, absl::Time at) {
   // The engine retries a failed request sooner than this, so after an older failure, another request has succeeded.
   constexpr absl::Duration kRecent = absl::Minutes(15);

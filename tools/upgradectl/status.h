@@ -92,14 +92,14 @@ struct RolloutStatus {
   std::vector<std::string> notes = {};
 };
 
-/// Converts the operator's view to a report, as if it were the result of a pass.
+/// Converts the operator's view to a report, in the form of the result of a pass.
 driverupgrade::whatif::Report ReportOf(const OperatorView& view);
 
 /// `report` is the result for the request's question, or the result of ReportOf for the request's view.
 RolloutStatus StatusOf(const Request& request, const driverupgrade::whatif::Report& report);
 
-/// Returns true if no node moves any longer: all nodes are done, or some have failed and all others wait for an
-/// administrator. If no node has failed, such a wait is expected, so the rollout has not ended.
+/// Returns true if no node will move on its own: all nodes are done, or some have failed and all others wait for an
+/// administrator. If no node has failed, waiting for an administrator is expected, so the rollout has not ended.
 bool HasEnded(const RolloutStatus& status);
 
 /// Returns the finding NoDaemonSet if the cluster has neither a node nor a DaemonSet of the driver.

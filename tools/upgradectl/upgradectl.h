@@ -22,7 +22,7 @@ inline constexpr int kExitOutput = 1;    // the result could not be written
 inline constexpr int kExitUsage = 2;     // error in the command line, the cluster or the policy
 inline constexpr int kExitUnderWay = 3;  // `status`: the rollout continues
 inline constexpr int kExitFailed =
-    4;  // `status`: nodes failed; `preflight`: it found obstacles; `simulate`: a rollout does not finish; no driver
+    4;  // `status`: nodes failed; `preflight`: obstacles; `simulate`: a rollout does not finish; or no driver found
 
 struct Streams {
   std::istream& in;

@@ -25,8 +25,8 @@ namespace upgradectl {
 [[nodiscard]] absl::StatusOr<int> RunCompletion(const Options& options, const Streams& streams);
 [[nodiscard]] absl::StatusOr<int> RunSimulate(const Options& options, const Streams& streams);
 [[nodiscard]] absl::StatusOr<int> RunTimeline(const Options& options, const Streams& streams);
-/// Runs approve, pause, resume, skip, unskip, retry, request and release. With several nodes, an error may occur after
-/// some changes, which `streams.out` then lists.
+/// Runs approve, pause, resume, skip, unskip, retry, request and allow-load. With several nodes, an error may occur
+/// after some changes, which `streams.out` then lists.
 [[nodiscard]] absl::StatusOr<int> RunChange(const Options& options, const Streams& streams);
 
 /// Returns the durations that the options set, and measures all others. Adds a line to `streams.err` for each measured

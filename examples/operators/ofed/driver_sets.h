@@ -14,9 +14,9 @@
 namespace ofed_operator {
 
 /// Returns the DaemonSet `mofed` in `ns` for a NicClusterPolicy with a driver. Otherwise returns a DaemonSet
-/// `mofed-nnp-<name>` for each NicNodePolicy, on the nodes that the policy selects. Policies without spec.ofedDriver.version have no DaemonSet.
-/// OnSystems completes the DaemonSets. `init_image` is the image of the init container for the safe load; if it is
-/// empty, there is no such container.
+/// `mofed-nnp-<name>` for each NicNodePolicy, on the nodes that the policy selects. Policies without
+/// spec.ofedDriver.version have no DaemonSet. OnSystems completes the DaemonSets. `init_image` is the image of the init
+/// container for the safe load; if it is empty, there is no such container.
 std::vector<examples::DriverDaemonSet> DriverSets(const NicClusterPolicy& cluster,
                                                   const std::vector<NicNodePolicy>& nodes, const std::string& ns,
                                                   const std::string& init_image);

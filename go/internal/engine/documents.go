@@ -71,7 +71,8 @@ type ReadNode struct {
 }
 
 // Question asks whether a driver pod, as namespace/name, only needs a restart. Running and Wanted name the
-// ControllerRevisions of the two revisions. The DaemonSet's current template may differ from both.
+// ControllerRevisions of the pod's revision and of the target revision. The DaemonSet's current template may differ
+// from both.
 type Question struct {
 	ID      string
 	Kind    string
@@ -103,7 +104,7 @@ type Answer struct {
 	ID     string `json:"id"`
 	Answer bool   `json:"answer"`
 	Error  string `json:"error,omitempty"`
-	// True if one of the two revisions is unknown, so that the node needs a full upgrade.
+	// True if the pod's revision or the target revision is unknown, so that the node needs a full upgrade.
 	RevisionUnknown bool `json:"revisionUnknown,omitempty"`
 }
 
@@ -221,7 +222,7 @@ type Request struct {
 	Body        string
 }
 
-// Settled contains everything that happened since the last call.
+// Settled contains the outcomes and the Events since the last call of Settle.
 type Settled struct {
 	Outcomes []Outcome
 	Events   []Event

@@ -57,7 +57,7 @@ type Engine interface {
 	// Put and WatchLine accept raw or reduced objects.
 	Put(kind Kind, list []byte) error
 	WatchLine(kind Kind, line []byte) error
-	// PutPods reports whether the list was new enough. An empty list means that the pods could not be read.
+	// PutPods reports whether the list was new enough. A nil list means that the pods could not be read.
 	PutPods(node string, list []byte, uses UsesDriver) (bool, error)
 	Read(now time.Time) (Reading, error)
 	Tell(answers []Answer) error

@@ -40,7 +40,7 @@ type Request struct {
 // IsList reports whether the request was for all objects of a kind.
 func (r Request) IsList() bool { return r.Verb == http.MethodGet && (!r.Watch || r.Initial) }
 
-// Cluster is a fake cluster, which must be closed.
+// Cluster is a fake cluster. The caller must close it.
 type Cluster struct {
 	server *httptest.Server
 

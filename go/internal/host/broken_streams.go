@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// A watch.Interface ends in the same way whether the server has ended the watch or its connection broke. This transport
-// tells the two apart, for requests whose context comes from withStream.
+// streamTransport detects watches whose connection broke, for requests whose context comes from withStream. A
+// watch.Interface does not show whether the server ended the watch or the connection broke.
 type streamTransport struct{ http.RoundTripper }
 
 func noticeBrokenStreams(transport http.RoundTripper) http.RoundTripper {

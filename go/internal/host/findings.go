@@ -16,14 +16,15 @@ func isMomentary(finding engine.Finding) bool {
 	return finding.Code == "RevisionUnknown" || finding.Code == "HookFailed"
 }
 
-// noted records since when every pass has reported a finding, and whether the finding has been logged.
+// noted is the record of a finding: the time since which every pass has reported it, and whether it has been logged.
 type noted struct {
 	since  time.Time
 	logged bool
 }
 
-// logPass logs each finding once for as long as every pass reports it. It returns the time at which another pass must
-// check whether a momentary finding has persisted, or zero if no finding requires such a pass.
+// logPass logs each finding when it first appears, and again only if it clears and returns. A momentary finding is
+// logged only after it has persisted. logPass returns the time at which another pass must check whether a momentary
+// finding has persisted, or zero if no finding requires such a pass.
 func (h *Host) logPass(o *order, found engine.Pass, now time.Time) (due time.Time) {
 	for _, gate := range found.Gates {
 		h.log.V(1).Info("node waits", "node", gate.Node, "state", gate.State, "reason", gate.Reason, "detail", gate.Detail)

@@ -30,7 +30,7 @@ type Podless struct {
 	Labels map[string]string
 }
 
-// Members waits in catchUp, and then returns the driver pods with their nodes. It sends no requests.
+// Members waits as catchUp does, and then returns the driver pods with their nodes. It sends no requests itself.
 func (h *Host) Members(ctx context.Context) (members []Member, podless []Podless, err error) {
 	if err := h.begins(); err != nil {
 		return nil, nil, err

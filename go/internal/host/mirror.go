@@ -17,8 +17,8 @@ type kubernetesObject interface {
 	metav1.Object
 }
 
-// mirror keeps the server's objects of one kind, and passes them on in their reduced form. It is the store of a
-// reflector, which calls it from one goroutine.
+// mirror keeps the server's objects of one kind, and passes them on in their reduced form. It serves as the store of a
+// reflector, so its store methods are called from only one goroutine.
 type mirror[T kubernetesObject] struct {
 	kind   string
 	reduce func(T) object
@@ -128,9 +128,9 @@ func (m *mirror[T]) doubt() {
 	}
 }
 
-// putAll passes a list to the engine. The first list is passed object by object, after an empty list, because calls wait
-// until it is complete. A single document with all objects would need several times its size in the engine's memory,
-// which never shrinks.
+// putAll passes a list to the engine. The first list is passed object by object, after an empty list: a single document
+// with all objects would need several times its size in the engine's memory, which never shrinks. No call sees an
+// incomplete list, because calls wait for the end of the first list.
 func (m *mirror[T]) putAll(items [][]byte, version string) error {
 	if m.whole {
 		return m.put(list(m.kind, items, version))

@@ -132,8 +132,8 @@ func (h *Host) ownWriteOf(request engine.Request) *ownWrite {
 	return made
 }
 
-// waitForOwnWrites returns once the watches have shown the writes that the module made before the call, or after
-// ownWritesMax. Errors: the context or the host has ended.
+// waitForOwnWrites returns once the watches have shown the writes that the module made before the call, but after
+// ownWritesMax at the latest. Errors: the context or the host has ended.
 func (h *Host) waitForOwnWrites(ctx context.Context) error {
 	writes := append(h.nodes.own.waiting(), h.pods.own.waiting()...)
 	if h.maintenances != nil {

@@ -81,7 +81,7 @@ func (f *podFollower) Update(one any) error { return f.change(one, false) }
 func (f *podFollower) Delete(one any) error { return f.change(one, true) }
 func (f *podFollower) Resync() error        { return nil }
 
-// Bookmark is called when nothing else has happened on the node up to this version.
+// Bookmark is called when the watch has shown all changes to the node's pods up to this version.
 func (f *podFollower) Bookmark(version string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -124,7 +124,7 @@ func (f *podFollower) fail(err error) {
 }
 
 // outdated passes the known pods to the engine again, because the engine may have received them before the node was
-// cordoned. It reports whether a new list is needed.
+// cordoned. It reports whether the known pods are too old, so that a new list is needed.
 func (f *podFollower) outdated() bool {
 	f.mu.Lock()
 	listed := f.listed

@@ -97,8 +97,8 @@ func (h *Host) round() time.Duration {
 	return h.pause(idle)
 }
 
-// answerUnlisted ends calls with the reason why the nodes cannot be listed. Until the list, no round makes a pass: the
-// cluster may have been restored from a backup.
+// answerUnlisted ends calls with the reason why the nodes cannot be listed. Until the nodes have been listed, no round
+// makes a pass, because the cluster may have been restored from a backup.
 func (h *Host) answerUnlisted(orders []*order) {
 	err := h.nodes.whyUnlisted()
 	if err == nil {

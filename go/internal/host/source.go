@@ -100,7 +100,7 @@ func (s source) listWatch(failed func(error)) listWatch {
 	return listWatch{streams: s.streams, ListWatch: &cache.ListWatch{ListWithContextFunc: w.list, WatchFuncWithContext: w.watch}}
 }
 
-// watcher lists and watches for one reflector, which calls it from one goroutine.
+// watcher lists and watches for one reflector. Only one goroutine, the reflector's, calls its methods.
 type watcher struct {
 	source
 	failed   func(error) // called for each list that fails
@@ -153,8 +153,8 @@ func (w *watcher) watch(ctx context.Context, options metav1.ListOptions) (watch.
 	return events, err
 }
 
-// mustList counts a failure, and reports whether the watch must start again with a list. A reflector does so after
-// io.EOF, which it does not log.
+// mustList counts a failure, and reports whether the watch must start again with a list. If so, the caller returns
+// io.EOF: the reflector then lists again, without logging an error.
 func (w *watcher) mustList() bool {
 	w.failures++
 	if w.failures < w.failuresMax {
@@ -164,8 +164,8 @@ func (w *watcher) mustList() bool {
 	return true
 }
 
-// ended returns a function that is called when the watch has ended. If the next watch will start with a list, rounds
-// must not use the objects until then.
+// ended returns a function that is called when the watch has ended. If the next watch will start with a list, the
+// function keeps rounds from using the objects before that list.
 func (w *watcher) ended(of *stream) func() {
 	return func() {
 		if w.failuresMax == 1 && of.broken.Load() {

@@ -23,7 +23,7 @@ func count(state *ClusterUpgradeState, names []string) int {
 	return total
 }
 
-// GetTotalManagedNodes counts all nodes that have a driver.
+// GetTotalManagedNodes counts the nodes that have a driver, except nodes that a maintenance operator evacuates.
 func (Counters) GetTotalManagedNodes(state *ClusterUpgradeState) int {
 	return count(state, idleStates) + count(state, startedStates)
 }

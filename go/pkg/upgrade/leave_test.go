@@ -16,7 +16,7 @@ import (
 	"driverupgrade.example/go/internal/fakecluster"
 )
 
-// untimed returns a policy under which nothing fails, however far the clock advances.
+// untimed returns a policy without timeouts, so that no node fails, however far the clock advances.
 func untimed() *v1alpha1.DriverUpgradePolicySpec {
 	policy := policyOf(1)
 	policy.DrainSpec.TimeoutSecond = 0

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// requesting returns a world with a Manager in requestor mode, and a node that needs another driver.
+// requesting returns a world with a Manager in requestor mode, and one node that waits for its maintenance. The
+// function alter changes the world before the policy is applied.
 func requesting(t *testing.T, alter func(*world)) *world {
 	t.Helper()
 	w := newWorld(t, 1)

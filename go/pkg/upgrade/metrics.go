@@ -30,8 +30,8 @@ var allStates = []string{UpgradeStateUnknown, UpgradeStateUpgradeRequired, Upgra
 
 type collector struct{ manager *Manager }
 
-// Collector provides metrics to Prometheus for each driver for which BuildState was called: nodes by state, waiting
-// nodes by reason, budgets, and the effect of isolated devices.
+// Collector returns a prometheus.Collector that reports, for each driver for which BuildState was called: nodes by
+// state, waiting nodes by reason, budgets, and the effects of device isolation.
 //
 // Register the Collector with controller-runtime: metrics.Registry.MustRegister(manager.Collector()). It sends no
 // requests.

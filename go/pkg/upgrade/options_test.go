@@ -14,7 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// started creates nodes that are done with the old driver, and a new driver.
+// started returns a world whose nodes are done with revision 1. Revision 2 has just been released. The function alter
+// changes the world before the policy is applied.
 func started(t *testing.T, nodes int, policy *v1alpha1.DriverUpgradePolicySpec, alter func(*world)) *world {
 	t.Helper()
 	w := newWorld(t, nodes)

@@ -79,7 +79,8 @@ func (w *world) observe() *counts {
 	return of
 }
 
-// outdated creates many nodes with the old driver.
+// outdated returns a world whose nodes are done with revision 1 although revision 2 has been released. The Manager has
+// made no call yet, and the returned tokens limit its requests.
 func outdated(t *testing.T, nodes int) (*world, tokens) {
 	w := newWorld(t, 0)
 	for i := range nodes {
@@ -457,7 +458,7 @@ func TestAnOperatorThatCallsEveryTwoMinutesHasThreeNodesDoneInOneInterval(t *tes
 	}
 }
 
-// recorder keeps Events. With a gate, each Event waits until the gate is closed.
+// recorder keeps Events. If gate is not nil, recording an Event blocks until the channel is closed.
 type recorder struct {
 	gate chan struct{}
 

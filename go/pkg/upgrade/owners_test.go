@@ -13,7 +13,8 @@ import (
 
 var owners = []string{"gold", "silver"}
 
-// newOwners returns a world with three nodes and a driver for each owner, all current, and a Manager with a ledger.
+// newOwners returns a world in which each owner has a driver and three nodes. All nodes are done with revision 1, and
+// revision 2 has just been released. The Manager uses a ledger.
 func newOwners(t *testing.T) *world {
 	t.Helper()
 	SetDriverName("gpu")

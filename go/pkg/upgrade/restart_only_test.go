@@ -37,7 +37,7 @@ func digestOf(spec *corev1.PodSpec) string {
 	return ""
 }
 
-// withDigest returns a world whose nodes are done with a driver of this digest, and have a workload each.
+// withDigest returns a world whose nodes are done with a driver that has this digest. Each node has a workload.
 func withDigest(t *testing.T, nodes int, digest string) *world {
 	t.Helper()
 	w := newWorld(t, 0)

@@ -23,7 +23,8 @@ rollout:
   - {name: canary, nodes: 1, soakSeconds: 60, approval: Manual}
 `
 
-// newRollout returns a world whose Manager has a ledger. All nodes were current before a new driver was added.
+// newRollout returns a world whose nodes are done with revision 1. Revision 2 has just been released, and the policy
+// canaryFirst applies. The Manager uses a ledger.
 func newRollout(t *testing.T, nodes int) *world {
 	t.Helper()
 	w := newWorld(t, nodes)

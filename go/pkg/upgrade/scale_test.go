@@ -25,7 +25,7 @@ import (
 
 const many = 5000
 
-// newFleet creates nodes that are done, and applies a policy once.
+// newFleet creates a cluster whose nodes are done with the newest driver, and a Manager that has made no call yet.
 func newFleet(t testing.TB, nodes int) (*fakecluster.Cluster, *testclock.FakeClock, *Manager) {
 	SetDriverName("gpu")
 	cluster := fakecluster.New()
@@ -62,7 +62,7 @@ func TestAnIdleHourNeedsNoRequestsExceptWatches(t *testing.T) {
 	}
 	cluster, clock, manager := newFleet(t, many)
 	pass(t, manager)
-	watching := func(begun int) { // watches that have ended may stay open for a moment
+	watching := func(begun int) { // waits until this many watches have been started, and exactly four are still open
 		watches := func() (watches int) {
 			for _, request := range cluster.Requests() {
 				if request.Watch {

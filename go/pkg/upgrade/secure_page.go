@@ -42,7 +42,7 @@ const (
 	optionsAnnotationKeyFmt = keyDomain + "%s-driver-upgrade.options"
 )
 
-// SecurePageOptions contains the data that a SecurePage serves and announces.
+// SecurePageOptions configures a SecurePage: its address, this replica, and the data that the leader announces.
 type SecurePageOptions struct {
 	// Address is the address of the page, such as ":8443". Empty or "0": the page is not served.
 	Address string

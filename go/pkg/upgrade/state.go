@@ -42,7 +42,7 @@ type reading struct {
 
 // PartOf returns the part of a state that belongs to an owner, such as an NVIDIADriver. The operator passes the part to
 // ApplyState or ApplyPolicy with the owner's policy. The state must come from BuildState. The part has its own rollout.
-// Its grants and its record are stored in the ledger under the owner's name, as native operators store them. The owner
+// The ledger stores the part's grants and record under the owner's name, as it does for native operators. The owner
 // must be a DNS subdomain, like the name of a custom resource. The function `has` must report whether a node with this
 // name and these labels belongs to the owner. No node may belong to more than one owner.
 func PartOf(state *ClusterUpgradeState, owner string, has func(node string, labels map[string]string) bool) *ClusterUpgradeState {

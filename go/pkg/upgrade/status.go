@@ -21,8 +21,8 @@ const (
 	ConditionPolicyWarning = "DriverUpgradePolicyWarning"
 )
 
-// Conditions returns the conditions as of the last passes. They set neither LastTransitionTime nor ObservedGeneration;
-// meta.SetStatusCondition can add them to the status of a custom resource.
+// Conditions returns the conditions as of the last passes. The conditions have neither a LastTransitionTime nor an
+// ObservedGeneration; meta.SetStatusCondition can add them to the status of a custom resource.
 func (m *Manager) Conditions() []metav1.Condition { return m.conditionsOf(m.parts()) }
 
 // ConditionsOf returns the conditions of the parts of an owner (PartOf), for the status of the owner.

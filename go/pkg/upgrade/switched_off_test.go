@@ -38,7 +38,8 @@ func TestAfterALabelIsRemovedTheOrderStartsNoNodeBeforeTheNextCall(t *testing.T)
 	}
 }
 
-// removeLabels acts like one Reconcile of an operator whose upgrades are switched off. It calls after once per removal.
+// removeLabels acts like one Reconcile of an operator whose upgrades are switched off. It calls after() once for each
+// removed label.
 func (w *world) removeLabels(after func()) (removed int) {
 	for _, node := range w.nodes {
 		if w.cluster.State(node) != "" {
@@ -59,7 +60,8 @@ func (w *world) cordoned() (cordoned []string) {
 	return cordoned
 }
 
-// inTheMiddle returns a world in which this many nodes have a new driver that is not ready yet, and all others wait.
+// inTheMiddle returns a world in the middle of a rollout, and the names of the nodes that have started. As many nodes
+// as the policy allows have a new driver that is not ready yet, and all other nodes wait.
 func inTheMiddle(t *testing.T, nodes, parallel int) (w *world, started []string) {
 	t.Helper()
 	w = newWorld(t, nodes)

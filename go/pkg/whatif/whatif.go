@@ -5,8 +5,8 @@
 //	rollouts, err := whatif.Simulate(request, whatif.Trials{Policies: policies}, cluster)
 //	obstacles, err := whatif.Preflight(request, cluster)
 //
-// Each call has its own engine, with as much memory as the dump needs, so calls can run concurrently. Only operators
-// that import this package contain the simulation.
+// Each call has its own engine, with as much memory as the dump needs, so calls can run concurrently. The simulation is
+// linked only into operators that import this package.
 package whatif
 
 import (
@@ -193,8 +193,8 @@ func PreflightJSON(request Request, cluster []byte) ([]byte, error) {
 	return preflight(document, cluster)
 }
 
-// PlanJSON returns the JSON that `upgradectl plan -o json` prints: what an engine would do next, and why the other
-// nodes wait. Errors: same as for Simulate.
+// PlanJSON returns the JSON that `upgradectl plan -o json` prints: the next actions of an engine, and the reasons why
+// the other nodes wait. Errors: same as for Simulate.
 func PlanJSON(request Request, cluster []byte) ([]byte, error) {
 	document, err := documentOf(request, nil, cluster)
 	if err != nil {

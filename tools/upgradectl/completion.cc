@@ -102,8 +102,8 @@ fi
                      Replaced(Cases(verbs), ") words=", ") candidates="), Names(verbs));
 }
 
-// kubectl runs the script with the words after `driverupgrade`, the last of which the user is still typing. It expects
-// one candidate per line, and then a directive. Directive 0 offers files if there are no candidates.
+// kubectl runs the script with the words after `driverupgrade`, the last of which the user is still typing. kubectl
+// expects one candidate per line, and then a directive. Directive 0 offers files if there are no candidates.
 std::string Kubectl(const std::vector<Verb>& verbs) {
   return fmt::format(R"(#!/bin/sh
 words=""

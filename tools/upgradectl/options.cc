@@ -160,8 +160,8 @@ void AddDashboard(CLI::App& app, Options& options) {
       ->check(CLI::Range(0, 65535));
 }
 
-// Makes the verb accept options that only other verbs need, so that every verb accepts the same options. The help does
-// not list them.
+// Makes the verb accept options that only other verbs need, so that every verb accepts the same options. The verb's
+// help does not list these options.
 void Accept(CLI::App& verb, Options& options, std::initializer_list<void (*)(CLI::App&, Options&)> others) {
   CLI::App& group = *verb.add_option_group("Not needed");
   for (const auto add : others) add(group, options);

@@ -405,8 +405,8 @@ absl::StatusOr<Request> Load(const Options& options, const Wanted& wanted, const
   if (!IsPolicyFile(options)) {
     if (const absl::Status status = LoadPolicy(options, *request); !status.ok()) return status;
     if (!FollowDevices(request->question) || options.source.IsDump() || first.devices) return request;
-    // Only the policy, which was read with the objects, shows whether devices are needed. They are read separately,
-    // because a cluster has many of them.
+    // Reads the objects of devices only if the policy needs them, because a cluster has many of them. The policy itself
+    // was read with the first objects.
     first.devices = true;
     if (const absl::Status status = LoadObjects(options, first, read, *request); !status.ok()) return status;
   }

@@ -64,7 +64,7 @@ struct Wanted {
   bool view = false;
 };
 
-/// Selects the driver's objects on the server.
+/// Location of the driver's objects in the cluster.
 struct DriverPlace {
   std::string ns = {};
   std::string labels = {};
@@ -118,9 +118,9 @@ class MixedList {
 [[nodiscard]] absl::StatusOr<std::shared_ptr<driverupgrade::HttpTransport>> Connect(
     const SourceOptions& options, const std::string& default_kubeconfig);
 
-/// Returns a `List` of the wanted objects, as `kubectl get -o json` prints it. Objects that only explanations need
-/// (Events, budgets, leases, webhooks, the policy, NodeMaintenances) may be missing or forbidden, which adds a line to
-/// `notes`. Errors have the form `list nodes: 403: ...`.
+/// Returns a `List` of the wanted objects, as `kubectl get -o json` prints it. If objects that only explanations need
+/// (Events, budgets, leases, webhooks, the policy, NodeMaintenances) are missing or forbidden, adds a line to `notes`.
+/// Errors have the form `list nodes: 403: ...`.
 [[nodiscard]] absl::StatusOr<std::string> ReadLive(driverupgrade::HttpTransport& transport,
                                                    const driverupgrade::DriverIdentity& identity,
                                                    const DriverPlace& place, const Wanted& wanted,

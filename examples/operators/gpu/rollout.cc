@@ -33,7 +33,7 @@ absl::StatusOr<OperatorOptions> MakeOperatorOptions(const Options& options, cons
       .arguments = options.service,
       .service = {.identity = identity,
                   .parallel_total = options.parallel_total,
-                  // For the NodeKeeper, which receives changes through its own scope.
+                  // The NodeKeeper receives changes through its own scope.
                   .more_scopes = {{.ns = options.service.ns, .driver_labels = configuration.labels.nvidia_driver}},
                   .reported = {.gpu_pods = true, .defaults = "gpu-operator"},
                   .aliases = driverupgrade::GpuOperatorAliases(identity.Name())},

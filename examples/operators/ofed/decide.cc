@@ -50,8 +50,9 @@ bool MayMeet(const StringMap& a, const StringMap& b) {
 }
 
 // Returns selectors for the nodes that none of the policies in `nodes` selects. Such a node lacks at least one label of
-// each policy, so there is a selector, possibly overlapping others, for each choice of labels. Beyond kChoicesMax, only
-// the first label of each further policy is considered, so that no owned node is selected.
+// each policy, so there is a selector, possibly overlapping others, for each choice of labels. Beyond kChoicesMax
+// choices, only the first label of each further policy is considered: the selectors then miss some of these nodes, but
+// still select no owned node.
 std::vector<LabelSelector> OfNobody(const std::vector<NicNodePolicy>& nodes) {
   std::vector<Requirements> choices = {{}};
   for (const NicNodePolicy& node : nodes) {

@@ -43,7 +43,7 @@ Decision Decide(const NicClusterPolicy& cluster, std::vector<NicNodePolicy> node
                 const driverupgrade::LabelSelector& driver_labels);
 
 /// Adds to `decision.gone` the policies in `seen` that are not among `nodes`, unless another policy took over their
-/// nodes. Each of these policies had its own requestor, and only this requestor's id can release its NodeMaintenances.
+/// nodes. Each of these policies had its own requestor, whose id is needed to release the policy's NodeMaintenances.
 /// Updates `seen`.
 void AddDeparted(const NicClusterPolicy& cluster, const std::vector<NicNodePolicy>& nodes,
                  const driverupgrade::LabelSelector& driver_labels, std::vector<NicNodePolicy>& seen,

@@ -26,7 +26,7 @@ void ReadLine(std::string_view line, ToolkitMessages& said) {
   const std::string lower = Lower(line);
   if (lower.find("warning: broken driver toolkit") != std::string::npos) {
     said.broken = true;
-    // The lines after this message name the kernels. They replace the kernels of an earlier report.
+    // The lines after this message name the kernels, which replace the kernels of an earlier report.
     said.node_kernel.clear();
     said.kernel_package.clear();
   }

@@ -50,8 +50,8 @@ struct SafeLoadOptions {
   std::string configmap_ns = {};
   std::string configmap_name = {};
   std::string configmap_key = "config.json";
-  /// Maximum duration of AwaitSafeLoad. Infinite by default, as in the Go library, because upgrades may be switched off
-  /// in the meantime (H25).
+  /// Maximum duration of AwaitSafeLoad. Infinite by default, as in network-operator-init-container, because upgrades
+  /// may be switched off for any length of time (H25).
   absl::Duration timeout = absl::InfiniteDuration();
   /// Maximum time between two reads of the node. Between the reads, a watch reports changes.
   absl::Duration recheck = absl::Seconds(5);

@@ -1,4 +1,4 @@
-/// Reports whether a custom resource's policy is used, in conditions of the resource's status and in an Event.
+/// Reports, in the conditions of a custom resource and in an Event, whether the resource's policy is used.
 ///
 /// Defines UpgradeStanding, StandingOf, StateOf, ResourceVerdict, ConditionPatch, IsSaid, WarningEvent and
 /// ResourceReporter.

@@ -14,8 +14,8 @@ using driverupgrade::Severity;
 
 constexpr absl::Duration kTryAgain = absl::Seconds(30);
 constexpr absl::Duration kStandingEvery = absl::Seconds(10);
-// A rollout that starts and ends causes one alternation. More of them in quick succession show that another client
-// removes the labels of nodes that are done.
+// A rollout that starts and ends causes one alternation. Several alternations in quick succession show that another
+// client removes the labels of nodes that are done.
 constexpr int kAlternationsFree = 1;
 constexpr absl::Duration kAlternatesEveryMax = absl::Minutes(2);
 // Counts that change back within this time cause no write, because another client may remove labels as fast as they are

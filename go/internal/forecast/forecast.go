@@ -1,6 +1,6 @@
 // Package forecast provides the functions of the C interface that answer questions about a cluster, in plain Go:
-// driverupgrade.go is translated from WebAssembly (scripts/build-wasm.sh). It is a separate WebAssembly module, because
-// operators do not need the simulation.
+// driverupgrade.go is translated from WebAssembly (scripts/build-wasm.sh). The WebAssembly module is separate from the
+// module of engines, because operators do not need the simulation.
 package forecast
 
 import "driverupgrade.example/go/internal/instance"

@@ -17,7 +17,7 @@ import (
 
 func (i Identity) approvedKey() string { return i.String() + "-driver-upgrade.approved" }
 
-// approvalsOn returns the approvals in one of the DaemonSet's annotations.
+// approvalsOn returns the approvals in the DaemonSet's annotation with this key.
 func approvalsOn(set *appsv1.DaemonSet, key string) []string {
 	return strings.FieldsFunc(set.Annotations[key], func(r rune) bool { return r == ',' || r == ' ' })
 }

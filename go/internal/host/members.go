@@ -97,8 +97,8 @@ func (h *Host) read() (engine.Reading, error) {
 }
 
 // restartOnly calls the predicate with the templates of the two revisions in the question. It does not use the
-// DaemonSet's template, which may still be the running one, because DaemonSets and ControllerRevisions arrive through
-// different watches.
+// DaemonSet's template, which may still be the template of the running revision, because DaemonSets and
+// ControllerRevisions arrive through different watches.
 func (h *Host) restartOnly(question engine.Question) engine.Answer {
 	answer := engine.Answer{ID: question.ID}
 	running, err := h.templateOf(question.Running)

@@ -1,5 +1,5 @@
 // Package wasm provides the C interface of engines in plain Go: driverupgrade.go is translated from WebAssembly
-// (scripts/build-wasm.sh). It does not need cgo, and cannot access anything outside its own memory.
+// (scripts/build-wasm.sh). The module does not need cgo, and cannot access anything outside its own memory.
 package wasm
 
 import (

@@ -71,7 +71,7 @@ func WithInterval(interval time.Duration) Option {
 }
 
 // WithDomain sets the domain of all keys, such as example.com (default: nvidia.com). While their upgrades are switched
-// off, NVIDIA's operators remove the state labels that they know from every node, but not the labels in another domain.
+// off, NVIDIA's operators remove their own state labels from every node, but not the labels in another domain.
 // BuildState fails if the domain is not a DNS name.
 func WithDomain(domain string) Option { return func(m *Manager) { m.keys.Domain = domain } }
 
@@ -240,9 +240,9 @@ func (m *Manager) IsValidationEnabled() bool {
 	return m.options.ValidationSelector != ""
 }
 
-// SetExtraPolicy sets fields that DriverUpgradePolicySpec does not have, or overrides its fields. The document is a
-// JSON object whose members docs/policy.md describes. They apply to every later ApplyState. A nil document removes all
-// of them.
+// SetExtraPolicy sets policy fields that DriverUpgradePolicySpec does not have, or overrides fields that it has. The
+// document is a JSON object with members that docs/policy.md describes. These members apply to every later ApplyState. A
+// nil document removes all of them.
 func (m *Manager) SetExtraPolicy(document []byte) error {
 	var extra map[string]json.RawMessage
 	if len(document) > 0 {
@@ -399,9 +399,9 @@ func checkOurs(foreign []string) error {
 }
 
 // ApplyState makes one pass over the nodes of currentState, and returns once the pass's requests have received
-// responses. Afterwards the Manager keeps applying this policy to these nodes on its own, unless AutoUpgrade is off. It
-// stops when ctx ends, when the next ApplyState contains one of these nodes, or after three intervals without a call.
-// If the driver is replaced again in the meantime, the Manager also rolls out the newer driver.
+// responses. Afterwards the Manager keeps applying this policy to these nodes on its own, unless AutoUpgrade is off.
+// The Manager stops when ctx ends, when the next ApplyState contains one of these nodes, or after three intervals
+// without a call. If the driver is replaced again in the meantime, the Manager also rolls out the newer driver.
 func (m *Manager) ApplyState(ctx context.Context, currentState *ClusterUpgradeState,
 	upgradePolicy *v1alpha1.DriverUpgradePolicySpec) (err error) {
 	m.mu.Lock()

@@ -126,7 +126,8 @@ type RolloutStage = engine.RolloutStage
 type RolloutGangs = engine.RolloutGangs
 
 // Rollout returns the progress of the rollout as of the last pass, or false if the policy had no rollout. If several
-// owners have rollouts, it returns a halted rollout, or else the first rollout by owner: see Rollouts.
+// owners have rollouts, it returns the first halted rollout or, if none is halted, the first rollout by owner: see
+// Rollouts.
 func (m *Manager) Rollout() (Rollout, bool) {
 	if rollout := firstOf(m.Rollouts()); rollout != nil {
 		return *rollout, true

@@ -96,7 +96,7 @@ func (e trapping) Everything() (engine.Pass, error) {
 	return through(e, "Everything", func() (engine.Pass, error) { return e.Engine.Everything() })
 }
 
-// Each function traps at one of its first calls, or at a later call, during an upgrade of two nodes and their release.
+// In each case, one function traps at its n-th call, during the upgrade and the release of two nodes.
 func TestANewEngineContinuesAfterATrap(t *testing.T) {
 	for _, function := range []string{"Put", "WatchLine", "PutPods", "Read", "Tell", "Apply", "Release", "Next", "Answer", "Settle",
 		"Explain", "Everything"} {

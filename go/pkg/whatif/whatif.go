@@ -74,8 +74,8 @@ type Trials struct {
 	Durations Durations
 }
 
-// Durations are in whole seconds, and shorter than a day. A nil duration is estimated from the dump if the dump
-// contains enough data, or else set to a default.
+// Durations are in whole seconds, and shorter than a day. A nil duration is estimated from the dump. If the dump
+// contains too little data, a default applies.
 type Durations struct {
 	DriverStart, DriverStop, PodStart, PodStop, Validation *time.Duration
 	// JitterPercent is the maximum deviation of these durations, in percent (default: 20).

@@ -6,8 +6,8 @@
 
 namespace upgradectl {
 
-/// Returns the properties of the standard output. The output has colors unless NO_COLOR or TERM disables them. An
-/// output that is not a terminal has no width.
+/// Returns the properties of the standard output. The output has colors unless NO_COLOR or TERM disables them. The
+/// width is 0 unless the output is a terminal.
 Screen ScreenOfOutput();
 
 }  // namespace upgradectl

@@ -110,8 +110,8 @@ func (h *Host) order(ctx context.Context, part Part, policy []byte, once bool) e
 // replace adds an order, and ends the orders that contain one of its nodes. Such orders end completely: if an order
 // merely lost a node, the engine would split the order's part and count each piece separately. Requests that were
 // created under another policy and still wait for their turn are not sent. The caller's state never contains podless
-// nodes, so their absence does not exclude them from the call. The new order takes them over from orders with the same
-// owner and policy. If the state contains only podless nodes, the orders of these nodes are replaced.
+// nodes, so the new order takes them over from orders with the same owner and policy, although the state does not name
+// them. If the state contains only podless nodes, the orders of these nodes are replaced.
 func (h *Host) replace(made *order, podless []string) {
 	named := made.nodes
 	if len(named) == 0 {

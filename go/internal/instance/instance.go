@@ -33,7 +33,7 @@ type Instance[M Module] struct {
 	trap   error // the trap that ended the instance
 }
 
-// New creates an instance. This takes a few megabytes of memory and almost no time.
+// New creates an instance. An instance takes a few megabytes of memory, and New takes almost no time.
 func New[M Module](create func() M) (instance *Instance[M], err error) {
 	defer catch(&err)
 	module := create()

@@ -241,8 +241,8 @@ func (m *Manager) IsValidationEnabled() bool {
 }
 
 // SetExtraPolicy sets policy fields that DriverUpgradePolicySpec does not have, or overrides fields that it has. The
-// document is a JSON object with members that docs/policy.md describes. These members apply to every later ApplyState. A
-// nil document removes all of them.
+// document is a JSON object with members that docs/policy.md describes. These members apply to every later ApplyState.
+// A nil document removes all of them.
 func (m *Manager) SetExtraPolicy(document []byte) error {
 	var extra map[string]json.RawMessage
 	if len(document) > 0 {

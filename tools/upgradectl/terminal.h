@@ -6,8 +6,8 @@
 
 namespace upgradectl {
 
-/// Returns the properties of the standard output. The output has colors unless NO_COLOR or TERM disables them. The
-/// width is 0 unless the output is a terminal.
+/// Returns the properties of the standard output. A terminal has colors unless NO_COLOR or TERM disables them. If the
+/// output is not a terminal, the width is 0 and colors are off.
 Screen ScreenOfOutput();
 
 }  // namespace upgradectl

@@ -87,7 +87,7 @@ struct PatchAttempt {
   friend bool operator==(const PatchAttempt&, const PatchAttempt&) = default;
 };
 
-/// An eviction or a deletion of one pod (one UID).
+/// The requests to evict or delete one pod (one UID): their number, and the result of the last one.
 struct PodAttempt {
   int count = 0;
   absl::Time sent_at = absl::UnixEpoch();
@@ -225,8 +225,8 @@ struct NodeView {
 };
 
 /// The nodes that have been granted a slot (ADR 0005). Maps a node's UID to the node version for which the slot is
-/// granted. An empty version means that the version was lost; the version at which the node is read next is then used
-/// instead.
+/// granted. An empty version means that the version was lost. In that case, the grant applies to the version at which
+/// the node is read next.
 using Grants = std::map<std::string, std::string>;
 
 /// A limit, shared by several engines, on the number of nodes in progress.
@@ -259,8 +259,8 @@ struct RolloutFacts {
   /// Upgrade durations of the nodes that have finished since the record was read.
   std::vector<absl::Duration> took = {};
   /// True if other policies roll out the driver on other nodes. The revision then depends only on DaemonSets that
-  /// target one of this policy's nodes, so that a new driver version under another policy does not restart this
-  /// rollout.
+  /// target at least one of this policy's nodes, so that a new driver version under another policy does not restart
+  /// this rollout.
   bool shares_driver = false;
   GangsInterrupted gangs_interrupted = {};
   friend bool operator==(const RolloutFacts&, const RolloutFacts&) = default;

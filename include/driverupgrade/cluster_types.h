@@ -56,13 +56,13 @@ struct Node {
   std::optional<absl::Time> ready_transition_time = {};
   /// Names of the extended resources with a non-zero amount in status.allocatable, sorted.
   std::vector<std::string> extended_resources = {};
-  /// Statuses of the conditions, keyed by type, without the kubelet's own conditions (IsKubeletCondition).
+  /// Statuses of the conditions, keyed by type, except for Kubernetes' standard conditions (IsKubeletCondition).
   StringMap conditions = {};
   std::string unreadable = {};
   friend bool operator==(const Node&, const Node&) = default;
 };
 
-/// Returns true if the kubelet itself writes the condition: Ready, the pressure conditions, and NetworkUnavailable.
+/// Returns true for the standard node conditions of Kubernetes: Ready, the pressure conditions, and NetworkUnavailable.
 bool IsKubeletCondition(std::string_view type);
 
 /// Identifies one incarnation of a pod: a pod re-created under the same name has another UID.
@@ -130,7 +130,7 @@ struct Pod {
   std::optional<absl::Time> deletion_timestamp = {};
   /// metadata.finalizers: a pod that is being deleted stays until all finalizers are removed.
   std::vector<std::string> finalizers = {};
-  /// The annotation kubernetes.io/config.mirror is present: a static pod, which cannot be evicted.
+  /// True if the pod has the annotation kubernetes.io/config.mirror. Such a pod is a static pod and cannot be evicted.
   bool mirror = false;
   bool has_empty_dir = false;
   std::vector<ContainerStatus> init_container_statuses = {};
@@ -145,7 +145,8 @@ struct Pod {
   /// made for the pod: from a template (status.resourceClaimStatuses) and for extended resources
   /// (status.extendedResourceClaimStatus).
   std::vector<std::string> resource_claims = {};
-  /// The fields up to `subdomain` are for a PodFilter (snapshot_builder.h). A cache does not keep them for driver pods.
+  /// This field and the fields up to `subdomain` exist for PodFilters (snapshot_builder.h). A cache does not keep these
+  /// fields for driver pods.
   StringMap annotations = {};
   std::vector<PodVolume> volumes = {};
   std::string scheduler_name = {};
@@ -197,7 +198,7 @@ struct DaemonSet {
   /// labels, are ignored.
   std::vector<LabelSelector> node_selectors = {};
   TemplateDigest template_digest = {};
-  /// spec.updateStrategy.type is OnDelete. With RollingUpdate, Kubernetes restarts driver pods on its own.
+  /// True if spec.updateStrategy.type is OnDelete. With RollingUpdate, Kubernetes restarts driver pods on its own.
   bool on_delete = true;
   std::string unreadable = {};
   friend bool operator==(const DaemonSet&, const DaemonSet&) = default;

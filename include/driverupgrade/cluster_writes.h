@@ -81,8 +81,8 @@ struct CreateNodeMaintenanceParams {
   NodeMaintenance object = {};
 };
 
-/// Replaces one of the two lists. At most one can be set, because the lists are in different subresources. If neither
-/// is set, the request only checks the preconditions.
+/// Replaces one of two lists of a NodeMaintenance. At most one list can be set, because the lists are in different
+/// subresources. If neither is set, the request only checks the preconditions.
 struct PatchNodeMaintenanceParams {
   std::string ns = {};
   std::string name = {};
@@ -109,7 +109,7 @@ struct MaintenanceCall {
     kCreate,           ///< Requests the node.
     kJoin,             ///< Adds our id to another requestor's object.
     kLeave,            ///< Removes our id from another requestor's object.
-    kReportFailure,    ///< Sets the condition RequestorFailed.
+    kReportFailure,    ///< Sets the condition RequestorFailed to True.
     kWithdrawFailure,  ///< Sets the condition RequestorFailed to False.
     kDelete,           ///< Releases the node.
   };
@@ -163,7 +163,7 @@ struct DeleteDeviceTaintRuleParams {
 enum class Refusal : std::uint8_t {
   kNone,
   kDisruptionBudget,      ///< A disruption budget allows no further disruption, or is not processed yet.
-  kThrottled,             ///< 429 without a budget as its cause: the server is busy.
+  kThrottled,             ///< 429 that was not caused by a budget: the server is busy.
   kSeveralBudgets,        ///< More than one budget matches: refused until an administrator changes that.
   kNamespaceTerminating,  ///< Nothing can be created in the namespace, evictions included.
   kOther,                 ///< The request failed. Used in a PodAttempt, never in an EvictionAnswer.
@@ -192,7 +192,7 @@ std::string_view ToString(const EvictionAnswer& answer);
 
 enum class EventType : std::uint8_t { kNormal, kWarning };
 
-/// A series of Events that one object represents: its first Event, and the number of Events.
+/// A series of Events that is recorded as a single Event object: the first occurrence, and the number of occurrences.
 struct EventSeries {
   /// Number of Events so far, including the current one: at least 2.
   int count = 2;
@@ -212,7 +212,7 @@ struct RecordEventParams {
   std::string message = {};
   absl::Time time = absl::UnixEpoch();
   /// If set, the existing Event of the series, recorded at `first_time` with `first_message`, is updated with this
-  /// message, time and count. If it no longer exists, a new Event with these values is created.
+  /// message, time and count. If that Event no longer exists, a new Event with these values is created.
   std::optional<EventSeries> series = {};
   friend bool operator==(const RecordEventParams&, const RecordEventParams&) = default;
 };

@@ -6,8 +6,8 @@
 ///     PodSelection selection = drains.Select(*view.pods, *policy.drain);
 ///     EvictionRound round = drains.Pace(selection.evict, view, now);
 ///
-/// A pure decider that Step consults: it sends nothing and waits for nothing. Its filters match
-/// `kubectl drain --ignore-daemonsets`. Thread-safe.
+/// DrainManager makes decisions for Step. It has no side effects: it sends nothing and waits for nothing. Its filters
+/// match `kubectl drain --ignore-daemonsets`. Thread-safe.
 #ifndef DRIVERUPGRADE_DRAIN_MANAGER_H_
 #define DRIVERUPGRADE_DRAIN_MANAGER_H_
 
@@ -24,7 +24,7 @@
 
 namespace driverupgrade {
 
-/// Pointers into the list that was passed in.
+/// The result of a selection. All pointers refer to pods that the caller passed in.
 struct PodSelection {
   struct Blocked {
     const Pod* pod = nullptr;
@@ -71,7 +71,7 @@ class DrainManager {
 
   PodSelection Select(const std::vector<Pod>& pods, const DrainPolicy& policy) const;
 
-  /// Applies the filters without a selector, for pods that were selected in another way.
+  /// Applies only the filters, to pods that the caller has already selected.
   PodSelection Classify(const std::vector<const Pod*>& pods, bool force, bool delete_empty_dir) const;
 
   /// Decides which of `pods` (all of them pods of `view`) to evict now, given the earlier attempts. A pod that is still

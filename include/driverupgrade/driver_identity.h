@@ -42,7 +42,7 @@ class DriverIdentity {
   const std::string& StateLabel() const;
   /// Node label; exactly `true` keeps the node in upgrade-required.
   const std::string& SkipUpgradeLabel() const;
-  /// Pod label; consumers add `<key>!=true` to the drain selector.
+  /// Pod label with which a pod is excluded from drains: operators add `<key>!=true` to the drain selector.
   const std::string& SkipDrainPodLabel() const;
   /// Node annotation; any non-empty value means that the driver waits to be loaded.
   const std::string& SafeLoadAnnotation() const;
@@ -59,8 +59,9 @@ class DriverIdentity {
   /// `GPUDriverUpgrade` for the driver `gpu`.
   const std::string& EventReason() const;
 
-  // Not in the Go library, from here on. Node annotation `<state>@<unix seconds>@<target revision>`: the time at which
-  // the node's current phase started.
+  // Not in the Go library: all keys from here on.
+
+  /// Node annotation `<state>@<unix seconds>@<target revision>`: the time at which the node's current phase started.
   const std::string& StageAnnotation() const;
   /// Node annotation: the target revision at which the node's upgrade failed.
   const std::string& FailedRevisionAnnotation() const;
@@ -90,8 +91,8 @@ class DriverIdentity {
   /// (UpgradePolicy::isolation). The value is the number of devices at the start of the upgrade.
   const std::string& IsolatedDevicesAnnotation() const;
 
-  /// Key of the node taint `pending` with the effect PreferNoSchedule: the node is not upgraded yet, and gangs should
-  /// restart on other nodes (NodeGangs::steer).
+  /// Key of the node taint with the value `pending` and the effect PreferNoSchedule. The taint means that the node is
+  /// not upgraded yet, and that gangs should restart on other nodes (NodeGangs::steer).
   const std::string& PendingTaint() const { return KeyPrefix(); }
 
   /// The common prefix of all these keys.

@@ -38,8 +38,9 @@ class TaskRunner {
 
 /// Options of the requests that an engine makes.
 struct ExecutorOptions {
-  /// Maximum number of nodes processed at the same time, each with one call in flight. Also the maximum number of
-  /// concurrent calls from Submit. 1: the calling thread makes all calls, in the plan's order.
+  /// Maximum number of calls in flight, not counting Events. A node has at most one call in flight at a time;
+  /// background reads of a cache and requests of the ledger also count. 1: the calling thread makes all calls, in the
+  /// plan's order.
   int calls_in_flight = 32;
   /// Runs the calls for nodes in place of the engine's threads, and limits the number of calls in place of
   /// `calls_in_flight`. Events still have their own thread. Null: the engine uses its own threads.

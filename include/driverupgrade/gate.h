@@ -1,4 +1,4 @@
-/// Gates: the reason why a node does not move, and the time when this can change. Findings: problems that an
+/// Gates: the reasons why nodes do not move, and the times at which this can change. Findings: problems that an
 /// administrator should know about.
 ///
 /// Defines Gate with its GateSubject and GateCount, GateReason, and kGates with the properties of each reason; Finding
@@ -50,7 +50,7 @@ enum class GateReason : std::uint8_t {
   kUnsettled,        ///< A write to the node has no response, or its outcome is not known yet.
   kUnknownState,     ///< The state label has an unknown value.
   kUnreadable,       ///< The node cannot be read, so its state is unknown.
-  kUnhandledState,   ///< A state that this engine does not leave on its own.
+  kUnhandledState,   ///< The node is in a state that this engine does not leave on its own.
   kRevisionUnknown,  ///< It is unknown whether the driver pod is up to date.
   // While the node is evacuated or released.
   kMaintenance,       ///< Requestor mode: the maintenance operator has not finished, or could not be queried.
@@ -84,8 +84,8 @@ enum class GateOpener : std::uint8_t {
   kClock,          ///< Time alone.
 };
 
-/// Properties of a gate, as used elsewhere in the library: for Events, the end of a rollout, alerts and pages. A new
-/// gate needs a row in kGates.
+/// Properties of a gate on which other parts of the library depend, such as Events, alerts and pages. A new gate needs
+/// a row in kGates.
 struct GateTraits {
   GateReason reason = GateReason::kUnsettled;
   /// Name in metrics, logs and Events.
@@ -165,7 +165,7 @@ enum class GateSubjectKind : std::uint8_t {
   kDriver,           ///< Another driver on the node; its name is `<domain>/<driver>`.
   kApproval,         ///< The approval that opens the gate; its name is `<stage>@<revision>`.
   kStage,            ///< A stage of the rollout.
-  kGroup,            ///< Nodes that start together, and exceed a limit even if no other node is in progress.
+  kGroup,            ///< Nodes that start together, but exceed a limit even if no other node is in progress.
 };
 /// Returns the name of the kind in Kubernetes. `Driver`, `Approval`, `Stage` and `Group` are not Kubernetes objects.
 std::string_view ToString(GateSubjectKind kind);
@@ -200,7 +200,7 @@ struct GateCount {
 
 struct Gate {
   GateReason reason = GateReason::kUnsettled;
-  /// Text that names the budget, pod, driver or deadline. Programs read the other members instead.
+  /// Text for users that names the budget, pod, driver or deadline. Programs should read the other members instead.
   std::string detail = {};
   /// Time of the next attempt, or deadline of the phase. Nothing changes before this time unless the cluster changes.
   std::optional<absl::Time> not_before = std::nullopt;
@@ -217,7 +217,7 @@ struct Gate {
 
 enum class FindingCode : std::uint8_t {
   kUnknownState,          ///< The state label has an unknown value; the node is left alone and holds a slot.
-  kUnhandledState,        ///< A state that this engine understands but does not leave on its own.
+  kUnhandledState,        ///< The node is in a state that this engine knows, but does not leave on its own.
   kNodeMissing,           ///< A driver pod names a node that does not exist.
   kDaemonSetMissing,      ///< A driver pod's owner is not a DaemonSet of the driver.
   kRevisionUnknown,       ///< The target revision of a DaemonSet is not known.

@@ -58,8 +58,8 @@ class Observer {
   virtual void OnLeading(bool leads);
   /// Called when, after at least one node has moved, no node can move again without action by an administrator.
   virtual void OnRolloutOver(const Tally& totals);
-  /// Reports findings about the configuration, which are not part of a plan: PassOutcome::configuration. Called once
-  /// when the finding appears, and for NothingIsEvicted again when another rollout starts.
+  /// Reports findings about the configuration, which are not part of a plan: PassOutcome::configuration. Called when a
+  /// finding appears. NothingIsEvicted is also reported again when another rollout starts.
   virtual void OnFinding(const Finding& finding);
 };
 
@@ -88,8 +88,9 @@ using LogSink = std::function<void(const LogRecord& record)>;
 /// to 1 KiB.
 std::string FormatLogfmt(const LogRecord& record);
 
-/// Returns an observer that logs every transition with its reason, every gate change, every finding once while it
-/// lasts, failures, problems, leadership changes, and the end of a rollout.
+/// Returns an observer that logs every transition with its reason, every gate change, failures, problems, leadership
+/// changes, and the end of a rollout. Each finding is logged when it first appears, and again only if it clears and
+/// returns.
 std::shared_ptr<Observer> MakeLoggingObserver(const DriverIdentity& identity, LogSink sink);
 
 }  // namespace driverupgrade

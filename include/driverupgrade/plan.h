@@ -108,8 +108,8 @@ struct NodePlan {
   bool needs_grant = false;
 
   /// The NodeMaintenance on which the other actions rely. To confirm it, the engine sends a patch that changes nothing,
-  /// and that fails if the object differs from the judged version. After such a failure, `patch` also counts as refused
-  /// (AttemptLog::PatchAnswered).
+  /// and that fails if the object has changed since the node was evaluated. After such a failure, `patch` also counts
+  /// as refused (AttemptLog::PatchAnswered).
   std::optional<NodeMaintenance> confirm = std::nullopt;
   /// One write with all changes to the node. The patch's own name, UID and version are empty; the fields above apply.
   std::optional<PatchNodeParams> patch = std::nullopt;
@@ -207,9 +207,10 @@ struct RolloutStatus {
   std::optional<Gate> next = std::nullopt;
   /// The reason why the rollout is halted and no node starts; nullopt: the rollout is not halted.
   std::optional<Gate> halted = std::nullopt;
-  /// The reason why no node starts at this time of the week; nullopt: nodes may start.
+  /// The reason why no node may start at this time (a closed window or day, or too little time left); nullopt: nodes
+  /// may start.
   std::optional<Gate> closed = std::nullopt;
-  /// Mode of the rollback, if this rollout returns the fleet to a revision that it has completed before. nullopt: this
+  /// Mode of the rollback, if this rollout returns the fleet to the revision that it completed last. nullopt: this
   /// rollout is not a rollback, or no node needs the rollback.
   std::optional<Rollback> rollback = std::nullopt;
   /// nullopt: the policy ignores gangs.
@@ -226,12 +227,12 @@ struct Plan {
   /// Waiting nodes, sorted by name; each once. Unless `gates_complete`: only nodes whose gate is new, or has changed
   /// since the previous plan.
   std::vector<NodeGate> gates = {};
-  /// True if `gates` lists every waiting node. Step always sets it; a planner that judges only changed nodes may set it
-  /// to false.
+  /// True if `gates` lists every waiting node. Step always sets it; a planner that evaluates only changed nodes may set
+  /// it to false.
   bool gates_complete = true;
   /// Unless `gates_complete`: nodes, sorted by name, that no longer have a gate or no longer exist.
   std::vector<std::string> ungated = {};
-  /// True if all changed nodes were judged. Otherwise this plan starts no node, and the next plan continues with the
+  /// True if all changed nodes were evaluated. Otherwise this plan starts no node, and the next plan continues with the
   /// remaining nodes. `totals`, `budget` and `rollout` then come from the last finished plan, or are empty before the
   /// first. Step always finishes; an engine that reads a cache might not (EngineOptions::nodes_per_pass).
   bool finished = true;
@@ -239,11 +240,12 @@ struct Plan {
   Tally totals = {};
   UpgradeBudget budget = {};
   std::vector<Finding> findings = {};
-  /// Time at which the nodes must be judged again even if nothing changes.
+  /// Time at which the nodes must be evaluated again even if nothing changes.
   std::optional<absl::Time> wake_at = std::nullopt;
   /// Nodes whose pods must be read before the next Step, because decisions depend on these pods. Sorted by name.
   std::vector<std::string> pod_interest = {};
-  /// The nodes that have or need a grant, as they were judged: for the ledger (EngineOptions::ledger).
+  /// The nodes that have or need a grant, as they were when they were evaluated. Used by the ledger
+  /// (EngineOptions::ledger).
   std::vector<NodeReading> readings = {};
   /// nullopt: the policy has no rollout, or autoUpgrade is off.
   std::optional<RolloutStatus> rollout = std::nullopt;
@@ -267,7 +269,7 @@ struct NodeOutcome {
   int gangs_interrupted = 0;
   /// Number of evicted pods that were given a device after it had been tainted (NodePlan::late_holders).
   int late_holders_evicted = 0;
-  /// NodePlan::pods_kept, if a driver pod was deleted.
+  /// NodePlan::pods_kept if a driver pod was deleted; otherwise 0.
   int pods_kept = 0;
   /// The patched node; nullptr without a patch.
   std::shared_ptr<const Node> node_after = nullptr;
@@ -312,8 +314,9 @@ struct FleetStatus {
   std::vector<NodeStatus> nodes = {};
 };
 
-/// Returns true if there is nothing to do, and each waiting node waits for an administrator. Needs a plan with all
-/// gates, such as the result of UpgradeEngine::Everything.
+/// Returns true if the rollout has ended. This requires that there is nothing to do, that all driver pods of nodes in
+/// upgrade-done are Ready, and that each gate has the property GateTraits::ends_rollout. Needs a plan with all gates,
+/// such as the result of UpgradeEngine::Everything.
 bool IsOver(const Plan& everything);
 
 /// Returns one line of text, for logs and tests:

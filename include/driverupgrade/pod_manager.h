@@ -5,7 +5,7 @@
 ///     DriverPods driver = PodManager().Assess(view, facts, /*restart_pod=*/"", /*restart_count_max=*/10);
 ///     if (driver.out_of_date) { /* the node needs an upgrade */ }
 ///
-/// Pure deciders that Step consults. Thread-safe.
+/// Makes decisions for Step, without side effects. Thread-safe.
 #ifndef DRIVERUPGRADE_POD_MANAGER_H_
 #define DRIVERUPGRADE_POD_MANAGER_H_
 

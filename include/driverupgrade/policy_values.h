@@ -1,4 +1,4 @@
-/// Values that policies consist of: numbers of nodes, and time zones.
+/// Value types for the fields of policies: numbers of nodes, and time zones.
 ///
 /// Defines Count, Percent, CountOrPercent, ScaledLimit and TimeZoneTable.
 ///
@@ -38,9 +38,9 @@ using CountOrPercent = std::variant<Count, Percent>;
 /// is 1. Saturates instead of overflowing.
 int ScaledLimit(const CountOrPercent& limit, int total);
 
-/// A time zone: its name, and its offsets from UTC. Decisions do not read time zone files; these are read together with
-/// a policy, by abseil in native programs, and by the host in programs that use the C interface. Copies share one
-/// table.
+/// A time zone: its name, and its offsets from UTC. Decisions do not read time zone files. These files are read when a
+/// policy is loaded: by abseil in native programs, and by the host in programs that use the C interface. Copies share
+/// one table.
 class TimeZoneTable {
  public:
   /// An offset from UTC, positive to the east, and the time at which it starts to apply. The first offset of a table
@@ -51,12 +51,13 @@ class TimeZoneTable {
     friend bool operator==(const Offset&, const Offset&) = default;
   };
 
-  /// UTC.
+  /// Creates the table for UTC.
   TimeZoneTable();
-  /// The offsets of `zone` from the year 2000 to the year 2100. Implicit, because both types represent the same zone.
+  /// Creates a table with the offsets of `zone` from the year 2000 to the year 2100. Implicit, because both types
+  /// represent the same zone.
   TimeZoneTable(const absl::TimeZone& zone);  // NOLINT(google-explicit-constructor)
-  /// Errors: InvalidArgument if `name` or `offsets` is empty, if the times do not ascend by at least two days each, or
-  /// if an offset is not a whole number of seconds of less than a day.
+  /// Errors: InvalidArgument if `name` or `offsets` is empty, if an offset starts to apply less than two days after the
+  /// previous one, or if an offset is not a whole number of seconds of less than a day.
   [[nodiscard]] static absl::StatusOr<TimeZoneTable> Create(std::string name, std::vector<Offset> offsets);
 
   /// The IANA name, such as `Europe/Berlin`.
@@ -66,8 +67,8 @@ class TimeZoneTable {
   /// Returns the local time at `time`.
   absl::CivilSecond ClockAt(absl::Time time) const;
   absl::CivilDay DayAt(absl::Time time) const { return absl::CivilDay(ClockAt(time)); }
-  /// Returns the first time at which the clocks show `clock`. If they skip it, returns the time at which they are set
-  /// forward.
+  /// Returns the first time at which the clocks show `clock`. If the clocks skip this time, returns the moment at which
+  /// they are set forward.
   absl::Time FirstTime(absl::CivilSecond clock) const;
 
   friend bool operator==(const TimeZoneTable& a, const TimeZoneTable& b) {

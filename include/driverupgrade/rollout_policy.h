@@ -33,7 +33,7 @@ namespace driverupgrade {
 /// Whether the next stage needs an approval to start.
 enum class Approval : std::uint8_t {
   kAutomatic,  ///< No approval is needed.
-  kManual,     ///< An administrator must approve the stage and the revision.
+  kManual,     ///< An administrator must approve the finished stage, separately for each revision.
 };
 
 /// Name of the stage that contains all nodes outside the other stages.
@@ -47,7 +47,7 @@ struct RolloutStage {
   /// the whole fleet and rounds up.
   std::variant<CountOrPercent, LabelSelector> nodes = Count{1};
   /// Maximum number of nodes of this stage in progress at the same time. The policy's own limits also apply. nullopt:
-  /// the stage has no limit of its own.
+  /// the stage has no separate limit.
   std::optional<int> max_parallel = std::nullopt;
   /// Time for which the nodes must stay healthy before the next stage starts, counted from the moment when the last
   /// node is done.
@@ -95,7 +95,7 @@ struct NodeGroups {
 /// whole gang.
 enum class GangMode : std::uint8_t {
   kTogether,  ///< Nodes with pods of one gang start together, so that the gang is interrupted once.
-  kWhenDone,  ///< Same, but a gang can finish first: within `wait`, or without a time limit if `wait` is zero.
+  kWhenDone,  ///< Same as kTogether, but each gang first gets time to finish: `wait`, or unlimited time if it is 0.
 };
 /// Treatment of a gang that spans more nodes than may be unavailable at the same time.
 enum class TooBig : std::uint8_t {
@@ -111,9 +111,9 @@ struct NodeGangs {
   GangMode mode = GangMode::kTogether;
   TooBig too_big = TooBig::kWait;
   Steer steer = Steer::kPrefer;
-  /// Time for a gang to finish, or save its work, once nothing else keeps its nodes from starting. Zero with kTogether:
-  /// no time. The nodes start earlier if all of the gang's pods on these nodes have ended, or have the annotation
-  /// `driverupgrade/may-stop: "true"`.
+  /// Time for a gang to finish, or save its work, once nothing else keeps its nodes from starting. Zero means no time
+  /// with kTogether, and unlimited time with kWhenDone. The nodes start earlier if all of the gang's pods on these
+  /// nodes have ended, or have the annotation `driverupgrade/may-stop: "true"`.
   absl::Duration wait = absl::ZeroDuration();
   friend bool operator==(const NodeGangs&, const NodeGangs&) = default;
 };
@@ -132,11 +132,11 @@ struct RolloutWindow {
   /// Local time in `time_zone`, in whole minutes from midnight. If the clocks skip this time, the window starts when
   /// they resume; if they show this time twice, the first occurrence counts.
   absl::Duration start = absl::ZeroDuration();
-  /// Elapsed time, even on a day on which the clocks change. However, a window of whole days ends when the clocks show
-  /// `start` again.
+  /// Length of the window in elapsed time, even if the clocks change in between. Exception: a window of whole days ends
+  /// when the clocks show `start` again.
   absl::Duration duration = absl::Hours(1);
-  /// The zone itself, read when the policy is created (LoadRolloutTimeZone). Decisions therefore read no file, and a
-  /// policy is invalid if this machine's time zone files do not contain its zone.
+  /// Time zone of `start`. The zone is loaded when the policy is created (LoadRolloutTimeZone), so that decisions read
+  /// no files. A policy is invalid if this machine's time zone files do not contain the zone.
   TimeZoneTable time_zone = {};
   friend bool operator==(const RolloutWindow&, const RolloutWindow&) = default;
 };
@@ -161,7 +161,7 @@ struct SickCondition {
 inline constexpr absl::Duration kUnwellMax = absl::Minutes(1);
 
 /// Criteria by which an upgraded node counts as sick or unwell. One sick node halts the rollout; an unwell node only
-/// keeps its stage from being done, because pods are not ready while they start.
+/// delays the end of its stage, because even healthy pods are not ready while they start.
 struct RolloutHealth {
   /// Each of these conditions makes a node sick.
   std::vector<SickCondition> node_conditions = {};
@@ -190,9 +190,9 @@ struct RolloutPolicy {
   /// Criteria by priority: the first criterion that distinguishes two nodes decides; if none does, their names decide.
   std::vector<RolloutOrder> order = {};
   std::optional<NodeGroups> groups = std::nullopt;
-  /// nullopt: pods are evicted node by node. Otherwise `groups` must not be set. Nodes without pods that the upgrade
-  /// evicts start first, then nodes with such pods but no gang on several nodes, then gangs. `order` decides among
-  /// nodes of the first two kinds.
+  /// nullopt: pods are evicted node by node. Otherwise `groups` must not be set. Nodes on which the upgrade evicts no
+  /// pods start first. Nodes whose evicted pods belong to no gang on several nodes come next, and gangs come last.
+  /// `order` applies within each of the first two kinds.
   std::optional<NodeGangs> gangs = std::nullopt;
   /// Nodes may start in any of these windows; empty: at any time.
   std::vector<RolloutWindow> windows = {};
@@ -226,7 +226,7 @@ inline constexpr std::array kAllFailureClasses = {FailureClass::kDriverCrash, Fa
 /// Percentages refer to the fleet and round down, but to at least 1. A missing class has no separate budget.
 using FailureBudgets = std::map<FailureClass, CountOrPercent>;
 
-/// Return the names used in documents and metrics.
+/// Returns the name used in documents and metrics.
 std::string_view ToString(FailureClass failure);
 std::string_view ToString(Rollback rollback);
 std::string_view ToString(GangMode mode);

@@ -8,7 +8,7 @@
 ///     SafeLoadManager safe_load(identity);
 ///     if (safe_load.IsWaiting(node)) cluster.PatchNode(context, safe_load.Unblocking(node));
 ///
-/// A pure decider that Step consults. Thread-safe.
+/// Makes decisions for Step, without side effects. Thread-safe.
 #ifndef DRIVERUPGRADE_SAFE_LOAD_MANAGER_H_
 #define DRIVERUPGRADE_SAFE_LOAD_MANAGER_H_
 

@@ -53,7 +53,7 @@ using PodFilter = std::function<absl::StatusOr<bool>(const CallContext& context,
 using RestartOnlyPredicate = std::function<absl::StatusOr<bool>(
     const CallContext& context, const Pod& pod, const ControllerRevision& running, const ControllerRevision& wanted)>;
 
-/// Metadata of the pod template that may differ.
+/// Labels and annotations of the pod template that SameTemplate ignores.
 struct IgnoredKeys {
   std::vector<std::string> annotations = {"kubectl.kubernetes.io/restartedAt"};
   /// Labels that charts set on everything they render.

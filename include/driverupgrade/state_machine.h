@@ -5,9 +5,9 @@
 ///     StateMachine machine(*DriverIdentity::Create("nvidia.com", "gpu"), {});
 ///     Plan plan = machine.Step(snapshot, policy, now);
 ///
-/// Step first judges every node on its own, by the policy's NodeRules, and then admits waiting nodes within the
-/// policy's AdmissionLimits. Every result depends only on the arguments: StateMachine uses no facade, clock, lock, log,
-/// random number or environment variable. Immutable; thread-safe.
+/// Step first evaluates every node on its own, based on the policy's NodeRules, and then admits waiting nodes within
+/// the policy's AdmissionLimits. Every result depends only on the arguments: StateMachine uses no facade, clock, lock,
+/// log, random number or environment variable. Immutable; thread-safe.
 ///
 /// docs/state-machine.md lists the transitions. They match the Go library's transitions, except for the deviations in
 /// docs/compatibility.md.
@@ -66,7 +66,7 @@ class StateMachine {
   /// actions.
   [[nodiscard]] Plan Step(const ClusterSnapshot& snapshot, const UpgradePolicy& policy, absl::Time now) const;
 
-  /// Judges one node, for the library's planners. `admitted`: the node has a slot, so it may leave upgrade-required.
+  /// Evaluates one node, for the library's planners. `admitted`: the node has a slot, so it may leave upgrade-required.
   /// `unit`: the gang for which the node starts together with other nodes; empty: it starts on its own.
   [[nodiscard]] internal::Verdict Judge(const NodeView& view, const DriverFacts& driver, const NodeRules& rules,
                                         absl::Time now, absl::Time active_since, bool admitted,

@@ -44,14 +44,15 @@ struct EngineOptions {
   StateMachineOptions state_machine = {};
   ExecutorOptions executor = {};
   /// Cache to read from; if null, each pass lists the objects. One of the cache's scopes must match this driver: the
-  /// same namespace, labels and requestor namespace. With a cache, a pass judges only what has changed, returns only
-  /// the changed gates (see Explain), and does not wait for responses: each node's requests proceed independently. If
-  /// ExecutorOptions allows only one call in flight, requests are still made on the calling thread.
+  /// same namespace, labels and requestor namespace. With a cache, a pass evaluates only nodes that have changed or are
+  /// due, and returns only the changed gates (see Explain). It does not wait for responses: each node's requests
+  /// proceed independently. If ExecutorOptions allows only one call in flight, requests are still made on the calling
+  /// thread.
   std::shared_ptr<WatchCache> cache = nullptr;
-  /// With a cache: maximum number of changed or due nodes that one pass judges; at least 1. A pass judges no nodes
-  /// while requests for twice as many nodes are in progress. The next pass, which is due immediately or at the next
-  /// response, judges the remaining nodes; until then, no node starts (Plan::finished). The limit keeps passes short
-  /// for callers that must wait for the end of a pass before they can stop or set a new policy.
+  /// With a cache: maximum number of changed or due nodes that one pass evaluates; at least 1. A pass evaluates no
+  /// nodes while requests for twice as many nodes are in progress. The next pass, which is due immediately or at the
+  /// next response, evaluates the remaining nodes; until then, no node starts (Plan::finished). The limit keeps passes
+  /// short for callers that must wait for the end of a pass before they can stop or set a new policy.
   int nodes_per_pass = 1000;
   /// The ledger that grants a node's slot before the node starts. With it, the budgets hold even if two replicas
   /// believe that they lead, or if a replica crashes (ADR 0005). Either all replicas use the same ledger, or none uses
@@ -61,8 +62,9 @@ struct EngineOptions {
   /// thread of the pass; null: no such limit. The limit holds if the engines make their passes in sequence and each
   /// returned limit accounts for the earlier passes; ServiceOptions::parallel_total ensures both.
   std::function<SharedSlots()> shared_slots = nullptr;
-  /// Returns the embedding operator's reason to halt the rollout, which may be based on any data; empty: no reason. If
-  /// the policy has a `rollout`, called in every pass, on the thread of the pass. Null: not called.
+  /// Returns the embedding operator's reason to halt the rollout, which may be based on any data; empty: no reason.
+  /// Called in every pass, on the thread of the pass, if the policy has a `rollout` and autoUpgrade is on. Null: not
+  /// called.
   std::function<std::string()> rollout_sick = nullptr;
   /// Also used by the engine's controller. Null: SystemClock().
   std::shared_ptr<Clock> clock = nullptr;
@@ -76,15 +78,16 @@ struct ReconcileResult {
   /// answered since the last result. Requests for `plan.nodes` may then still be in progress; the OnChange callback
   /// reports when they have been answered.
   std::vector<NodeOutcome> outcomes = {};
-  /// Number of judgments in this pass: one for each node that changed or was due. Without a cache, a node whose pods
-  /// were read is judged twice: before and after the read.
+  /// Number of evaluations in this pass: one for each node that changed or was due. Without a cache, a node whose pods
+  /// were read is evaluated twice: before and after the read.
   std::uint64_t judged = 0;
-  /// Findings about settings that have no effect even though all nodes are fine: NoDaemonSet, NothingIsEvicted. They
-  /// are not in `plan.findings`, because they do not concern nodes; Observer::OnFinding reports each of them once.
+  /// Findings about the configuration, which are possible even if all nodes are fine: NoDaemonSet, NothingIsEvicted.
+  /// They are not in `plan.findings`, because they do not concern nodes. Observer::OnFinding reports them when they
+  /// appear.
   std::vector<Finding> configuration = {};
-  /// Time at which to call Reconcile again even if nothing changes. It is due immediately if the results of some
-  /// actions have not been judged yet, otherwise at the next deadline or retry. nullopt: only when the cluster or the
-  /// policy changes.
+  /// Time at which to call Reconcile again even if nothing changes. This is the current time if the results of some
+  /// actions have not been evaluated yet, otherwise the time of the next deadline or retry. nullopt: no call is needed
+  /// until the cluster or the policy changes.
   std::optional<absl::Time> wake_at = std::nullopt;
 };
 
@@ -108,8 +111,8 @@ class UpgradeEngine {
   [[nodiscard]] absl::StatusOr<ReconcileResult> Release(const CallContext& context);
 
   /// Returns why the node did not move in the last pass, with its place in the queue, or nullopt if the node moves or
-  /// is unknown. Can be called from any thread. Does not wait for a running pass, whose results become visible once it
-  /// has been planned.
+  /// is unknown. Can be called from any thread. Does not wait for a running pass: its results become visible once its
+  /// plan is complete.
   std::optional<Gate> Explain(const std::string& node) const;
   /// Returns the results of the last pass for all nodes, in O(N log N). Threads: same as Explain.
   Plan Everything() const;
@@ -125,8 +128,8 @@ class UpgradeEngine {
   /// Returns EngineOptions::observer, which can be null.
   const std::shared_ptr<Observer>& observer() const;
 
-  /// Gives deadlines that expired during a break a grace period. Must be called before passes resume after a break, or
-  /// after passes by another replica.
+  /// Grants a grace period for deadlines that expired during a break. Must be called before passes resume after a
+  /// break, or after passes by another replica.
   void Resume();
 
   /// Waits for the work that passes have started: requests for nodes, lists of pods, and Events.

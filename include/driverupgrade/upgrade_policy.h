@@ -6,10 +6,10 @@
 ///     UpgradePolicy policy{.auto_upgrade = true, .max_parallel = 2, .max_unavailable = Percent{25}};
 ///     policy.drain = DrainPolicy{.timeout = absl::Minutes(5)};
 ///
-/// The types contain no sentinels: 0 stands for "no limit" or "no timeout" only in the documents that policy_codec.h
-/// reads and writes; here, nullopt and absl::InfiniteDuration() take its place. A section that is nullopt is switched
-/// off. Fields have the same meaning as in the custom resources of NVIDIA's GPU Operator and Network Operator. Every
-/// duration is positive, or absl::InfiniteDuration() for no limit. All types are value types.
+/// The types contain no sentinels. In documents (policy_codec.h), 0 means "no limit" or "no timeout"; here, nullopt and
+/// absl::InfiniteDuration() have that meaning. A section that is nullopt is switched off. Fields have the same meaning
+/// as in the custom resources of NVIDIA's GPU Operator and Network Operator. Timeouts are positive. All types are value
+/// types.
 #ifndef DRIVERUPGRADE_UPGRADE_POLICY_H_
 #define DRIVERUPGRADE_UPGRADE_POLICY_H_
 
@@ -62,8 +62,8 @@ struct PodDeletionPolicy {
   /// True: also evicts pods that no controller will replace. False: one such pod ends the phase immediately, and the
   /// node moves to drain-required if there is a drain policy, otherwise to upgrade-failed.
   bool force = false;
-  /// True: also evicts pods with emptyDir volumes, whose data is lost. False: one such pod ends the phase in the same
-  /// way.
+  /// True: also evicts pods with emptyDir volumes, whose data is lost. False: one such pod ends the phase immediately,
+  /// as described for `force`.
   bool delete_empty_dir = false;
   /// Selects pods that use the driver, in addition to the pods that the operator's PodFilter selects; empty (the
   /// default): none. Intended for pods that use the driver without requesting a resource.
@@ -72,8 +72,9 @@ struct PodDeletionPolicy {
   /// policy, otherwise upgrade-failed. Positive. Should exceed the grace periods of the pods, and the time that a
   /// disruption budget needs to recover.
   absl::Duration timeout = absl::Seconds(300);
-  /// Use kDelete only if the driver matters more than the workloads. Has no effect with an infinite timeout. If a pod
-  /// still exists on a ready node one minute after its grace period, the phase ends in the same way as with kFail.
+  /// Use kDelete only if the driver matters more than the workloads. Has no effect with an infinite timeout. If a
+  /// deleted pod still exists on a ready node one minute after the end of its grace period, the phase ends as it does
+  /// with kFail.
   OnTimeout on_timeout = OnTimeout::kFail;
   /// Has no effect if there is a drain policy, because the drain comes next.
   OnFailure on_failure = OnFailure::kFail;
@@ -85,8 +86,8 @@ struct DrainPolicy {
   /// True: also evicts pods that no controller will replace. False: one such pod fails the drain before any pod is
   /// evicted.
   bool force = false;
-  /// True: also evicts pods with emptyDir volumes, whose data is lost. False: one such pod fails the drain in the same
-  /// way.
+  /// True: also evicts pods with emptyDir volumes, whose data is lost. False: one such pod fails the drain before any
+  /// pod is evicted.
   bool delete_empty_dir = false;
   /// Selects the pods to drain; by default, all. Excluded pods keep running while the driver is replaced, so exclude
   /// only pods that do not use the driver.
@@ -117,8 +118,8 @@ enum class CordonedNodes : std::uint8_t {
 struct DeadlinePolicy {
   /// Time for the new driver pod to become ready, after which the node enters upgrade-failed. Positive. Set it above
   /// the longest start time ever observed. nullopt, the default, means 30 minutes if the policy has a `rollout` or a
-  /// `failure_policy`. Otherwise it means no limit, as in the Go library, and a mistyped version holds its slot
-  /// indefinitely.
+  /// `failure_policy`. Otherwise there is no limit, as in the Go library: if the version of the driver is mistyped,
+  /// nodes hold their slots indefinitely.
   std::optional<absl::Duration> pod_restart = std::nullopt;
   /// Time for the validation pods to become ready once the driver pod is ready, after which the node enters
   /// upgrade-failed. Positive. Ignored if the operator has no validation (StateMachineOptions::validation_selector).
@@ -191,8 +192,8 @@ struct UpgradePolicy {
   /// False, the default, freezes every node in its current state and writes nothing; true lets every node continue from
   /// that state. Stronger than `paused`: for emergencies and manual upgrades.
   bool auto_upgrade = false;
-  /// The reason why autoUpgrade is off, if the author of the policy did not turn it off. This text is the gate detail
-  /// of waiting nodes. Not part of any document.
+  /// The reason why autoUpgrade is off, if the program turned it off rather than the author of the policy. The gates of
+  /// waiting nodes show this text. Not part of any document.
   std::string frozen_because = {};
   /// True: no more nodes start, and nodes in progress finish. Use it for a gentle stop, for example before a weekend or
   /// if a driver looks bad.
@@ -217,8 +218,8 @@ struct UpgradePolicy {
   Pacing pacing = Pacing::kChained;
   /// An administrator's cordon always stays. Use kIgnore if administrators work on cordoned nodes.
   CordonedNodes cordoned_nodes = CordonedNodes::kProceed;
-  /// Whether an unbound driver pod makes the node that its affinity names unavailable; such a node counts only against
-  /// `max_unavailable`. Use kIgnore if such pods are common and use up the limit.
+  /// Whether a node counts as unavailable while a driver pod whose affinity names the node is not bound. Such a pod
+  /// affects only `max_unavailable`; it takes no slot. Use kIgnore if such pods are common and use up the limit.
   OnUnscheduledPods on_unscheduled_pods = OnUnscheduledPods::kCountUnavailable;
   /// Time limits for the driver pod and its validation to become ready.
   DeadlinePolicy deadlines = {};
@@ -236,8 +237,8 @@ struct UpgradePolicy {
   friend bool operator==(const UpgradePolicy&, const UpgradePolicy&) = default;
 };
 
-/// The fields of a policy by which a single node is judged. Every field of a policy except `safe_load` is here or in
-/// AdmissionLimits.
+/// The fields of a policy that determine how a single node is evaluated. Every field of a policy except `safe_load` is
+/// here or in AdmissionLimits.
 struct NodeRules {
   NodeRules() = default;
   /// Implicit, so that a whole policy can be passed as the rules.
@@ -257,8 +258,8 @@ struct NodeRules {
   /// True if a failed node is marked with the class of its failure, as FailurePolicy::by_class requires.
   bool classify_failures = false;
   RetryPolicy retry = {};
-  /// True if each gang is interrupted only once. Evictions then require that the node is still in the state in which it
-  /// was read.
+  /// True if each gang is interrupted only once. Evictions then require that the node has not changed since it was
+  /// read.
   bool keep_gangs = false;
   /// True if nodes that are not upgraded yet get the taint that steers gangs to other nodes.
   bool steer_gangs = false;
@@ -266,8 +267,8 @@ struct NodeRules {
   friend bool operator==(const NodeRules&, const NodeRules&) = default;
 };
 
-/// The fields of a policy that decide which waiting nodes may start. If only these fields change, no verdict on a node
-/// changes.
+/// The fields of a policy that decide which waiting nodes may start. A change to only these fields does not change the
+/// evaluation of any single node.
 struct AdmissionLimits {
   AdmissionLimits() = default;
   /// Implicit, so that a whole policy can be passed as the limits.

@@ -27,7 +27,7 @@ enum class UpgradeState : std::uint8_t {
   kPodDeletionRequired,      ///< Pods that use the driver are evicted.
   kDrainRequired,            ///< The node is drained.
   kNodeMaintenanceRequired,  ///< Requestor mode: an external operator evacuates the node.
-  kPostMaintenanceRequired,  ///< Reserved upstream; never entered, understood when read.
+  kPostMaintenanceRequired,  ///< Reserved by the Go library; accepted when read, but never entered.
   kPodRestartRequired,       ///< The driver pod is replaced, and the new one must become ready.
   kValidationRequired,       ///< Validation pods must become ready.
   kUncordonRequired,         ///< The upgrade is finished except for the cordon.
@@ -41,20 +41,21 @@ enum class StageLimit : std::uint8_t {
   kJobs,         ///< `waitForCompletion.timeoutSeconds`
   kPodDeletion,  ///< `podDeletion.timeoutSeconds`
   kDrain,        ///< `drain.timeoutSeconds`
-  kPodRestart,   ///< `deadlines.podRestartSeconds`, or the evacuation's limit if new pods must leave first
+  kPodRestart,   ///< `deadlines.podRestartSeconds`, or the evacuation's limit while new pods must leave
   kValidation,   ///< `deadlines.validationSeconds`
 };
 
-/// Properties of a state, as used elsewhere in the library: for budgets, timers, the label and pages. A new state needs
-/// a row in kUpgradeStates.
+/// Properties of a state on which other parts of the library depend, such as budgets, timers and pages. A new state
+/// needs a row in kUpgradeStates.
 struct UpgradeStateTraits {
   UpgradeState state = UpgradeState::kUnknown;
   /// The value of the state label.
   std::string_view label = {};
-  /// True if an upgrade has started and not completed successfully, in which case the node holds a slot unless the
-  /// policy counts it separately.
+  /// True if an upgrade has started and not completed successfully. Such a node normally holds a slot, but a failed
+  /// node does not if the policy has a failurePolicy.
   bool in_progress = false;
-  /// True if the next pass cordons a schedulable node in this state, so that the node counts as unavailable.
+  /// True if a node in this state must be cordoned, or have its devices isolated. The node counts as unavailable even
+  /// if it is still schedulable.
   bool holds_cordon = false;
   StageLimit limit = StageLimit::kNone;
 };

@@ -5,7 +5,7 @@
 ///     ValidationManager validation(*LabelSelector::Parse("app=nvidia-operator-validator"));
 ///     if (validation.Evaluate(*view.pods, driver_ready_since).passed) { /* the node is done */ }
 ///
-/// A pure decider that Step consults: it judges all pods first, and then returns one result. Thread-safe.
+/// Makes decisions for Step, without side effects: evaluates all pods first, and then returns one result. Thread-safe.
 #ifndef DRIVERUPGRADE_VALIDATION_MANAGER_H_
 #define DRIVERUPGRADE_VALIDATION_MANAGER_H_
 
@@ -23,8 +23,8 @@ namespace driverupgrade {
 
 /// Treatment of a validation pod that became ready before the new driver pod, and so has validated only the old driver.
 enum class EarlyValidation : std::uint8_t {
-  kAsk,      ///< The node waits until the pod is ready again, and its gate asks an administrator to restart the pod.
-  kRestart,  ///< The engine deletes the pod if it has a controller, which replaces it; otherwise the same as kAsk.
+  kAsk,      ///< The node waits until the pod is ready again; the node's gate asks an administrator to restart it.
+  kRestart,  ///< The engine deletes the pod if a controller will replace it; otherwise same as kAsk.
   kCount,    ///< The pod counts as ready. Same as in the Go library.
 };
 
@@ -48,8 +48,8 @@ class ValidationManager {
   explicit ValidationManager(LabelSelector selector, EarlyValidation early = EarlyValidation::kAsk)
       : selector_(std::move(selector)), early_(early) {}
   /// `pods`: all pods of one node, of any namespace; they must outlive the result. `driver_ready_since`: time at which
-  /// the newest of the node's driver pods became ready. If this time (nullopt), or the time at which a validation pod
-  /// became ready, is unknown, the pod is not early.
+  /// the newest of the node's driver pods became ready. A validation pod does not count as early if this time
+  /// (nullopt), or the time at which the pod became ready, is unknown.
   Validation Evaluate(const std::vector<Pod>& pods,
                       std::optional<absl::Time> driver_ready_since = std::nullopt) const;
 

@@ -45,7 +45,8 @@
 
 namespace driverupgrade {
 
-/// The objects that one engine reads; same as in SnapshotOptions.
+/// The objects that one engine reads. Fields that SnapshotOptions also has must have the same values as in the engine's
+/// SnapshotOptions.
 struct DriverScope {
   /// Namespace of the driver's DaemonSets and pods.
   std::string ns = {};

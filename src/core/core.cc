@@ -132,7 +132,7 @@ void Core::SetFacts(Pool& pool, const UpgradePolicy& policy, const PassFacts& fa
 }
 
 Plan Core::Advance(Pool& pool, absl::Time now) {
-  // Every judged node may produce requests, and the requests of all nodes share the same connections.
+  // Every evaluated node may produce requests, and the requests of all nodes share the same connections.
   const std::size_t in_flight_max = 2 * nodes_per_pass_;
   const std::size_t room = in_flight_max - std::min(in_flight_max, under_way_.size());
   const AdvanceLimits limits{
@@ -187,9 +187,10 @@ bool Core::Awaits(const std::string& node, const std::set<std::string>& wanted) 
 
 // ----- what may start
 
-// Removes nodes with requests in flight from the plan. Such a node gets new requests, and its gate is reported, only
-// after all responses have arrived. Also removes nodes whose pods are being read, because they may need fewer patches
-// once the pods are known.
+// Removes from the plan all nodes that must not get requests yet: guests, nodes whose changes have not been examined,
+// nodes that an unfinished plan would start, and nodes with requests in flight. Also removes nodes whose pods are being
+// read, because such a node may need fewer patches once its pods are known. The gate of a node with requests in flight
+// is reported only after all responses have arrived.
 void Core::LeaveOut(Pool& pool, const std::set<std::string>& wanted, Plan& plan) {
   std::erase_if(plan.nodes, [&](const NodePlan& node) {
     const bool is_early = touched_.contains(node.node) || (!plan.finished && Starts(node));
@@ -293,7 +294,8 @@ std::vector<NodeRequests> Core::Begin(const Plan& plan, absl::Time now) {
   return begun;
 }
 
-// Stores the written node without waiting for the watch to report it, so that the next pass judges it again.
+// Stores the written node without waiting for the watch to report it, so that the next pass evaluates the node in its
+// new state.
 NodeOutcome Core::End(const NodeRequests& requests, absl::Time now) {
   NodeOutcome outcome = under_way_.End(requests, log_);
   if (outcome.node_after) objects_.NodeWritten(*outcome.node_after);

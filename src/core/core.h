@@ -135,7 +135,8 @@ class Core {
   // See StateMachine::Release. The plan's wake_at has no meaning. Errors: same as for Apply. In addition, Unavailable
   // if nothing else remains to be released, but a node or its NodeMaintenances cannot be read.
   absl::StatusOr<Plan> Release(const Names& nodes, absl::Time now);
-  // Must be called if passes resume after an interruption, during which another process may have made passes.
+  // Must be called before passes resume after an interruption, because another process may have made passes in the
+  // meantime.
   void Resume();
   // Must be called when a pass with autoUpgrade off starts. Such a pass counts as an interruption even if it cannot
   // read anything.
@@ -156,7 +157,7 @@ class Core {
   const StateMachine& machine() const { return machine_; }
   bool SeesDaemonSet() const { return !driver_.facts->daemon_sets.empty(); }
   std::set<std::string> PodInterest() const;
-  // Returns the number of judgements since the start.
+  // Returns how many times nodes have been evaluated since the start.
   std::uint64_t judgements() const;
 
   // Returns the plan of the pool that contains all nodes. See IncrementalPlanner::Publish.
@@ -199,7 +200,7 @@ class Core {
   // Returns the ledger that contains the owner's entry; nullptr if the engine has no ledger. Errors: same as for
   // AdmissionLedger::Create.
   absl::StatusOr<LedgerSteps*> LedgerFor(const std::string& owner);
-  // Moves `nodes` into the pool, and makes all other nodes of the pool guests.
+  // Moves `nodes` into the pool. Makes guests of the other nodes of the pool, except nodes without a driver pod.
   void Assign(Pool& pool, const Names& nodes);
   void Move(const std::string& node, Pool& pool);
   void SetGuests(Pool& pool);

@@ -92,8 +92,8 @@ void Core::TouchDue(Retries& retries) {
 }
 
 void Core::RefreshTouched() {
-  // Written nodes are not limited, because the planner judges a written node in every pass until the node shows the
-  // effect of the write.
+  // The limit does not apply to written nodes, because the planner evaluates a written node in every pass until the
+  // node shows the effect of the write.
   for (const std::string& node : std::exchange(written_, {})) {
     touched_.erase(node);
     Refresh(node);

@@ -24,8 +24,9 @@ class ConfigurationCheck {
 
   // Returns the findings NoDaemonSet and NothingIsEvicted, if they apply.
   std::vector<Finding> Look(const UpgradePolicy& policy, bool sees_daemon_set) const;
-  // Returns the findings of `wrong` that must be reported. Each finding is reported once while it lasts.
-  // NothingIsEvicted is reported again in the pass that starts another rollout. `plan`: the plan of the current pass.
+  // Returns the findings of `wrong` that must be reported. A finding is reported when it first appears, and again only
+  // if it clears and returns. NothingIsEvicted is also reported again in the pass that starts another rollout. `plan`:
+  // the plan of the current pass.
   std::vector<Finding> News(const std::vector<Finding>& wrong, const Plan& plan);
 
  private:

@@ -178,7 +178,7 @@ void UpgradeController::Stop() {
 void UpgradeController::Wait(absl::Time until, const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   // True if a notification has arrived after the check in Step. A notification does not shorten the pause between
-  // passes, and a replica that does not lead ignores it.
+  // passes, and is ignored by a replica that does not lead.
   const bool pending = notified_ && status_.leading && policy_;
   if (pending) until = std::min(until, not_before_);
   const absl::Duration pause = std::min(until - clock_->Now(), kWaitMax);

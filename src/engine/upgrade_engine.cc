@@ -294,8 +294,8 @@ void UpgradeEngine::Impl::Carry(const CallContext& context, ReconcileResult& res
   executor_.Begin(context, core_->Begin(result.plan, clock_->Now()));
   if (!has_cache_) executor_.AwaitAnswers();
   std::vector<NodeOutcome> outcomes = Collect();
-  // The next pass is due immediately, because it judges nodes that have changed or failed again; the attempt log paces
-  // the retries.
+  // The next pass is due immediately, because nodes that were written, and nodes with failed requests, must be
+  // evaluated again. The attempt log limits how soon requests are retried.
   result.wake_at = outcomes.empty() ? result.plan.wake_at : clock_->Now();
   std::move(outcomes.begin(), outcomes.end(), std::back_inserter(result.outcomes));
 }

@@ -79,10 +79,10 @@ void du_free(void *memory);
 du_code du_keys(du_str identity, du_buf *out);
 
 /*
- * Returns an upgrade policy with a value for every field. In: the policy as in a custom resource, in JSON or YAML. Or
- * {"policy":...,"timeZones":[...]}: the policy in JSON, and a table for each time zone that the policy names, in the
- * format of du_engine_put_time_zone. Without tables, the machine's own time zones apply. Out: one JSON object. Errors:
- * 3 with the path of every invalid field.
+ * Returns an upgrade policy with a value for every field. In: the policy in JSON or YAML, as it appears in a custom
+ * resource. Alternatively {"policy":...,"timeZones":[...]}, where the policy is in JSON, and each time zone that it
+ * names has a table in the format of du_engine_put_time_zone. Without tables, the machine's own time zones apply. Out:
+ * one JSON object. Errors: 3 with the path of every invalid field.
  */
 du_code du_policy_normalize(du_str policy, du_buf *out);
 
@@ -104,11 +104,11 @@ du_code du_plan(du_str request, du_str cluster, du_buf *out);
  * Simulates rollouts of the driver, in virtual time, on the nodes that have the driver. The result shows how long the
  * rollouts take, which workloads they interrupt, and what blocks them. `request` is the same as for du_plan, but with
  * "policies" ([{"name":...,"policy":...}, ...]) instead of "policy" to compare several policies, and with "seeds" and
- * "durations" if the default values do not fit. `cluster` is a dump as for du_plan. If the dump contains
- * poddisruptionbudgets and jobs, the simulation respects eviction limits. If the dump contains events and configmaps,
- * the simulation uses the step durations that they record. Out: the JSON of `upgradectl simulate -o json`. A call takes
- * longer the more passes it simulates: seconds for thousands of nodes. Errors: 3, with a message that starts with
- * `request` or `cluster`.
+ * "durations" if the default values do not fit. `cluster` is a dump in the same format as for du_plan. If the dump
+ * contains poddisruptionbudgets and jobs, the simulation respects eviction limits. If the dump contains events and
+ * configmaps, the simulation uses the step durations that they record. Out: the JSON of `upgradectl simulate -o json`.
+ * A call takes longer the more passes it simulates: seconds for thousands of nodes. Errors: 3, with a message that
+ * starts with `request` or `cluster`.
  */
 du_code du_simulate(du_str request, du_str cluster, du_buf *out);
 
@@ -131,8 +131,10 @@ enum {
   DU_DAEMON_SETS = 2,          /* DaemonSets in the driver's namespace that the driver's labels select */
   DU_CONTROLLER_REVISIONS = 3, /* in the driver's namespace */
   DU_NODE_MAINTENANCES = 4,    /* in the requestor's namespace; put them only with a requestor and if readable */
-  DU_DEVICE_TAINT_RULES = 5, /* these three: cluster-wide, resource.k8s.io/v1, if the option `devices` names drivers; */
-  DU_RESOURCE_CLAIMS = 6,    /* the Status with code 404 that an older server returns is accepted instead of a list */
+  /* The next three kinds: cluster-wide, from resource.k8s.io/v1. Put them only if the option `devices` names drivers. If
+   * an older server does not serve a kind, put the Status with code 404 that it returns instead of a list. */
+  DU_DEVICE_TAINT_RULES = 5,
+  DU_RESOURCE_CLAIMS = 6,
   DU_RESOURCE_SLICES = 7,
   DU_KINDS = 8
 };

@@ -46,7 +46,7 @@ class RequestMeter;
 
 enum class HttpVerb { kGet, kPost, kPut, kPatch, kDelete };
 
-/// "GET", "POST", "PUT", "PATCH" or "DELETE".
+/// Returns "GET", "POST", "PUT", "PATCH" or "DELETE".
 std::string_view ToString(HttpVerb verb);
 
 /// One request, without the headers that the transport adds (host, credentials, Accept, User-Agent).
@@ -55,7 +55,7 @@ struct HttpRequest {
   /// Path below the server's own path prefix, starting with "/", already percent-encoded if a segment needs it (names
   /// of Kubernetes objects never do). Must not contain "?".
   std::string path = "/";
-  /// Sent in this order; the transport percent-encodes names and values.
+  /// Query parameters, sent in this order; the transport percent-encodes names and values.
   std::vector<std::pair<std::string, std::string>> query = {};
   /// Content type of `body`; not sent if `body` is empty.
   std::string content_type = "application/json";
@@ -120,7 +120,7 @@ class LineSink {
 
 /// Sends requests to one server. Abstract, blocking, thread-safe.
 ///
-/// Errors of both operations. Each error message names the attempted operation, its target and the reason, and contains
+/// Errors of Send and Stream. Each error message names the attempted operation, its target and the reason, and contains
 /// no credential, query or body.
 ///  - DeadlineExceeded: no complete response by `context.deadline`, or within one of the transport's own limits.
 ///  - Cancelled: a stop was requested. The call returns soon after, even if the server is silent.
@@ -153,7 +153,7 @@ class HttpTransport {
                                                             LineSink& sink) = 0;
 };
 
-/// Limits and timeouts of a backend, for MakeCpprestTransport and MakeCurlTransport.
+/// Limits and timeouts of the backends that MakeCpprestTransport and MakeCurlTransport create.
 struct TransportOptions {
   /// Maximum time for one Send, from the call to the last byte, if the context's deadline is later. The API server's
   /// own limit is 60 s.
@@ -215,7 +215,8 @@ struct RetryOptions {
 std::shared_ptr<HttpTransport> MakeRetryingTransport(std::shared_ptr<HttpTransport> inner, RetryOptions options = {});
 
 struct RateLimit {
-  /// Zero or less: no limit, which is the default. A server with API Priority and Fairness limits requests better.
+  /// Average number of requests per second; zero (the default) or less: no limit. If the server uses API Priority and
+  /// Fairness, it limits requests better than the client can.
   double requests_per_second = 0;
   /// Number of requests that may be sent in a burst after a pause; at least 1.
   int burst = 1;
@@ -223,9 +224,9 @@ struct RateLimit {
   std::shared_ptr<Clock> clock = nullptr;
 };
 
-/// A token bucket shared by all callers. Streams are not counted. A request that could not be sent before its deadline
-/// fails immediately with DeadlineExceeded, and a request that is stopped while it waits fails with Cancelled. Both
-/// errors are marked as not sent.
+/// Limits the rate of requests with a token bucket that all callers share. Streams are not counted. A request that
+/// could not be sent before its deadline fails immediately with DeadlineExceeded, and a request that is stopped while
+/// it waits fails with Cancelled. Both errors are marked as not sent.
 std::shared_ptr<HttpTransport> MakeRateLimitedTransport(std::shared_ptr<HttpTransport> inner, RateLimit limit);
 
 /// Counts and times the requests of a transport:

@@ -104,7 +104,7 @@ struct KubeConfig {
   /// The program that the transport runs when it needs a token: before the first request, when the token has expired,
   /// and after a 401. Set only if there is no static credential.
   std::optional<ExecPlugin> exec = {};
-  /// Both are PEM, or both are empty.
+  /// Client certificate and key: both are PEM, or both are empty.
   std::string client_certificate_pem = {};
   Secret client_key_pem = {};
   /// The proxy, such as "http://proxy:3128"; empty for a direct connection.
@@ -124,9 +124,9 @@ struct KubeConfig {
   ///  - InvalidArgument: malformed, incomplete or contradictory; insecure-skip-tls-verify without allow_insecure;
   ///  - NotFound: the named context, cluster or user is not in the document, or a named file does not exist;
   ///  - PermissionDenied: the process is not allowed to read a named file;
-  ///  - Unimplemented: auth-provider; exec without allow_exec, or with features that are not supported here (a
-  ///    terminal, the cluster's description); username and password; impersonation. Reading never runs a plugin. An
-  ///    exec plugin alongside a static credential is ignored, as in client-go.
+  ///  - Unimplemented: auth-provider; exec without allow_exec, or with features that are not supported here
+  ///    (interaction with a terminal, information about the cluster); username and password; impersonation. Reading
+  ///    never runs a plugin. An exec plugin alongside a static credential is ignored, as in client-go.
   [[nodiscard]] static absl::StatusOr<KubeConfig> Parse(std::string_view yaml, const ParseOptions& options);
 
   /// Reads and parses a file. `options.base_dir` defaults to the file's directory and `options.source` to its name.

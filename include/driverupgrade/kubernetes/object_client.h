@@ -81,13 +81,13 @@ class ObjectClient {
   [[nodiscard]] absl::Status WatchOne(const CallContext& context, const ObjectKind& kind, const ObjectName& name,
                                       const WatchParams& params, WatchSink<ApiObject>& sink) const;
 
-  /// `json` is the whole object. AlreadyExists if an object with that name exists.
+  /// Creates the object that `json` contains. Errors: AlreadyExists if an object with that name exists.
   [[nodiscard]] absl::StatusOr<ApiObject> Create(const CallContext& context, const ObjectKind& kind,
                                                  const ObjectName& name, std::string json) const;
 
-  /// A JSON merge patch (RFC 7386): objects are merged, and null removes a member. Put `metadata.resourceVersion` into
-  /// `json` to detect concurrent writes by other clients: the result is then Aborted. `subresource`: "status", or
-  /// empty.
+  /// Applies a JSON merge patch (RFC 7386): objects are merged, and null removes a member. Put
+  /// `metadata.resourceVersion` into `json` to detect concurrent writes by other clients: the result is then Aborted.
+  /// `subresource`: "status", or empty.
   [[nodiscard]] absl::StatusOr<ApiObject> MergePatch(const CallContext& context, const ObjectKind& kind,
                                                      const ObjectName& name, std::string json,
                                                      std::string_view subresource = {}) const;

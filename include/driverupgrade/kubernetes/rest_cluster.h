@@ -44,16 +44,16 @@ struct RestClusterOptions {
 ///   mark (RequestWasNotSent).
 /// - If a page of a list has expired (410), the list starts again, once. Any other 410 is Unavailable, except in a
 ///   watch.
-/// - With the selector `LabelSelector::Nothing()`, a list is empty without a request. A watch returns OK immediately,
-///   after an empty list at the empty version, unless it continues after a version. Do not repeat such a watch.
+/// - With the selector `LabelSelector::Nothing()`, a list is empty without a request. A watch returns OK immediately;
+///   if it starts without a version, it first reports an empty list with an empty version. Do not repeat such a watch.
 /// - Names are checked before anything is sent: a name that is empty, `.`, `..`, or contains `/`, `%`, a space or a
-///   control character is InvalidArgument. So are a write without a UID, and a patch or an update without a resource
-///   version. An empty namespace means all namespaces only if ClusterFacade documents it.
-/// - Watch...: the list is read in the same way as by the List... of that kind, with every page in memory; with
-///   `list = false`, one object is read to learn the version. Bookmarks are requested. The timeout is rounded up to
-///   whole seconds, at least one. An event of an unknown type is skipped. A malformed line is Unavailable, and fails
-///   again if the watch is restarted at the same version. A line longer than the transport's limit causes the transport
-///   to return OutOfRange. In both cases, start again with a list. The transport must allow a stream to be silent for
+///   control character causes InvalidArgument. The same applies to a write without a UID, and to a patch or an update
+///   without a resource version. An empty namespace means all namespaces only if ClusterFacade documents it.
+/// - Watch...: the objects are first listed as List... of that kind lists them, with all pages in memory; with `list =
+///   false`, one object is read to learn the version. Bookmarks are requested. The timeout is rounded up to whole
+///   seconds, at least one. An event of an unknown type is skipped. A malformed line is Unavailable, and fails again if
+///   the watch is restarted at the same version. A line longer than the transport's limit causes the transport to
+///   return OutOfRange. In both cases, start again with a list. The transport must allow a stream to be silent for
 ///   longer than the timeout. WatchParams::ns may be empty for every kind.
 /// - UpdateLease: one PUT of the fields of Lease. All other data of the object (labels, annotations, owners) is
 ///   removed, so update only your own objects. If the object was deleted, the result is Aborted, not NotFound.

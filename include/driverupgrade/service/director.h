@@ -62,7 +62,7 @@ struct EngineSpec {
 struct EngineProgress {
   Tally totals = {};
   /// Number of pending nodes that an administrator has excluded, for example with the skip label. Counted only while no
-  /// other node is in progress.
+  /// node is moving (Tally::Moving); otherwise 0.
   int left_out = 0;
   /// True if no more nodes start because too many nodes have failed.
   bool halted = false;
@@ -96,20 +96,22 @@ class Director {
   virtual std::vector<EngineSpec> Gone() { return {}; }
 
   /// Returns findings that no engine can detect, for example nodes that have the driver but no owner. Called after
-  /// Work; each code is logged once while it lasts, and each finding is counted in the metrics.
+  /// Work; each code is logged when it first appears, and again only if it clears and returns. The metrics count all
+  /// findings.
   virtual std::vector<Finding> Findings() { return {}; }
 
   /// Prepares everything that an engine needs before it is allowed to act. Called while this replica leads, every few
-  /// seconds until it succeeds. Any error may be returned; the service logs each error once.
+  /// seconds until it succeeds. Any error may be returned. The service logs an error only if it differs from the
+  /// previous one.
   virtual absl::Status Prepare(const CallContext&) { return absl::OkStatus(); }
 
-  /// Receives the progress of each engine that has made a pass, by engine name. Called before Work.
+  /// Receives the progress of each engine whose last pass succeeded, by engine name. Called before Work.
   virtual void OnProgress(const std::map<std::string, EngineProgress>& /*engines*/) {}
 
   /// Does the leading replica's other work. It must finish within the context's deadline, because another replica may
   /// lead afterwards. `cache`: the cache of the running engines, null without engines; `scope`: the cache's index for
   /// the first entry of ServiceOptions::more_scopes. Returns the time of the next call; if the bell rings, the service
-  /// calls earlier.
+  /// calls this function earlier.
   virtual absl::Time Work(const CallContext&, WatchCache* /*cache*/, std::size_t /*scope*/) {
     return absl::InfiniteFuture();
   }

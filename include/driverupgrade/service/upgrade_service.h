@@ -68,9 +68,9 @@ namespace driverupgrade {
 ///
 ///     options.reported = {.resources = {"example.com/fpga"}};
 struct ReportedOptions {
-  /// Names of resources whose pods use the driver, as in SnapshotOptions::uses_driver.
+  /// Names of resources: a pod that requests one of them uses the driver. Must match SnapshotOptions::uses_driver.
   std::vector<std::string> resources = {};
-  /// True if pods that use an NVIDIA GPU, through a resource or a claim, use the driver.
+  /// True if each pod that uses an NVIDIA GPU, through a resource or a claim, counts as using the driver.
   bool gpu_pods = false;
   /// Default values of policy fields: `plain`, `gpu-operator` or `network-operator` (PolicyDefaults). Empty: not
   /// reported.
@@ -118,7 +118,7 @@ struct ServiceOptions {
   std::string rollout_secure_address = {};
   /// Required with `rollout_secure_address`; usually AccessReview::Check for `/rollout`.
   ReaderCheck rollout_readers = nullptr;
-  /// For /metrics: metrics under names used by existing dashboards.
+  /// For /metrics: additional metrics with the names that existing dashboards use.
   std::vector<MetricAlias> aliases = {};
   /// For /metrics: the requests of the transport. Null: not exported.
   std::shared_ptr<const RequestMeter> requests = nullptr;
@@ -150,9 +150,9 @@ struct RolloutEnd {
 
 class UpgradeService {
  public:
-  /// Creates a service that serves its pages from this call on, without calls to the cluster. `director` must outlive
-  /// the service. Errors: InvalidArgument for options that cannot work; Unimplemented, with the name of the operation,
-  /// if `cluster` lacks an operation that the election needs; Unavailable if the service cannot listen on an address.
+  /// Creates a service, which serves its pages from then on. Makes no calls to the cluster. `director` must outlive the
+  /// service. Errors: InvalidArgument for options that cannot work; Unimplemented, with the name of the operation, if
+  /// `cluster` lacks an operation that the election needs; Unavailable if the service cannot listen on an address.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<UpgradeService>> Create(std::shared_ptr<ClusterFacade> cluster,
                                                                               Director& director,
                                                                               ServiceOptions options);
@@ -174,7 +174,7 @@ class UpgradeService {
   /// the next leader can start immediately. Step must not be called afterwards.
   void Stop();
 
-  /// For a liveness probe: returns OK while the loop runs.
+  /// For a liveness probe: returns OK unless a step of the service, or a pass of an engine, takes too long.
   absl::Status Healthy() const;
   /// For a readiness probe: returns OK once the policies and the cluster have been read, and either a pass has
   /// succeeded since then or another replica leads.

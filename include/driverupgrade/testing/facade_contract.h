@@ -17,7 +17,7 @@
 /// Needs no test framework. FakeCluster and a real API server pass the same cases. The cases for node maintenances,
 /// device taint rules, resource claims and resource slices need a server that serves these kinds. For any other server,
 /// add a ForwardingFacade that reports the kinds as not supported. Each case uses names that start with
-/// ContractWorld::prefix(), and judges only its own objects, so the cluster may contain other objects. A world is used
+/// ContractWorld::prefix(), and checks only its own objects, so the cluster may contain other objects. A world is used
 /// by one thread, for one case or for many. Watches run on a separate thread, and end when they have reported the
 /// change that the case waits for; a silent watch ends at the context's deadline. Example:
 /// tests/contract/fake_cluster_contract_test.cc.

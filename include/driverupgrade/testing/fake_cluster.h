@@ -16,13 +16,13 @@
 ///   clusters, including resourceVersions ("1001", "1002", ... from one counter), UIDs and pod names.
 /// - Time: the cluster's own actions are queued and run in chronological order. Every method below, and every method of
 ///   the facade, first runs the actions that are due. Advance and RunUntil move the clock from one event to the next.
-/// - A model, not a recorder: assert on nodes() and pods(), not on calls. The journal is for output.
+/// - A model, not a recorder: assert on nodes() and pods(), not on calls. The journal is intended only for output.
 /// - Not modeled: adoption of orphans, tolerations, percentages in budgets, history limits of revisions, removal of
 ///   duplicate DaemonSet pods, and eviction of pods from lost nodes. Taints are stored and validated. RollingUpdate
 ///   always has maxUnavailable 1 and maxSurge 0.
 /// - Parts of the maintenance operator that are not modeled: its webhook, its garbage collector, maxUnavailable, its
-///   ranking of requests (here the oldest request comes first), and OpenShift. In addition, the real operator leaves
-///   out zeros and falses when it writes an object, and the server then fills in its defaults.
+///   ranking of requests (here the oldest request comes first), and OpenShift. In addition, the real operator omits
+///   zero and false values when it writes an object, and the server then fills in its defaults.
 /// - Parts of DRA that are not modeled: tolerations, individual devices of a pool, and the effect NoExecute, which acts
 ///   like NoSchedule here and deletes nothing.
 /// - Thread-safe. The facade's calls take no virtual time. Watches block their threads until new events happen on the
@@ -66,9 +66,9 @@ class FakeCluster final : public ClusterFacade {
   void AddWorkload(WorkloadSpec spec);
   /// Replaces an existing budget with the same name.
   void AddDisruptionBudget(DisruptionBudgetSpec spec);
-  /// Adds another client's object, in any state. An existing object with the same name is removed first. The object has
-  /// the operator's finalizer from the state Cordon on, and while it is being deleted. In states after Cordon, the
-  /// operator assumes that it has cordoned the node itself if the object has `cordon`.
+  /// Adds another client's object, in any state. An existing object with the same name is removed first. The object
+  /// gets the operator's finalizer if it is in the state Cordon or a later state, or is being deleted. If the object is
+  /// in a later state than Cordon and has `cordon`, the operator treats the node's cordon as its own.
   NodeMaintenance AddNodeMaintenance(NodeMaintenance maintenance);
   /// Adds an unallocated claim, for pods that name it in Pod::resource_claims. The scheduler allocates the claim for
   /// the first of these pods. When the last of these pods is removed, the claim is deallocated, or deleted if a pod
@@ -115,7 +115,7 @@ class FakeCluster final : public ClusterFacade {
   void StopMaintenanceOperator();
   /// Removes published devices, like the kubelet when a plugin has been missing for 30 s.
   bool WithdrawDevices(const std::string& driver, const std::string& node_name);
-  /// DeviceTaintRules, Leases and ConfigMaps are created and changed through the facade, by this client or another.
+  /// Removes an object. There are no calls here to create or edit objects of these kinds: clients use the facade.
   bool RemoveDeviceTaintRule(const std::string& name);
   bool RemoveLease(const std::string& ns, const std::string& name);
   bool RemoveConfigMap(const std::string& ns, const std::string& name);
@@ -163,8 +163,8 @@ class FakeCluster final : public ClusterFacade {
   void SetSupported(Operation operation, bool supported);
 
   // Watches. FailNext makes a watch fail before it starts; FailNextAfterApplying breaks a watch after it has reported
-  // all existing data. A version is too old, and leads to OutOfRange, if commits of that kind have been dropped since
-  // that version.
+  // all existing data. A watch that continues after a version returns OutOfRange if later commits of its kind have
+  // already been dropped.
 
   /// Drops the history: versions before the current one are too old, even for a running watch that is behind.
   void CompactLog();

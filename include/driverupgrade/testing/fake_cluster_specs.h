@@ -47,8 +47,8 @@ class FakeClock final : public Clock {
   explicit FakeClock(absl::Time start = DefaultStart());
   absl::Time Now() const override;
   /// Advances the clock by `duration` and returns true. If a stop has already been requested, returns false and leaves
-  /// the clock unchanged. Never blocks, so that a loop that sleeps passes virtual hours instantly. Intended for one
-  /// sleeping thread: if several threads sleep in parallel, their durations add up.
+  /// the clock unchanged. Never blocks, so that a loop with sleeps runs through hours of virtual time instantly.
+  /// Intended for one sleeping thread: if several threads sleep in parallel, their durations add up.
   bool SleepFor(absl::Duration duration, std::stop_token stop) override;
   /// Advances the clock by `duration`; a negative duration sets it back.
   void Advance(absl::Duration duration);
@@ -81,7 +81,7 @@ struct PodBehavior {
   absl::Duration stop_delay = absl::Seconds(2);
   /// Time from the deletion to the deletionTimestamp; zero: the object disappears immediately.
   absl::Duration grace_period = absl::Seconds(30);
-  /// Time from Running to Succeeded, as for a job's pod; at least one second.
+  /// Time from Running to Succeeded, for pods that finish on their own, like the pods of a Job; at least one second.
   absl::Duration run_time = absl::InfiniteDuration();
 };
 
@@ -113,7 +113,7 @@ struct DeviceRequest {
   std::string driver = {};
   /// Number of devices. Zero: the request can be allocated on every node, as if there were enough devices.
   int count = 1;
-  /// True if the request shares devices with other claims, without being exempt from taints.
+  /// True if the request has admin access: it shares devices with other claims, but is not exempt from taints.
   bool admin_access = false;
 };
 
@@ -140,15 +140,16 @@ struct WorkloadSpec {
   PodBehavior behavior = {};
   bool has_empty_dir = false;
   std::vector<std::string> resource_names = {};
-  /// Each pod gets its own claim, as from a template.
+  /// Devices that each pod requests through its own ResourceClaim, as if created from a ResourceClaimTemplate; nullopt:
+  /// none.
   std::optional<DeviceRequest> devices = std::nullopt;
   /// True if the first pods are Running and ready immediately, provided that a node accepts them.
   bool started = true;
 };
 
 /// Set either min_available or max_unavailable. max_unavailable refers to the replicas of the workloads whose pods the
-/// budget selects. It allows no disruption if the budget selects only pods without owners, or any pod of another
-/// controller.
+/// budget selects. A budget with max_unavailable allows no disruptions if none of the selected pods has an owner, or if
+/// at least one of them is controlled by an object that is not a WorkloadSpec.
 struct DisruptionBudgetSpec {
   std::string ns = {};
   std::string name = {};
@@ -212,8 +213,8 @@ struct FakeClusterOptions {
   /// Number of past commits for each kind that a watch can read; the same number of old object versions is kept in
   /// memory.
   std::size_t watch_log_size = 100'000;
-  /// False: every watch ends with a bookmark when it has reported all existing data, as in Poll. A WatchCache then
-  /// needs no threads (WatchCache::Turn).
+  /// False: every watch ends with a bookmark when it has reported all existing data, like FakeCluster::Poll. A
+  /// WatchCache then needs no threads (WatchCache::Turn).
   bool watches_follow = true;
   /// Time between two bookmarks of a watch that is up to date.
   absl::Duration bookmark_period = absl::InfiniteDuration();

@@ -57,7 +57,7 @@ namespace driverupgrade::testing {
 
 struct InvariantOptions {
   DriverIdentity identity;
-  /// Same as in SnapshotOptions.
+  /// Same as SnapshotOptions::ns, SnapshotOptions::driver_labels and SnapshotOptions::node_selector.
   std::string driver_ns = {};
   LabelSelector driver_labels = {};
   LabelSelector node_selector = {};
@@ -104,8 +104,8 @@ struct Violation {
   std::int64_t revision = 0;
 };
 
-/// A sender of writes, with the responses that it has received. The checker judges a writer's requests by the knowledge
-/// that the writer has from these responses.
+/// A sender of writes, with the responses that it has received. The checker evaluates a writer's requests based on what
+/// the writer can know from these responses.
 struct Writer {
   std::string name = {};
   std::shared_ptr<const UpgradePolicy> policy = {};
@@ -137,14 +137,14 @@ class InvariantChecker {
   InvariantChecker(const InvariantChecker&) = delete;
   InvariantChecker& operator=(const InvariantChecker&) = delete;
 
-  /// Returns the facade that the engine must use, which contains a pointer to the checker.
+  /// Returns the facade that the engine must use. The checker must outlive it.
   class GuardedCluster;
   class Impl;
   std::shared_ptr<GuardedCluster> Guard(std::string name);
   /// Returns an observer, for the engine's options, that reports to the checker the states through which each node
   /// passes.
   std::shared_ptr<Observer> MakeObserver();
-  /// Sets the policy by which requests sent from now on are judged.
+  /// Sets the policy that applies to requests sent from now on.
   void SetPolicy(const UpgradePolicy& policy);
 
   /// Sets whether changes made as the administrator are attributed to another driver from now on.
@@ -158,8 +158,8 @@ class InvariantChecker {
   /// Sets whether faults happen all the time, or several replicas lead. If true, every attempt is treated as after
   /// NoteFault.
   void set_disturbed(bool disturbed);
-  /// Checks a write of `replica`. `since_renewal`: time between the last acknowledged renewal of the replica's Lease
-  /// and the write, by the replica's own clock.
+  /// Checks that `replica` sent a write within `renew_deadline` of the last acknowledged renewal of its Lease.
+  /// `since_renewal`: time between this renewal and the write, by the replica's own clock.
   void CheckLease(const std::string& replica, absl::Duration since_renewal, absl::Duration renew_deadline);
   /// Checks that `line` is one line without control characters, whatever strings the nodes contain.
   void CheckLogLine(std::string_view line);
@@ -210,9 +210,10 @@ class InvariantChecker {
 class InvariantChecker::GuardedCluster final : public ForwardingFacade {
  public:
   GuardedCluster(std::shared_ptr<ClusterFacade> next, Impl& checker, std::string name);
-  /// Returns the sender's current knowledge, by which a request sent now can be judged later.
+  /// Returns the sender's current knowledge, with which a request sent now can be checked later.
   const Writer& writer() const { return writer_; }
-  /// Notes that a patch was sent, even if it does not arrive: its sender may repeat it under the limits that apply now.
+  /// Notes that a patch was sent, even if it does not arrive: the sender may send it again later under the limits that
+  /// apply now.
   void NoteSent(const PatchNodeParams& params);
   void NoteSent(const PatchNodeMaintenanceParams& params);
   /// Notes that the response to the node's last patch was lost: the sender's knowledge of the node is still `before`.
@@ -225,11 +226,11 @@ class InvariantChecker::GuardedCluster final : public ForwardingFacade {
   /// Notes that the sender starts a watch on nodes at this version. The sender has therefore read the nodes at this
   /// version, in a list or in the last watch, even if this watch fails or reports nothing.
   void NoteNodesRead(std::int64_t revision);
-  /// Notes that a pass starts with the current policy. Without this call, every request is judged by the policy in
-  /// effect when it is sent.
+  /// Notes that a pass starts with the current policy. Without this call, every request is checked against the policy
+  /// in effect when it is sent.
   void BeginPass();
-  /// Notes how far the sender's clock is now ahead of the cluster's clock (negative: behind). The sender's decisions
-  /// about expired times are judged accordingly.
+  /// Notes how far the sender's clock is now ahead of the cluster's clock (negative: behind). The checks of the
+  /// sender's timeouts take this difference into account.
   void NoteClock(absl::Duration ahead);
   /// Notes that the sender releases every node from now on.
   void BeginRelease();

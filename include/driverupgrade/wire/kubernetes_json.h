@@ -47,7 +47,7 @@
 
 namespace driverupgrade {
 
-/// An object of any kind, as its JSON text: for kinds without a type in this library. A value type. See
+/// An object of any kind as JSON text, for kinds that have no type in this library. A value type. See
 /// kubernetes/object_client.h.
 struct ApiObject {
   /// Empty if the kind has no namespaces.
@@ -165,8 +165,8 @@ struct WatchEvent {
 ///
 /// `on_unreadable`: same as in ParseList.
 ///
-/// Errors: same as ParseObject, including the kind of the object; also InvalidArgument if the type, or the version of
-/// an object or bookmark, is missing.
+/// Errors: same as ParseObject, which also rejects an object of the wrong kind. Also InvalidArgument if the event has
+/// no type, or if its object or bookmark has no resource version.
 template <typename T>
 [[nodiscard]] absl::StatusOr<WatchEvent<T>> ParseWatchEvent(std::string_view line,
                                                             OnUnreadable on_unreadable = OnUnreadable::kFail);
@@ -187,8 +187,8 @@ std::string FormatDeleteOptions(const DeleteNodeMaintenanceParams& params);
 /// Returns the same body for `DELETE .../devicetaintrules/NAME`.
 std::string FormatDeleteOptions(const DeleteDeviceTaintRuleParams& params);
 
-/// Returns the body of `POST .../nodemaintenances`. Zeros and falses are written, because the server's defaults are
-/// different. Timeouts are in whole seconds, from 0 to the 32-bit maximum.
+/// Returns the body of `POST .../nodemaintenances`. Zero and false values are written explicitly, because the server's
+/// defaults differ. Timeouts are in whole seconds, from 0 to the 32-bit maximum.
 std::string FormatNodeMaintenance(const CreateNodeMaintenanceParams& params);
 
 /// Returns the merge patch of a NodeMaintenance, or of its status if `params` has conditions. The patch contains uid

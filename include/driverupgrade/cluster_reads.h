@@ -116,8 +116,8 @@ struct WatchParams {
   bool list = true;
   /// The server ends the watch after this time. The deadline of the context should be later.
   absl::Duration timeout = absl::Minutes(5);
-  /// With kMark, a watch continues past an unreadable object. With kFail, the watch ends there, and fails again if it
-  /// is restarted from the same version.
+  /// With kMark, a watch continues past an unreadable object. With kFail, such an object ends the watch with an error;
+  /// a watch that is restarted from the same version fails again.
   OnUnreadable on_unreadable = OnUnreadable::kFail;
 };
 

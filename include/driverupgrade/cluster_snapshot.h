@@ -147,10 +147,9 @@ struct NodeAttempts {
   friend bool operator==(const NodeAttempts&, const NodeAttempts&) = default;
 };
 
-/// Returns the attempt that the result of an eviction describes, for NodeAttempts::PodAnswered. `now`: time of the
-/// response.
+/// Converts the result of an eviction to a PodAttempt, for NodeAttempts::PodAnswered. `now`: time of the response.
 PodAttempt AttemptOf(const absl::StatusOr<EvictionAnswer>& answer, absl::Time now);
-/// Returns the attempt that the result of a deletion describes.
+/// Converts the result of a deletion to a PodAttempt.
 PodAttempt AttemptOf(const absl::Status& answer, absl::Time now);
 
 /// One of the driver's DaemonSets, and the target revision of that DaemonSet's pods.
@@ -160,7 +159,7 @@ struct DriverDaemonSet {
   std::optional<std::string> wanted_revision = std::nullopt;
   /// The reason why the target revision is unknown; empty otherwise.
   std::string why_unknown = {};
-  /// Hashes of the known revisions; empty if the caller does not know them.
+  /// Hashes of the DaemonSet's revisions; empty if they are not known.
   std::set<std::string> revisions = {};
   friend bool operator==(const DriverDaemonSet&, const DriverDaemonSet&) = default;
 };
@@ -207,7 +206,7 @@ struct NodeView {
   std::map<PodRef, std::string> unread_claims = {};
   /// True if the driver pods need only a restart according to the operator's RestartOnlyPredicate.
   bool restart_only = false;
-  /// The error of the RestartOnlyPredicate; empty otherwise.
+  /// The error of the RestartOnlyPredicate; empty if it returned no error.
   std::string restart_only_error = {};
   /// NodeMaintenances for the node in the requestor's namespace, sorted by name. nullopt: not read; an empty list means
   /// that the node has no NodeMaintenance.

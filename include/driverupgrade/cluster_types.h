@@ -173,11 +173,11 @@ bool IsStarting(const Pod& pod);
 /// Returns true if a container or init container is not ready and has been restarted more than `restart_count_max`
 /// times.
 bool IsFailing(const Pod& pod, int restart_count_max);
-/// Returns the label controller-revision-hash; empty if the pod does not have the label.
+/// Returns the value of the label controller-revision-hash; empty if the pod does not have the label.
 std::string_view RevisionHash(const Pod& pod);
 
-/// A digest of a pod template, equal for equal templates; 0 if unknown. Comparisons ignore the digest, because it
-/// follows from the other fields.
+/// A digest of a pod template, equal for equal templates; 0 if unknown. Comparisons ignore the digest, because the
+/// other fields determine it.
 struct TemplateDigest {
   std::uint64_t value = 0;
   friend bool operator==(const TemplateDigest&, const TemplateDigest&) { return true; }

@@ -42,7 +42,7 @@ class DriverIdentity {
   const std::string& StateLabel() const;
   /// Node label; exactly `true` keeps the node in upgrade-required.
   const std::string& SkipUpgradeLabel() const;
-  /// Pod label with which a pod is excluded from drains: operators add `<key>!=true` to the drain selector.
+  /// Pod label that excludes the pod from drains: operators add `<key>!=true` to the drain selector.
   const std::string& SkipDrainPodLabel() const;
   /// Node annotation; any non-empty value means that the driver waits to be loaded.
   const std::string& SafeLoadAnnotation() const;

@@ -86,7 +86,7 @@ struct MetricsSnapshot {
   std::map<absl::StatusCode, std::uint64_t> node_errors = {};
   /// Node errors with 409: another client had changed the node.
   std::uint64_t conflicts = 0;
-  /// Node errors, without conflicts, after which it is unknown whether the write was applied (WasNotApplied).
+  /// Node errors, not counting conflicts, after which it is unknown whether the write was applied (WasNotApplied).
   std::uint64_t unknown_outcomes = 0;
 
   /// Duration of passes in seconds, including failed passes.
@@ -146,7 +146,7 @@ struct RequestFigures {
 ///     RequestFigures now = meter->Snapshot();
 ///
 /// A program with another transport or client calls the meter itself, as MakeMeteredTransport in
-/// kubernetes/http_transport.h does. Values must come from closed sets, never from object names, because each new
+/// kubernetes/http_transport.h does. All strings must come from closed sets, never from object names, because each new
 /// combination is kept indefinitely. Counters are 0 when the meter is created. Thread-safe.
 class RequestMeter {
  public:

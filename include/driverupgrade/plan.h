@@ -177,7 +177,7 @@ struct RolloutStageStatus {
 struct RolloutGangs {
   /// Number of gangs with pods on waiting nodes. Every order of the nodes interrupts each of these gangs at least once.
   int gangs = 0;
-  /// Number of units: the waiting nodes of one gang that start together.
+  /// Number of units. A unit consists of the waiting nodes of one gang, which start together.
   int units = 0;
   /// Number of interruptions that this policy causes, if gangs return to the same nodes.
   int interruptions = 0;
@@ -215,8 +215,8 @@ struct RolloutStatus {
   std::optional<Rollback> rollback = std::nullopt;
   /// nullopt: the policy ignores gangs.
   std::optional<RolloutGangs> gangs = std::nullopt;
-  /// The record to be stored by compare-and-set before any request that starts a node is sent; nullopt: it has not
-  /// changed.
+  /// The record to be stored by compare-and-set before any request that starts a node is sent; nullopt: the record has
+  /// not changed.
   std::optional<std::string> record = std::nullopt;
   friend bool operator==(const RolloutStatus&, const RolloutStatus&) = default;
 };
@@ -278,7 +278,8 @@ struct NodeOutcome {
 /// The status of one node, as of the engine's last finished pass.
 struct NodeStatus {
   std::string name = {};
-  /// Derived from the node's state label or, if another client removed the label, from the node's other marks.
+  /// The state according to the node's state label or, if another client removed the label, according to its other
+  /// marks.
   UpgradeState state = UpgradeState::kUnknown;
   /// Time at which the node entered the state; nullopt if no annotation of the node contains that time.
   std::optional<absl::Time> since = std::nullopt;

@@ -44,8 +44,8 @@ struct PolicyDefaults {
 
 /// Reads one mapping. JSON is read as YAML, of which it is a subset; duplicate and unknown keys are errors. A null
 /// value counts as an absent field, as in Kubernetes. A document that is empty or null is an error; `{}` selects all
-/// defaults. Errors: InvalidArgument. The message contains the path of each invalid field, with the errors joined by ";
-/// ": `drain.timeoutSeconds: must be >= 0, got -5`.
+/// defaults. Errors: InvalidArgument. The message contains one error for each invalid field, starting with the path of
+/// the field, and separated by semicolons: `drain.timeoutSeconds: must be >= 0, got -5`.
 [[nodiscard]] absl::StatusOr<UpgradePolicy> ParseUpgradePolicy(std::string_view document,
                                                                const PolicyDefaults& defaults = {});
 

@@ -257,14 +257,14 @@ class UpgradeController {
   absl::Time looked_at_ = absl::InfinitePast();
   std::int64_t term_ = 0;
   int failures_ = 0;
-  absl::Time not_before_ = absl::InfinitePast();  // even if something changes
-  absl::Time due_ = absl::InfinitePast();         // even if nothing changes
+  absl::Time not_before_ = absl::InfinitePast();  // no pass before this time, even if something changes
+  absl::Time due_ = absl::InfinitePast();         // a pass at this time, even if nothing changes
 
   // Used only by the thread that steps.
   absl::Status told_trouble_ = absl::OkStatus();
   bool told_leading_ = false;
   const std::unique_ptr<internal::RolloutOver> rollout_over_;
-  bool rollout_ended_ = false;  // in this step
+  bool rollout_ended_ = false;  // true if the rollout has ended in this step
 };
 
 }  // namespace driverupgrade

@@ -121,8 +121,8 @@ class UpgradeEngine {
   FleetStatus Status() const;
 
   /// Sets the callback `on_change`, which is called on another thread when the cache has changes for the next pass, or
-  /// when requests have been answered. It must not call the engine, and is never called without a cache. Null: no
-  /// callback.
+  /// when requests have been answered. The callback must not call the engine. Without a cache, it is never called.
+  /// Null: no callback.
   void OnChange(std::function<void()> on_change);
 
   /// Returns EngineOptions::observer, which can be null.

@@ -51,8 +51,8 @@ enum class OnTimeout : std::uint8_t {
 /// Treatment of a node that could not be evacuated, and whose old driver is untouched.
 enum class OnFailure : std::uint8_t {
   kFail,  ///< The node stays cordoned and is marked as failed. Same as in the Go library.
-  /// The node returns to service with its old driver, marked as failed: it is uncordoned if the cordon belongs to the
-  /// engine, and holds no slot.
+  /// The node returns to service with its old driver, but is marked as failed. It is uncordoned if the cordon belongs
+  /// to the engine, and holds no slot.
   kGiveBack,
 };
 

@@ -112,9 +112,9 @@ class WatchCache final {
   /// Returns the index of a scope in the options; nullopt if the options do not contain the scope.
   std::optional<std::size_t> Find(const DriverScope& driver) const;
 
-  /// Sets the callback `on_change`. It is called on a watch's thread when `Take(driver)` would return changes, and when
-  /// the cache has become Synced. It must not block or call the cache. Null: no callback. Subscribe returns once no
-  /// earlier callback is running.
+  /// Sets the callback `on_change`. The callback is called on a watch's thread when `Take(driver)` would return
+  /// changes, and when the cache has become Synced. The callback must not block or call the cache. Null: no callback.
+  /// Subscribe returns once no earlier callback is running.
   void Subscribe(std::size_t driver, std::function<void()> on_change);
   /// Returns the changes since the last call; the first call reports everything.
   CacheChanges Take(std::size_t driver);

@@ -45,7 +45,7 @@ namespace driverupgrade::internal {
 struct CoreOptions {
   StateMachineOptions machine = {};
   ViewScope scope = {};
-  // Options of the ledger. Without a ledger, policies with a rollout are refused.
+  // The ledger; nullopt: there is no ledger, and policies with a rollout are refused.
   std::optional<AdmissionLedger> ledger = std::nullopt;
   // See EngineOptions.
   std::size_t nodes_per_pass = std::numeric_limits<int>::max();
@@ -125,7 +125,7 @@ class Core {
   // the engine has no ledger, or if two parts would share one record.
   absl::StatusOr<CorePass> Apply(const Part& part, const UpgradePolicy& policy, const PassFacts& facts, absl::Time now);
   // Uses the ledger to determine which nodes of the plan may start. Returns true if the ledger has requests to send.
-  // Once they have responses, the caller must call Settle again with the same plan or a newer one.
+  // Once the responses have arrived, the caller must call Settle again with the same plan or a newer plan.
   bool Settle(CorePass& pass, absl::Time now);
   // Final step of a pass: removes from the plan the starts that the ledger withholds.
   void Withhold(CorePass& pass, absl::Time now);

@@ -25,8 +25,8 @@ bool Core::MayHaveGangs(const Pool& pool, const std::string& node) const {
 }
 
 // Nodes that start together wait until the pods of all of them have been read, because otherwise some would start
-// without the others. With gangs, all waiting nodes wait for each other, because a gang can have pods on any node.
-// After a failed list, a node continues with all work that does not depend on its pods.
+// without the others. With gangs, all waiting nodes wait for each other, because a gang can have pods on any node. If
+// the list of its pods fails, a node continues with all work that does not depend on its pods.
 void Core::WithholdUnread(Pool& pool, const std::set<std::string>& wanted, bool for_gangs, Plan& plan) {
   const bool all_wait = for_gangs && std::any_of(pool.interest.begin(), pool.interest.end(),
                                                  [&](const std::string& node) { return MayHaveGangs(pool, node); });
@@ -44,8 +44,8 @@ void Core::WithholdUnread(Pool& pool, const std::set<std::string>& wanted, bool 
   WithholdNodes(pool.planner, unread, plan);
 }
 
-// No pod of a unit is evicted before all nodes of the unit are cordoned, because the pod's controller could recreate it
-// on another node of the unit. A node that cannot be cordoned delays the other nodes for at most HoldMax.
+// No pod of a unit is evicted before all nodes of the unit are cordoned, because the pod's controller could recreate
+// the pod on another node of the unit. A node that cannot be cordoned delays the other nodes for at most HoldMax.
 void Core::WithholdEvictions(Pool& pool, Plan& plan, absl::Time now) {
   const std::map<std::string, std::string>& uncordoned = pool.planner.uncordoned_units();
   const bool knows_grants = !UsesLedger(pool) || pool.ledger->IsKnown();

@@ -17,8 +17,8 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Returns true if the node is in progress, or if its state is unknown. For a node without a state label, the other
-// marks and the driver pods decide.
+// Returns true if the node is in progress, or if its state is unknown. If the node has no state label, its state is
+// derived from its other marks and its driver pods.
 bool IsUnderWay(const NodeView& view, const DriverIdentity& identity) {
   const std::optional<UpgradeState> state = MarksOfView(view, identity)->State();
   return !state || IsInProgress(*state);

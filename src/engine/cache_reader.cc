@@ -49,8 +49,8 @@ CacheChanges CacheReader::Take() {
 }
 
 // DaemonSets and their revisions have separate watches, so the cached revisions may be outdated when a DaemonSet
-// changes. They are therefore listed, and each listed revision is kept until the watch reports it. Until the list has
-// finished, passes use the DaemonSets and revisions of the previous list.
+// changes. The revisions are therefore listed, and each listed revision is kept until the watch reports it. Until the
+// list has finished, passes use the DaemonSets and revisions of the previous list.
 absl::StatusOr<DriverObjects> CacheReader::Driver() {
   TakeRevisions();
   std::vector<DaemonSet> daemon_sets = cache_->DaemonSets(driver_);

@@ -27,7 +27,7 @@ absl::Status CheckOptions(const LeaderElectionOptions& options) {
     return refuse("renew_deadline must be more than 1.2 x retry_period");
   }
   if (options.lease_duration <= options.renew_deadline) return refuse("lease_duration must exceed renew_deadline");
-  // The Lease contains whole seconds, and the other candidates wait for the duration in the Lease.
+  // The Lease stores its duration in whole seconds, and the other candidates wait for that duration.
   if (options.lease_duration != absl::Trunc(options.lease_duration, absl::Seconds(1))) {
     return refuse("lease_duration must be whole seconds");
   }

@@ -1,4 +1,4 @@
-// Lists all objects in every pass.
+// Reads objects without a cache: lists all of them in every pass.
 #ifndef DRIVERUPGRADE_SRC_ENGINE_LIST_READER_H_
 #define DRIVERUPGRADE_SRC_ENGINE_LIST_READER_H_
 

@@ -263,7 +263,7 @@ bool UpgradeEngine::Impl::Read(const CallContext& context, const UpgradePolicy& 
                                const internal::CorePass& pass) {
   reader_->ReadPods(context, policy, pass.wanted_pods);
   const bool has_read = TakeRead();
-  // Called first, so that it always runs: the ledger may have to list nodes that the engine has never seen.
+  // AdvanceLedger must always run, so it comes first: the ledger may have to list nodes that the engine has never seen.
   return AdvanceLedger(context) || has_read;
 }
 

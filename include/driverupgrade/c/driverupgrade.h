@@ -9,8 +9,8 @@
  *     du_free(plan.data);
  *
  * An engine rolls out a driver but sends nothing itself. The engine returns the next request; the host sends the
- * request and passes the response back. A host has its own clients, threads, timeouts and clock. Examples:
- * examples/python/rollout.py is a short host, and go/internal/host a complete host.
+ * request and passes the response back. A host has its own clients, threads, timeouts and clock. For example,
+ * examples/python/rollout.py is a short host, and go/internal/host is a complete one.
  *
  * Documents are UTF-8. An unknown member in an input document is an error; readers of output documents must ignore
  * unknown members. New versions add functions but never change existing functions, and documents only gain members. The
@@ -131,8 +131,8 @@ enum {
   DU_DAEMON_SETS = 2,          /* DaemonSets in the driver's namespace that the driver's labels select */
   DU_CONTROLLER_REVISIONS = 3, /* in the driver's namespace */
   DU_NODE_MAINTENANCES = 4,    /* in the requestor's namespace; put them only with a requestor and if readable */
-  /* The next three kinds: cluster-wide, from resource.k8s.io/v1. Put them only if the option `devices` names drivers. If
-   * an older server does not serve a kind, put the Status with code 404 that it returns instead of a list. */
+  /* The next three kinds: cluster-wide, from resource.k8s.io/v1. Put them only if the option `devices` names drivers.
+   * If an older server does not serve a kind, put the Status with code 404 that it returns instead of a list. */
   DU_DEVICE_TAINT_RULES = 5,
   DU_RESOURCE_CLAIMS = 6,
   DU_RESOURCE_SLICES = 7,
@@ -157,7 +157,7 @@ void du_engine_free(du_engine *engine);
 
 /*
  * Replaces all objects of a kind. `list`: the body of the API server's list, with all pages merged into one. Members
- * that docs/c-api.md does not name may be left out. Known objects that are missing from the list were deleted.
+ * that docs/c-api.md does not name may be left out. Known objects that are missing from the list count as deleted.
  * du_engine_apply plans nothing until each of the kinds 0 to 3 has been put once. If a list of nodes shows that the
  * cluster was restored from a backup, put the other kinds and the nodes' pods again, from new lists. Out: {}. Errors: 3
  * if `list` is not a list of that kind; the engine is then unchanged.
@@ -195,8 +195,8 @@ du_code du_engine_tell(du_engine *engine, du_str answers, du_buf *out);
  * Passes a time zone that a policy's rollout names:
  * {"name":"Europe/Berlin","offsets":[{"from":1774746000,"seconds":7200}, ...]}. `from`: seconds since 1970 at which the
  * offset from UTC starts to apply, ascending; the first offset also applies before its `from`, and the last offset
- * applies indefinitely. Put the zone before the first policy that names it, and again before its last offset ends. UTC
- * is always known. Out: {}. Errors: 3 for an invalid table.
+ * applies indefinitely. Put the zone before the first policy that names it, and a newer table before the last offset in
+ * the table becomes outdated. UTC is always known. Out: {}. Errors: 3 for an invalid table.
  */
 du_code du_engine_put_time_zone(du_engine *engine, du_str zone, du_buf *out);
 
@@ -207,11 +207,11 @@ du_code du_engine_put_time_zone(du_engine *engine, du_str zone, du_buf *out);
  * subdomain, such as the name of the custom resource with the policy. A node without a driver pod stays in its part. A
  * node in progress that no part names any longer still counts in its former part, and waits. Out: "work", the nodes
  * whose requests du_engine_next returns now ("" stands for the ledger). "wantedPods", the nodes that wait until their
- * pods have been put. Also gates, counts, findings, the policy's "warnings" (du_policy_warnings) and "wakeAt". Call
- * du_engine_apply again when an object was put, when all requests of a node or of the ledger have been answered, and at
- * wakeAt. `now_ms`: milliseconds since 1970. Errors: 3 for an invalid policy or owner, or for a time zone that was not
- * put. Error 9 for a rollout without a ledger or, with a ledger, for a second part without an owner. Error 14 until the
- * kinds 0 to 3 have been put, and put again after the cluster was restored from a backup.
+ * pods have been put. Out also contains gates, counts, findings, the policy's "warnings" (du_policy_warnings) and
+ * "wakeAt". Call du_engine_apply again when an object was put, when all requests of a node or of the ledger have been
+ * answered, and at wakeAt. `now_ms`: milliseconds since 1970. Errors: 3 for an invalid policy or owner, or for a time
+ * zone that was not put. Error 9 for a rollout without a ledger or, with a ledger, for a second part without an owner.
+ * Error 14 until the kinds 0 to 3 have been put, and put again after the cluster was restored from a backup.
  */
 du_code du_engine_apply(du_engine *engine, du_str nodes, du_str policy, int64_t now_ms, du_buf *out);
 
@@ -252,8 +252,8 @@ du_code du_engine_everything(du_engine *engine, du_buf *out);
 /*
  * Returns the rollout document for pages and scripts, as GET /rollout of an operator does. Schema:
  * docs/rollout.schema.json. `facts` contains information that only the host has:
- * {"leader":true,"replica":"gpu-operator-7d9c","lastError":"..."}; each member may be absent, and "leader" is then
- * true. A node's history starts when the engine is created. Out: the document. Errors: 3 for invalid facts.
+ * {"leader":true,"replica":"gpu-operator-7d9c","lastError":"..."}; all members are optional, and the default of
+ * "leader" is true. A node's history starts when the engine is created. Out: the document. Errors: 3 for invalid facts.
  */
 du_code du_engine_rollout(du_engine *engine, du_str facts, int64_t now_ms, du_buf *out);
 

@@ -109,11 +109,11 @@ class LineSink {
  public:
   virtual ~LineSink() = default;
 
-  /// The server accepted the request (2xx); `head` has an empty body. Called once, before the first line, and only if
-  /// there is a line or the stream stays open. Does nothing by default.
+  /// Called once, when the server has accepted the request (2xx) and before the first line, but only if there is a line
+  /// or the stream stays open. `head` has an empty body. Does nothing by default.
   virtual void OnOpen(const HttpResponse& head);
 
-  /// One complete line, without its terminator ("\n" or "\r\n"); never empty (empty lines are skipped). `line` is valid
+  /// Called for each complete line, without its terminator ("\n" or "\r\n"); empty lines are skipped. `line` is valid
   /// only during the call. Returns false to end the stream. Must not throw.
   virtual bool OnLine(std::string_view line) = 0;
 };
@@ -204,7 +204,7 @@ struct RetryOptions {
   std::shared_ptr<Clock> clock = nullptr;
 };
 
-/// Retries a request only if no write can take effect twice:
+/// Retries a request only in these cases, in which no write can take effect twice:
 ///  - the response is 429 with a Retry-After in whole seconds: the server has refused the request, regardless of its
 ///    verb. Evictions are excluded: their 429 is about a disruption budget, and is left to the caller;
 ///  - a GET whose response is 500 or more and has a Retry-After in whole seconds;

@@ -133,8 +133,8 @@ class AccessReview {
                std::shared_ptr<const Clock> clock = SystemClock());
   ~AccessReview();
 
-  /// Returns OK if the owner of the token may `get` the path. Without a remembered result, it sends at most two
-  /// requests: a TokenReview, and a SubjectAccessReview. No error message contains the token. Errors:
+  /// Returns OK if the owner of the token may `get` the path. Sends at most two requests, a TokenReview and a
+  /// SubjectAccessReview, and none if a result is remembered. No error message contains the token. Errors:
   ///  - Unauthenticated: the token is not valid.
   ///  - PermissionDenied: the owner is not allowed to read the path.
   ///  - ResourceExhausted: too many tokens are being reviewed.

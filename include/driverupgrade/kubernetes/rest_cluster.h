@@ -49,14 +49,14 @@ struct RestClusterOptions {
 /// - Names are checked before anything is sent: a name that is empty, `.`, `..`, or contains `/`, `%`, a space or a
 ///   control character causes InvalidArgument. The same applies to a write without a UID, and to a patch or an update
 ///   without a resource version. An empty namespace means all namespaces only if ClusterFacade documents it.
-/// - Watch...: the objects are first listed as List... of that kind lists them, with all pages in memory; with `list =
-///   false`, one object is read to learn the version. Bookmarks are requested. The timeout is rounded up to whole
-///   seconds, at least one. An event of an unknown type is skipped. A malformed line is Unavailable, and fails again if
-///   the watch is restarted at the same version. A line longer than the transport's limit causes the transport to
-///   return OutOfRange. In both cases, start again with a list. The transport must allow a stream to be silent for
-///   longer than the timeout. WatchParams::ns may be empty for every kind.
-/// - UpdateLease: one PUT of the fields of Lease. All other data of the object (labels, annotations, owners) is
-///   removed, so update only your own objects. If the object was deleted, the result is Aborted, not NotFound.
+/// - Watch...: the objects are first listed as List... of that kind lists them, with all pages in memory. If
+///   WatchParams::list is false, one object is read instead, to learn the version. Bookmarks are requested. The timeout
+///   is rounded up to whole seconds, at least one. An event of an unknown type is skipped. A malformed line ends the
+///   watch with Unavailable, and does so again if the watch is restarted at the same version. A line longer than the
+///   transport's limit causes the transport to return OutOfRange. In both cases, start again with a list. The transport
+///   must allow a stream to be silent for longer than the timeout. WatchParams::ns may be empty for every kind.
+/// - UpdateLease: one PUT of the fields of Lease. All other data of the object, such as labels and owners, is removed,
+///   so update only your own objects. If the object was deleted, the result is Aborted, not NotFound.
 /// - PatchConfigMap: one merge patch of the named keys; the rest of the object is left alone.
 /// - PatchNode: the 422 that a changed UID can cause is also reported as Aborted.
 /// - CreateDeviceTaintRule: InvalidArgument without a driver or a pool, because the rule would also taint other

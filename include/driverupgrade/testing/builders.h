@@ -87,8 +87,8 @@ struct FleetOptions {
   std::string daemon_set = "driver";
   std::string hash = "rev-1";
   PodBehavior driver_behavior = {.start_delay = absl::Seconds(20)};
-  /// Namespace and name of a Deployment's ReplicaSet with one pod per node, label `app=<workload>`, and of its
-  /// disruption budget. An empty name: no workload.
+  /// Namespace and name of the workload: a Deployment's ReplicaSet with one pod per node and the pod label
+  /// `app=<workload>`. Its disruption budget has the same name. If the name is empty, there is no workload.
   std::string workload_ns = "team-a";
   std::string workload = "web";
   /// maxUnavailable of the budget.

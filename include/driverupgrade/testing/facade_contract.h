@@ -38,8 +38,8 @@
 
 namespace driverupgrade::testing {
 
-/// The facade under test and the cluster behind it. Each hook returns once its effect is visible through the facade. A
-/// hook that returns Unimplemented skips the cases that need it; any other error breaks them.
+/// The facade under test and the cluster behind it. Each hook returns once its effect is visible through the facade. If
+/// a hook returns Unimplemented, the cases that need it are skipped; if it returns any other error, they are broken.
 class ContractWorld {
  public:
   virtual ~ContractWorld();

@@ -57,10 +57,10 @@ class FakeCluster final : public ClusterFacade {
 
   /// An existing node with the same name is removed first, together with its pods.
   Node AddNode(Node node);
-  /// An existing pod with the same name is removed first. A pod controlled by a ReplicaSet or StatefulSet registers
-  /// that workload and adds one to its replicas; the owner's UID is filled in. Replacements claim the same devices as
-  /// the first pod; add the first pod's claims before the pod. A Pending pod is bound and started; other pods are
-  /// stored unchanged.
+  /// An existing pod with the same name is removed first. If the pod is controlled by a ReplicaSet or a StatefulSet,
+  /// the workload is registered, its replicas increase by one, and the owner's UID is filled in. Replacements claim the
+  /// same devices as the first pod; add the first pod's claims before the pod. A Pending pod is bound and started;
+  /// other pods are stored unchanged.
   Pod AddPod(Pod pod, PodBehavior behavior = {});
   DaemonSet AddDaemonSet(DaemonSetSpec spec);
   void AddWorkload(WorkloadSpec spec);
@@ -74,8 +74,8 @@ class FakeCluster final : public ClusterFacade {
   /// the first of these pods. When the last of these pods is removed, the claim is deallocated, or deleted if a pod
   /// owns it.
   ResourceClaim AddResourceClaim(ResourceClaimSpec spec);
-  /// Publishes devices like a plugin. `slice` contains the driver, the node and the devices. The pool has one slice and
-  /// is named after the node; publishing different devices increments its generation.
+  /// Publishes devices as a DRA plugin does. `slice` contains the driver, the node and the devices. The pool has one
+  /// slice and is named after the node; publishing different devices increments its generation.
   ResourceSlice PublishDevices(ResourceSlice slice);
 
   // Actions of an administrator. Each call returns false if the object does not exist.
@@ -92,8 +92,8 @@ class FakeCluster final : public ClusterFacade {
   bool EditPod(const std::string& ns, const std::string& name, const std::function<void(Pod&)>& edit);
   /// Same as `kubectl delete --force --grace-period=0`.
   bool RemovePod(const std::string& ns, const std::string& name);
-  /// Changes a DaemonSet's pod template to a new or an earlier template. `template_json`: same as in DaemonSetSpec;
-  /// empty also selects the earlier template with this hash.
+  /// Changes a DaemonSet's pod template to a new or an earlier template. `template_json`: same as in DaemonSetSpec. If
+  /// it is empty, the template that was set earlier with this hash is used, if any.
   bool SetTemplate(const std::string& ns, const std::string& name, const std::string& hash,
                    const std::string& template_json = {});
   /// Changes a DaemonSet's labels and annotations; all other changes are dropped.
@@ -113,7 +113,7 @@ class FakeCluster final : public ClusterFacade {
   /// NodeMaintenance is processed.
   void RunMaintenanceOperator(MaintenanceOperatorOptions options = {});
   void StopMaintenanceOperator();
-  /// Removes published devices, like the kubelet when a plugin has been missing for 30 s.
+  /// Removes published devices, as the kubelet does when a plugin has been missing for 30 s.
   bool WithdrawDevices(const std::string& driver, const std::string& node_name);
   /// Removes an object. There are no calls here to create or edit objects of these kinds: clients use the facade.
   bool RemoveDeviceTaintRule(const std::string& name);
@@ -125,8 +125,8 @@ class FakeCluster final : public ClusterFacade {
   bool SetNodeReady(const std::string& node_name, bool ready);
   /// Marks every container of the pod as ready or not ready.
   bool SetPodReady(const std::string& ns, const std::string& name, bool ready);
-  /// Takes effect for phases that have not started yet. A pod that is being deleted, and would have stayed indefinitely
-  /// with its old behavior, disappears.
+  /// Takes effect for phases that have not started yet. Exception: a pod that is being deleted, and would never have
+  /// disappeared with its old behavior, now disappears after the new `stop_delay`.
   bool SetPodBehavior(const std::string& ns, const std::string& name, const PodBehavior& behavior);
   /// Applies to pods that the DaemonSet creates from now on.
   bool SetDaemonSetBehavior(const std::string& ns, const std::string& name, const PodBehavior& behavior);

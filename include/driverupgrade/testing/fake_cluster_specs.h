@@ -41,7 +41,7 @@ namespace driverupgrade::testing {
 /// Thread-safe. Share one clock among a FakeCluster and everything that is tested against it.
 class FakeClock final : public Clock {
  public:
-  /// 2026-01-01T00:00:00Z: the same time in every run.
+  /// Returns 2026-01-01T00:00:00Z, so that every run starts at the same time.
   static absl::Time DefaultStart();
 
   explicit FakeClock(absl::Time start = DefaultStart());
@@ -238,8 +238,9 @@ struct Call {
   bool applied = false;
 };
 
-/// Runs before or after the model, without a lock: it may use the cluster. A returned status replaces the model's
-/// result; if the hook that runs before the model returned it, the call is not applied.
+/// Runs before or after the model processes a call. No lock is held, so the hook may use the cluster. If the hook
+/// returns a status, the status replaces the model's result; if that hook ran before the model, the call is not
+/// applied.
 using FaultHook = std::function<std::optional<absl::Status>(const Call&)>;
 
 enum class Actor : std::uint8_t { kClient, kAdministrator, kCluster };

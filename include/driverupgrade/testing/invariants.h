@@ -74,7 +74,7 @@ struct InvariantOptions {
   /// Same as AdmissionLedgerOptions::grants_max; 0: there is no ledger. With a ledger, a node that consumes budget may
   /// start only after the checker has seen that its grant was stored: create the checker before the first grant.
   int grants_max = 0;
-  /// True if budgets are guaranteed: with a ledger, or with a single leader that does not crash.
+  /// True if budgets are checked. They are guaranteed only with a ledger, or with a single leader that does not crash.
   bool check_budget = true;
   /// True if the time between two requests for one pod is checked. Set it to false if clocks jump.
   bool check_pacing = true;
@@ -155,8 +155,8 @@ class InvariantChecker {
   /// timer that is more than a minute ahead, so each engine restarts the other's timers. An attempt in progress may
   /// need twice as many writes.
   void NoteClocksApart();
-  /// Sets whether faults happen all the time, or several replicas lead. If true, every attempt is treated as after
-  /// NoteFault.
+  /// Sets whether faults happen all the time, or several replicas lead. If true, every attempt is treated as it is
+  /// after a call to NoteFault.
   void set_disturbed(bool disturbed);
   /// Checks that `replica` sent a write within `renew_deadline` of the last acknowledged renewal of its Lease.
   /// `since_renewal`: time between this renewal and the write, by the replica's own clock.

@@ -30,7 +30,7 @@ function(driverupgrade_pkg_config_words words is_module library)
     elseif(library STREQUAL "cpprestsdk::cpprest")
       set(${words} -lcpprest PARENT_SCOPE)  # cpprestsdk has no pkg-config file
     else()
-      message(FATAL_ERROR "driverupgrade: what does pkg-config call ${library}?")
+      message(FATAL_ERROR "driverupgrade: the pkg-config name of ${library} is not known")
     endif()
   endif()
 endfunction()

@@ -258,7 +258,7 @@ def take(path):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--take", metavar="FILE", help="what micro_bench --benchmark_format=json has printed")
+    parser.add_argument("--take", metavar="FILE", help="the output of micro_bench --benchmark_format=json")
     parser.add_argument("--check", action="store_true", help="write nothing, and fail if something is stale")
     arguments = parser.parse_args()
     if arguments.take:

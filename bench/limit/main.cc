@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
   CLI::App app{
       "Rolls out a driver with the fewest requests that a cluster allows: a reference for measurements, not an "
       "operator.\n"
-      "Exit codes: 0 every node is done; 1 it failed; 2 usage or configuration."};
+      "Exit codes: 0 every node is done; 1 the rollout failed; 2 usage or configuration."};
   Declare(app, arguments);
   try {
     app.parse(argc, argv);

@@ -36,7 +36,7 @@ void Core::WithholdUnread(Pool& pool, const std::set<std::string>& wanted, bool 
     const bool waits = all_wait || is_unknown || Awaits(node.node, wanted);
     if (!Starts(node) || pool.guests.contains(node.node) || !waits) continue;
     Gate gate{.reason = GateReason::kPodsUnknown,
-              .detail = all_wait ? "the pods of waiting nodes are being read" : "its pods are being read"};
+              .detail = all_wait ? "the pods of waiting nodes are being read" : "the node's pods are being read"};
     const auto retry = reads_.find(node.node);
     if (retry != reads_.end() && retry->second.due) gate.not_before = retry->second.due;
     unread[node.node] = std::move(gate);
@@ -62,8 +62,8 @@ void Core::WithholdEvictions(Pool& pool, Plan& plan, absl::Time now) {
     if (until <= now) continue;
     std::string detail =
         found == uncordoned.end()
-            ? "the nodes that start together with it are not known yet"
-            : fmt::format("node {}, which starts together with it, is not cordoned yet", found->second);
+            ? "the nodes that start together with this node are not known yet"
+            : fmt::format("node {}, which starts together with this node, is not cordoned yet", found->second);
     held[node.node] = {.reason = GateReason::kGroup, .detail = std::move(detail), .not_before = until};
   }
   WithholdNodes(pool.planner, held, plan);

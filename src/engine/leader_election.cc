@@ -29,7 +29,7 @@ absl::Status CheckOptions(const LeaderElectionOptions& options) {
   if (options.lease_duration <= options.renew_deadline) return refuse("lease_duration must exceed renew_deadline");
   // The Lease stores its duration in whole seconds, and the other candidates wait for that duration.
   if (options.lease_duration != absl::Trunc(options.lease_duration, absl::Seconds(1))) {
-    return refuse("lease_duration must be whole seconds");
+    return refuse("lease_duration must be a whole number of seconds");
   }
   return absl::OkStatus();
 }

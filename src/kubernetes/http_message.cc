@@ -92,7 +92,7 @@ absl::StatusOr<std::string> EncodeRequestTarget(const HttpRequest& request) {
   for (const auto& [name, value] : request.headers) {
     if (name.empty() || std::any_of(name.begin(), name.end(), IsControl) ||
         std::any_of(value.begin(), value.end(), IsControl)) {
-      return Unsendable(request, "a header of it has no name, or a control character");
+      return Unsendable(request, "one of its headers has no name, or contains a control character");
     }
   }
   std::string target = request.path;

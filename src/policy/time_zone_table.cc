@@ -41,8 +41,8 @@ absl::Status CheckOffsets(const std::vector<Offset>& offsets) {
   for (std::size_t i = 0; i < offsets.size(); ++i) {
     const absl::Duration offset = offsets[i].offset;
     if (absl::AbsDuration(offset) >= kDay || absl::Trunc(offset, absl::Seconds(1)) != offset) {
-      return absl::InvalidArgumentError(
-          fmt::format("offset {} must be whole seconds, and less than a day", absl::FormatDuration(offset)));
+      return absl::InvalidArgumentError(fmt::format("offset {} must be a whole number of seconds, and less than a day",
+                                                    absl::FormatDuration(offset)));
     }
     if (i > 0 && offsets[i].from - offsets[i - 1].from < 2 * kDay) {
       return absl::InvalidArgumentError(
@@ -63,7 +63,7 @@ TimeZoneTable::TimeZoneTable(const absl::TimeZone& zone)
     : TimeZoneTable(Zone{.name = zone.name(), .offsets = OffsetsOf(zone)}) {}
 
 absl::StatusOr<TimeZoneTable> TimeZoneTable::Create(std::string name, std::vector<Offset> offsets) {
-  absl::Status status = name.empty() ? absl::InvalidArgumentError("it has no name") : CheckOffsets(offsets);
+  absl::Status status = name.empty() ? absl::InvalidArgumentError("the name is empty") : CheckOffsets(offsets);
   if (!status.ok()) return absl::InvalidArgumentError(fmt::format("time zone {}: {}", name, internal::Message(status)));
   return TimeZoneTable(Zone{.name = std::move(name), .offsets = std::move(offsets)});
 }

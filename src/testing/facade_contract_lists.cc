@@ -309,7 +309,7 @@ std::vector<NeededCase> ListCases() {
        {{kListPods}, {kEvictPod}},
        PodsThatAreBeingDeletedAreListed},
       {"empty lists are not errors", {{kListDaemonSets}, {kListControllerRevisions}}, EmptyListsAreNoErrors},
-      {"daemon sets are listed", {{kListDaemonSets}}, DaemonSetsAreListed},
+      {"DaemonSets are listed", {{kListDaemonSets}}, DaemonSetsAreListed},
       {"controller revisions are listed", {{kListControllerRevisions}}, RevisionsAreListed},
       {"disruption budgets are listed", {{kListPodDisruptionBudgets}}, BudgetsAreListed},
       {"a stop and a deadline end a call", {NodeReads()}, StopAndDeadlineEndACall},

@@ -225,7 +225,7 @@ absl::Status RepeatedEventsAreTaken(ContractWorld& world) {
 std::vector<NeededCase> WriteCases() {
   using enum Operation;
   return {
-      {"a patch changes what it names and nothing else", {{kPatchNode}, NodeReads()}, PatchChangesWhatItNames},
+      {"a patch changes only the fields that it contains", {{kPatchNode}, NodeReads()}, PatchChangesWhatItNames},
       {"a patch sets a node's taints as a whole, or leaves them alone",
        {{kPatchNode}, NodeReads()},
        PatchSetsTaintsAsAWhole},

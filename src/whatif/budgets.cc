@@ -46,11 +46,10 @@ std::optional<Gate> Budgets::Refusal(const Pod& pod) const {
   const std::vector<const PodDisruptionBudget*> budgets = Of(pod);
   if (budgets.empty()) return std::nullopt;
   if (budgets.size() > 1) {
-    return Gate{
-        .reason = GateReason::kSeveralBudgets,
-        .detail = fmt::format("{}: selected by the disruption budgets {} and {}, so that no eviction is possible",
-                              pod.ref.ToString(), budgets[0]->name, budgets[1]->name),
-        .subject = PodSubject(pod.ref)};
+    return Gate{.reason = GateReason::kSeveralBudgets,
+                .detail = fmt::format("{}: selected by the disruption budgets {} and {}, so no eviction is possible",
+                                      pod.ref.ToString(), budgets[0]->name, budgets[1]->name),
+                .subject = PodSubject(pod.ref)};
   }
   const PodDisruptionBudget& budget = *budgets.front();
   if (budget.disruptions_allowed > 0) return std::nullopt;

@@ -261,7 +261,7 @@ TEST_CASE("An engine with a ledger refuses invalid options, time zones, and part
   const auto zone = [&](std::string_view text) { return Call(du_engine_put_time_zone, host.engine(), Str(text)).text; };
   CHECK(zone(R"({"name":"X"})") == "time zone X: there are no offsets");
   CHECK(zone(R"({"name":"X","offsets":[{"from":0,"seconds":86400}]})") ==
-        "time zone X: offset 24h must be whole seconds, and less than a day");
+        "time zone X: offset 24h must be a whole number of seconds, and less than a day");
   host.Read();
   const auto apply = [&](std::string_view nodes) {
     return Call(du_engine_apply, host.engine(), Str(nodes), Str(kStages), absl::ToUnixMillis(world.clock->Now())).code;

@@ -102,7 +102,7 @@ TEST_CASE("a missing hook of a world skips the cases that need it, and a failing
   for (const auto& [name, hook] : std::vector<std::pair<std::string, std::string>>{
            {"a budget refuses an eviction, and two refuse it permanently", "MakeBudget"},
            {"disruption budgets are listed", "MakeBudget"},
-           {"daemon sets are listed", "MakeDaemonSet"},
+           {"DaemonSets are listed", "MakeDaemonSet"},
            {"controller revisions are listed", "MakeDaemonSet"},
            {"a watch reports deleted objects", "RemoveNode"}}) {
     CHECK(ResultOf(report, name).outcome == kSkipped);

@@ -225,7 +225,7 @@ TEST_CASE("The Lease contains the policy of the current leader, and upgradectl s
   first.Kill();
   await("policy reported by second-1 (Lease " + lease + ", renewed ", "slots 0 of 8,");
   second.Kill();
-  await("policy reported by second-1, whose Lease " + lease + " has ended, ", "slots 0 of 8,");
+  await("policy reported by second-1, whose Lease " + lease + " has expired, ", "slots 0 of 8,");
 }
 
 // Other tests leave behind Leases of the same driver in other namespaces.

@@ -106,7 +106,7 @@ Section GateOf(const Request& request, const NodeStatus& status) {
   }
   section.lines.push_back(status.request_failure.empty()
                               ? fmt::format("opened by {}", OpenedBy(driverupgrade::TraitsOf(gate.reason).opener))
-                              : "opened once a request of the operator succeeds");
+                              : "opens once a request of the operator succeeds");
   return section;
 }
 

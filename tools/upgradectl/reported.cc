@@ -95,7 +95,7 @@ std::string DescribeReport(const LeaseFact& lease, absl::Time at) {
     return fmt::format("policy reported by a leader that released {} {} ago: there is no leader", NameOf(lease), age);
   }
   if (HasRunOut(lease, at)) {
-    return fmt::format("policy reported by {}, whose {} has ended, renewed {} ago: it may no longer be in effect",
+    return fmt::format("policy reported by {}, whose {} has expired, renewed {} ago: it may no longer be in effect",
                        lease.holder, NameOf(lease), age);
   }
   return fmt::format("policy reported by {} ({}, renewed {} ago)", lease.holder, NameOf(lease), age);

@@ -193,7 +193,7 @@ std::string GangsText(const driverupgrade::RolloutStatus& rollout) {
     return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
   };
   std::string text =
-      fmt::format("{}, {} that start together: {}; ordered by name there would be {}",
+      fmt::format("{}, {} that start together: {}; in name order there would be {}",
                   count(rollout.gangs->gangs, "gang"), count(rollout.gangs->units, "group") + " of nodes",
                   count(rollout.gangs->interruptions, "interruption"), rollout.gangs->by_name);
   if (rollout.gangs->caused == 0) return text;

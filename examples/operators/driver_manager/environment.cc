@@ -104,7 +104,7 @@ const std::vector<Variable>& Variables() {
        "timeout of the eviction of GPU pods and, separately, of the drain, such as 300s; 0: no limit"},
       {"DRAIN_DELETE_EMPTYDIR_DATA", "false", "also evict pods with emptyDir volumes, whose data is lost"},
       {"NODE_LABEL_FOR_GPU_POD_EVICTION", "",
-       "key of one more node label to pause, by which your own operand selects nodes"},
+       "key of an additional node label to pause, which your own operand uses to select nodes"},
       {"GPU_DIRECT_RDMA_ENABLED", "false", "wait for the driver of a Mellanox network card, if the node has one"},
       {"USE_HOST_MOFED", "false", "the network driver belongs to the host, not to a container"},
       {"FORCE_REINSTALL", "false", "replace the loaded driver even if it could be kept"},

@@ -31,7 +31,7 @@ void AddVariables(CLI::App& app, std::map<std::string, std::string>& values) {
   for (const Variable& variable : Variables()) {
     std::string& value = values[variable.name];
     const std::string flag = FlagOf(variable.name);
-    const std::string meaning = "as " + std::string(variable.name);
+    const std::string meaning = "same as " + std::string(variable.name);
     if (IsSwitch(variable)) {
       app.add_flag(flag, value, meaning)->group("Flags before variables");
     } else {

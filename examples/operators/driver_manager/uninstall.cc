@@ -232,7 +232,7 @@ class Flow {
       return {"stop the pods on the node that use a GPU",
               "set ENABLE_GPU_POD_EVICTION or ENABLE_AUTO_DRAIN to evict them"};
     }
-    return {"the upgrade policy is on, so pods are left to the upgrade controller: wait for it",
+    return {"the upgrade controller evicts the pods, because autoUpgrade is on: wait for it",
             "stop the pods on the node that use a GPU",
             fmt::format("request an upgrade of the node: kubectl label node {} --overwrite "
                         "nvidia.com/gpu-driver-upgrade-state=upgrade-required",

@@ -89,10 +89,10 @@ std::vector<DriverDaemonSet> OnSystems(DriverDaemonSet set,
   if (tags.empty()) {
     set.pods.refusal = examples::SystemUnknown(set.image.reference, set.node_selector);
   } else if (tags.size() > 1) {
-    set.pods.refusal = absl::FailedPreconditionError(
-        fmt::format("its nodes have several operating systems ({}), and {} is one image: create an NVIDIADriver with a "
-                    "nodeSelector for each of them",
-                    fmt::join(tags, ", "), set.image.reference));
+    set.pods.refusal = absl::FailedPreconditionError(fmt::format(
+        "its nodes have several operating systems ({}), but {} is a single image: create an NVIDIADriver with a "
+        "nodeSelector for each of them",
+        fmt::join(tags, ", "), set.image.reference));
   } else {
     set.image.reference += "-" + *tags.begin();
   }

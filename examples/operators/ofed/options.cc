@@ -27,8 +27,8 @@ Options OptionsFromEnvironment() {
 std::variant<Options, int> ParseOptions(int argc, char** argv) {
   Options options = OptionsFromEnvironment();
   CLI::App app{
-      "Rolls the OFED driver across the nodes of a cluster, as its NicClusterPolicy or its\n"
-      "NicNodePolicies require.\n"
+      "Rolls out the OFED driver to the nodes of a cluster, according to its NicClusterPolicy or its\n"
+      "NicNodePolicies.\n"
       "Environment variables, if an option is not given: POD_NAMESPACE, DISABLE_MIGRATION, OFED_INIT_CONTAINER_IMAGE,\n"
       "MAINTENANCE_OPERATOR_ENABLED,\n"
       "MAINTENANCE_OPERATOR_REQUESTOR_ID, MAINTENANCE_OPERATOR_REQUESTOR_NAMESPACE,\n"

@@ -242,7 +242,7 @@ void CheckRegistry(const Facts& facts, Findings& findings) {
          .what = fmt::format("namespace {} has no secret builder-dockercfg-...", facts.ns),
          .why = kNoSecrets,
          .remedy = managed && has_storage
-                       ? fmt::format("it is created once the registry runs: oc get secrets -n {}", facts.ns)
+                       ? fmt::format("the secret is created once the registry runs: oc get secrets -n {}", facts.ns)
                        : "repair the registry first"});
   }
 }
@@ -261,8 +261,8 @@ void CheckKernel(const Facts& facts, const DriverPod& pod, const ToolkitMessages
         {.severity = Severity::kInfo,
          .id = "kernel-mismatch-past",
          .what = fmt::format(
-             "the driver toolkit of pod {} did not match the kernel of node {}, {}, when it started, but does now",
-             pod.name, pod.node, kernel),
+             "the driver toolkit of pod {} did not match kernel {} of node {} when the pod started, but matches it now",
+             pod.name, kernel, pod.node),
          .why = "the kernel of the node has changed since then",
          .remedy = fmt::format("restart it: oc delete pod -n {} {}", facts.ns, pod.name)});
     return;

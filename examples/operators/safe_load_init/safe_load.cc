@@ -191,7 +191,7 @@ class SafeLoad {
     }
     if (clock_.Now() < deadline_) return absl::OkStatus();
     return absl::DeadlineExceededError(
-        fmt::format("node {}: the driver must not be loaded yet, after {}; is the upgrade switched on?",
+        fmt::format("node {}: the driver was not allowed to load within {}; check that upgrades are switched on",
                     options_.node_name, absl::FormatDuration(options_.timeout)));
   }
 

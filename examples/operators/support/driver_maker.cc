@@ -112,7 +112,7 @@ absl::Status DriverMaker::Failure(const std::string& made_of) const {
 absl::Status DriverMaker::Make(const CallContext& context, const DriverDaemonSet& wish) {
   const absl::Status made = wish.pods.refusal.ok() ? CreateOrPatch(context, wish) : wish.pods.refusal;
   if (made.ok() || absl::IsAborted(made)) return made;
-  return absl::UnavailableError(fmt::format("the driver's DaemonSet {}/{} does not come from this policy: {}", wish.ns,
+  return absl::UnavailableError(fmt::format("the driver's DaemonSet {}/{} does not match this policy: {}", wish.ns,
                                             wish.name, std::string(made.message())));
 }
 

@@ -15,7 +15,7 @@ absl::StatusOr<rapidjson::Document> ParseJson(std::string_view text) {
   document.Parse<rapidjson::kParseIterativeFlag>(text.data(), text.size());
   if (!document.HasParseError()) return document;
   return absl::InvalidArgumentError(fmt::format(
-      "no JSON: {} at byte {}", rapidjson::GetParseError_En(document.GetParseError()), document.GetErrorOffset()));
+      "invalid JSON: {} at byte {}", rapidjson::GetParseError_En(document.GetParseError()), document.GetErrorOffset()));
 }
 
 std::string ToText(const rapidjson::Value& value) {

@@ -153,7 +153,7 @@ func NewManager(log logr.Logger, k8sConfig *rest.Config, eventRecorder record.Ev
 	options ...Option) (*Manager, error) {
 	connection, err := host.Connect(k8sConfig, Scheme)
 	if err != nil {
-		return nil, fmt.Errorf("connect for the upgrade of drivers: %w", err)
+		return nil, fmt.Errorf("create the clients of the upgrade manager: %w", err)
 	}
 	m := &Manager{log: log, keys: Keys{Domain: defaultDomain}, connection: connection, hosts: map[string]*host.Host{}, options: host.Options{
 		Requestor: requestorOf(opts.Requestor), Interval: interval, Clock: clock.RealClock{}, Log: log, Recorder: eventRecorder,

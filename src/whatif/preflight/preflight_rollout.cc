@@ -68,7 +68,7 @@ class RolloutSearch {
     absl::StatusOr<Report> report = Answer(situation_.question);
     if (report.ok() && IsAtRest(*report)) report = Answer(WithNewRevision(situation_.question));
     if (!report.ok()) {
-      Add(Severity::kError, "NoPlan", "No plan can be made for this cluster.",
+      Add(Severity::kError, "NoPlan", "The planner cannot create a plan for this cluster.",
           "Correct the error that the message names.", std::string(report.status().message()));
     } else {
       AddFieldsWithoutEffect(FieldsWithoutEffect(situation_, *report));
@@ -206,12 +206,13 @@ class RolloutSearch {
       for (const Pod& pod : pods) nodes.insert(pod.node_name);
       const int size = static_cast<int>(nodes.size());
       if (waits && unavailable_max && size > *unavailable_max) {
-        Add(Severity::kError, "GangTooLarge", "A job runs on more nodes than maxUnavailable allows: they do not start.",
+        Add(Severity::kError, "GangTooLarge",
+            "A job runs on more nodes than maxUnavailable allows: its nodes do not start.",
             "Raise maxUnavailable, or set rollout.gangs.tooBig: Split.",
             fmt::format("{}: {} nodes of {} allowed", gang, size, *unavailable_max));
       } else if (!together && !policy.rollout.value_or(RolloutPolicy()).groups) {
         Add(Severity::kWarning, "GangInterruptedSeveralTimes",
-            "The pods of a job only run together, but its nodes start one at a time: each start may interrupt the job.",
+            "The pods of a job run only together, but its nodes start one at a time: each start may interrupt the job.",
             "Set rollout.gangs, so that the job is interrupted only once.", fmt::format("{}: {} nodes", gang, size));
       }
     }

@@ -95,9 +95,10 @@ TEST_CASE("A Lease that has expired or was released is reported") {
     REQUIRE(begin != std::string::npos);
     return out.substr(begin, out.find('\n', begin) - begin);
   };
-  CHECK(line("operator-7", "2026-01-02T12:04:44.000000Z") ==
-        "policy reported by operator-7, whose Lease gpu-operator/nvidia-gpu-driver-upgrade has ended, renewed 16s ago: "
-        "it may no longer be in effect");
+  CHECK(
+      line("operator-7", "2026-01-02T12:04:44.000000Z") ==
+      "policy reported by operator-7, whose Lease gpu-operator/nvidia-gpu-driver-upgrade has expired, renewed 16s ago: "
+      "it may no longer be in effect");
   CHECK(line("", "2026-01-02T12:04:44.000000Z") ==
         "policy reported by a leader that released Lease gpu-operator/nvidia-gpu-driver-upgrade 16s ago: there is no "
         "leader");

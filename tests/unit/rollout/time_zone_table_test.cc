@@ -54,12 +54,12 @@ TEST_CASE("Invalid time zone tables are refused") {
   const auto error = [](std::string name, std::vector<Offset> offsets) {
     return std::string(TimeZoneTable::Create(std::move(name), std::move(offsets)).status().message());
   };
-  CHECK(error("", {{from, absl::Hours(1)}}) == "time zone : it has no name");
+  CHECK(error("", {{from, absl::Hours(1)}}) == "time zone : the name is empty");
   CHECK(error("X", {}) == "time zone X: there are no offsets");
   CHECK(error("X", {{from, absl::Hours(-24)}}) ==
-        "time zone X: offset -24h must be whole seconds, and less than a day");
+        "time zone X: offset -24h must be a whole number of seconds, and less than a day");
   CHECK(error("X", {{from, absl::Milliseconds(1)}}) ==
-        "time zone X: offset 1ms must be whole seconds, and less than a day");
+        "time zone X: offset 1ms must be a whole number of seconds, and less than a day");
   CHECK(error("X", {{from, absl::Hours(1)}, {from + absl::Hours(47), absl::Hours(2)}}) ==
         "time zone X: offset 1 must start at least two days after the previous one");
 }

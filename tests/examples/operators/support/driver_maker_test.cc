@@ -206,7 +206,7 @@ TEST_CASE("a DaemonSet of another owner is not changed, but reported once, and r
   REQUIRE(world.log.size() == 1);
   CHECK(world.log[0].find("belongs to another client") != std::string::npos);
   CHECK(world.maker.Failure("policy").message().find(
-            "gpu/driver does not come from this policy: it belongs to another client") != std::string::npos);
+            "gpu/driver does not match this policy: it belongs to another client") != std::string::npos);
   CHECK(world.maker.Failure("another").ok());
   world.transport->Answer(403, StatusBody(403, "Forbidden", "cannot get resource daemonsets"));
   world.Keep(Wish("1"));

@@ -54,7 +54,7 @@ TEST_CASE("dep-F14: admissions, and the reasons of nodes that wait, match a naiv
   });
 }
 
-TEST_CASE("I1: admissions exceed no budget that was not exceeded before") {
+TEST_CASE("I1: no budget is exceeded because of an admission") {
   ForEachSeed([](const RandomCluster& cluster) -> std::string {
     const NaiveAdmissions naive = AdmitNaively(cluster);
     const UpgradePolicy& policy = cluster.policy;

@@ -48,7 +48,7 @@ ClosedModel::ClosedModel(RandomCluster cluster) : seen_(std::move(cluster)), fau
   }
 }
 
-// Fates are drawn by object name, so that they do not depend on the order of events.
+// The random numbers for an object are derived from its name, so that its fate does not depend on the order of events.
 SeededRandom ClosedModel::RandomOf(const std::string& key) const {
   std::uint64_t hash = 14695981039346656037ULL ^ seen_.seed;
   for (const char c : key) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;

@@ -55,7 +55,7 @@ std::shared_ptr<const NodeView> RandomView(SeededRandom& random, const DriverIde
                                            const std::string& name) {
   NodeView view = RandomNode(random, identity, name, RandomWorkloads(random, name));
   AddMaintenances(random, view);
-  // Creates more nodes that request a slot, and fewer nodes whose patch is in progress.
+  // More nodes than in RandomNode request a slot, and fewer nodes have an unanswered patch.
   if (random.Chance(35)) view.node.labels[identity.StateLabel()] = "upgrade-required";
   if (random.Chance(60)) view.attempts.patch.reset();
   if (random.Chance(30)) LeaveWaiting(random, identity, view);
@@ -121,7 +121,7 @@ void Withhold(const std::map<std::string, Gate>& gates, Plan& plan) {
   std::sort(plan.gates.begin(), plan.gates.end(), [](const auto& a, const auto& b) { return a.node < b.node; });
 }
 
-// A planner that is changed at random, with the gates that it has reported.
+// A planner whose inputs change at random, and the gates that the planner has reported.
 class Twin {
  public:
   explicit Twin(const RandomCluster& cluster)
@@ -400,7 +400,7 @@ class Twin {
     }
     return gates;
   }
-  // Returns whether the node, judged separately, would wait for a slot.
+  // Returns whether the node, evaluated separately, would wait for a slot.
   bool IsStart(const std::string& node) const {
     return machine_.Judge(*views_.at(node), *driver_, policy_, now_, active_since_, /*admitted=*/false)
         .candidate.has_value();
@@ -440,12 +440,12 @@ class Twin {
   std::map<std::string, std::shared_ptr<const NodeView>> views_;
   IncrementalPlanner planner_;
   std::map<std::string, std::pair<UpgradeState, GateReason>> told_;
-  std::size_t acting_ = 0;  // number of nodes with actions in the last plan; such nodes are always judged again
+  std::size_t acting_ = 0;  // number of nodes with actions in the last plan; such nodes are always re-evaluated
   std::shared_ptr<const PublishedPlan> published_;
   Plan published_then_;  // content of the plan when it was published
 };
 
-TEST_CASE("arch-A10: judging only the changes gives the result of Step, after any changes") {
+TEST_CASE("arch-A10: after any changes, evaluating only the changed nodes gives the same plan as Step") {
   ForEachSeed([](const RandomCluster& cluster) { return Twin(cluster).Run(); });
 }
 
@@ -478,7 +478,7 @@ TEST_CASE("arch-A10: a verdict with nothing to do stays the same until its wake_
 }
 
 // The queue has callers other than Step, so it must return the same decisions as Admit for any candidates.
-TEST_CASE("arch-A10: the queue admits and refuses like Admit, whatever nodes are added or removed") {
+TEST_CASE("arch-A10: the queue makes the same decisions as Admit, whatever nodes are added or removed") {
   ForEachSeed([](const RandomCluster& cluster) -> std::string {
     SeededRandom random(cluster.seed);
     AdmissionQueue queue;

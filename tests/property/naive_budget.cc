@@ -279,7 +279,8 @@ bool AsksForSlot(const RandomCluster& cluster, const NodeView& view) {
   return policy.cordoned_nodes != CordonedNodes::kIgnore || !IsAdministrators(view.node, identity);
 }
 
-// Counts a node that moves on its own in the same pass, and may be cordoned again (I1).
+// Adds the version that a node has if it changes its state without an admission in the same pass, because this change
+// may cordon the node again (I1).
 void AddRecovery(const RandomCluster& cluster, Entry& entry) {
   const NodeView& view = *entry.view;
   const std::string state = StateOf(view.node, view, cluster);
@@ -300,8 +301,8 @@ bool IsHalted(const UpgradePolicy& policy, const Tally& totals) {
   return totals.failed >= allowed;
 }
 
-// Returns why the entry cannot start, given the counts before and after its start. If both budgets are exhausted, the
-// rules do not define which one is reported. This function reports slots first, as in §5.3.
+// Returns why the entry cannot start, given the counts before and after its start. If both budgets are exhausted,
+// either reason would be correct. This function checks the slots first, in the order of §5.3.
 std::optional<GateReason> Refusal(const Entry& entry, const Census& before, const Census& after,
                                   const RandomCluster& cluster) {
   const UpgradePolicy& policy = cluster.policy;
@@ -311,9 +312,9 @@ std::optional<GateReason> Refusal(const Entry& entry, const Census& before, cons
   if (!policy.max_unavailable || entry.view->node.unschedulable) return std::nullopt;  // dep-F14: needs no headroom
   const Percent* percent = std::get_if<Percent>(&*policy.max_unavailable);
   if (percent != nullptr && percent->value >= 100) return std::nullopt;
-  // A node takes no headroom if it is not ready or if its driver pod cannot be scheduled, but its upgrade still causes
-  // a disruption. If the node's own admission may have been applied, this admission has already taken the headroom
-  // (arch-A6).
+  // A node that is not ready, or whose driver pod cannot be scheduled, is unavailable already, but needs headroom like
+  // any other node, because its upgrade causes a disruption. If the node's own admission may have been applied, this
+  // admission has already taken the headroom (arch-A6).
   const bool lacks_pod = policy.on_unscheduled_pods == OnUnscheduledPods::kCountUnavailable &&
                          !entry.view->unscheduled_driver_pods.empty();
   // An upgrade request that repairs the node does not wait for the node itself.

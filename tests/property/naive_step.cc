@@ -39,7 +39,8 @@ void AdmitByRollout(const ClusterSnapshot& snapshot, const internal::RolloutInpu
   plan.findings.insert(plan.findings.end(), round.findings.begin(), round.findings.end());
 }
 
-// Lets the limits decide which nodes start. `start` judges the starting nodes again; the other nodes get a gate.
+// Lets the limits decide which nodes start. Calls `start` to evaluate each starting node again; the other nodes get a
+// gate.
 template <typename Start>
 void AdmitAmong(const ClusterSnapshot& snapshot, Limits limits, const Start& start,
                 std::vector<internal::KeptVerdict>& verdicts) {
@@ -60,7 +61,8 @@ void AdmitAmong(const ClusterSnapshot& snapshot, Limits limits, const Start& sta
   }
 }
 
-// Returns the readings of nodes that have or need a grant. `elsewhere` contains the grants of other nodes.
+// Returns the NodeReading of each node that has or needs a grant. `elsewhere` contains the grants of nodes outside the
+// snapshot.
 std::vector<NodeReading> ReadingsOf(const ClusterSnapshot& snapshot, const std::vector<internal::KeptVerdict>& verdicts,
                                     const Grants& elsewhere) {
   std::vector<NodeReading> readings;

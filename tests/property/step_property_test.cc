@@ -50,7 +50,8 @@ ByNode Sorted(const Plan& plan) {
   return result;
 }
 
-TEST_CASE("Views with marks decoded for sharing give the same plan as views built by hand") {
+TEST_CASE(
+    "Views from ShareView, which decodes the marks in advance, give the same plan as views without decoded marks") {
   ForEachSeed([](const RandomCluster& cluster) -> std::string {
     RandomCluster shared = cluster;
     for (auto& view : shared.snapshot.nodes) view = ShareView(*view, cluster.machine.identity());
@@ -135,7 +136,7 @@ std::string BrokenLocality(const RandomCluster& cluster, const NodeView& view, c
   return verdict.pod_interest == plan.interest.contains(name) ? "" : name + ": another interest";
 }
 
-TEST_CASE("arch-A10: Step plans a node as Judge judges it alone") {
+TEST_CASE("arch-A10: Step and Judge make the same decision about each node") {
   ForEachSeed([](const RandomCluster& cluster) -> std::string {
     const ByNode plan = Sorted(cluster.Step());
     for (const auto& view : cluster.snapshot.nodes) {
@@ -173,7 +174,7 @@ TEST_CASE("arch-A5: a change of one node does not affect the others, except node
   });
 }
 
-TEST_CASE("In requestor mode too: equal inputs give equal plans, one gate per node, and no call is in a plan twice") {
+TEST_CASE("Requestor mode: equal inputs give equal plans, with at most one gate per node and one call per object") {
   ForEachSeed([](const RandomCluster& cluster) -> std::string {
     const RandomCluster requestor = WithRequestor(cluster);
     const Plan plan = requestor.Step();

@@ -1,4 +1,4 @@
-/// A single node that the state machine tests modify and judge.
+/// A single node that the state machine tests modify and evaluate.
 #ifndef DRIVERUPGRADE_TESTS_SUPPORT_NODE_UNDER_TEST_H_
 #define DRIVERUPGRADE_TESTS_SUPPORT_NODE_UNDER_TEST_H_
 
@@ -15,7 +15,7 @@ namespace driverupgrade::tests {
 inline DriverIdentity Gpu() { return *DriverIdentity::Create("nvidia.com", "gpu"); }
 inline DriverIdentity Ofed() { return *DriverIdentity::Create("nvidia.com", "ofed"); }
 
-/// Default time of a judgement: 1000 s after the epoch, long after the engine became active.
+/// Default time of an evaluation: 1000 s after the epoch, long after the engine became active.
 inline const absl::Time kNow = absl::FromUnixSeconds(1000);
 
 inline LabelSelector Selector(std::string_view text) { return *LabelSelector::Parse(text); }

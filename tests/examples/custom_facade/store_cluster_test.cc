@@ -120,7 +120,7 @@ std::shared_ptr<StoreCluster> MakeFleet(const std::shared_ptr<FakeClock>& clock)
   return cluster;
 }
 
-// Runs this number of passes. Returns the totals of the last pass.
+// Runs `passes` passes, and returns the totals of the last pass.
 driverupgrade::Tally Pass(UpgradeEngine& engine, StoreCluster& cluster, FakeClock& clock, int passes) {
   driverupgrade::Tally totals;
   for (int i = 0; i < passes; ++i) {
@@ -133,7 +133,7 @@ driverupgrade::Tally Pass(UpgradeEngine& engine, StoreCluster& cluster, FakeCloc
   return totals;
 }
 
-TEST_CASE("An engine upgrades the store's fleet, and moves its workload away meanwhile") {
+TEST_CASE("An engine upgrades the store's fleet, and evicts the workload from each node") {
   const auto clock = std::make_shared<FakeClock>();
   const auto cluster = MakeFleet(clock);
   const auto engine = MakeEngine(cluster, clock);
@@ -154,7 +154,7 @@ TEST_CASE("An engine upgrades the store's fleet, and moves its workload away mea
 }
 
 TEST_CASE(
-    "A disruption budget of the store that allows no disruption blocks the node, and the engine names the budget") {
+    "If a disruption budget in the store allows no disruption, the node is blocked, and the engine names the budget") {
   const auto clock = std::make_shared<FakeClock>();
   const auto cluster = MakeFleet(clock);
   cluster->PutBudget({.ns = "shop",

@@ -143,7 +143,7 @@ TEST_CASE("an invalid policy is reported once, and the last valid policy stays i
   CHECK_FALSE(world.policy.Wanted()->front().policy.auto_upgrade);
 }
 
-TEST_CASE("Events that are not about a node are on the operator's own pod") {
+TEST_CASE("Events that are not about a node refer to the operator's own pod") {
   const auto options = fpga_operator::MakeOptions({.ns = "fpga-operator", .pod = "a", .pod_uid = "uid-a"});
   REQUIRE(options.ok());
   CHECK(options->engine.state_machine.own_pod == PodRef{.ns = "fpga-operator", .name = "a", .uid = "uid-a"});

@@ -134,7 +134,7 @@ TEST_CASE(
       R"({"metadata":{"uid":"ds-b","resourceVersion":"66","annotations":{"nvidia.com/gpu-driver-upgrade.approved":null}}})");
 }
 
-TEST_CASE("A stage is not approved if it is missing in the policy or already approved") {
+TEST_CASE("A stage is not approved if it is missing from the policy or already approved") {
   const auto server = std::make_shared<DumpServer>(DumpOfRollout("", ""));
   const Answer mistyped = ApproveIn(server, "cannary");
   CHECK(mistyped.exit_code == kExitUsage);

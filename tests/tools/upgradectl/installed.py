@@ -87,7 +87,7 @@ def check_kubectl(root):
 
 
 def check_zsh(root):
-    """The file is an autoloaded function, whose first call must complete words instead of only defining the function."""
+    """Checks the completion for zsh, an autoloaded function: even its first call must complete words, not only define it."""
     text = (root / "share/zsh/site-functions/_upgradectl").read_text()
     expect(text[:80], text.startswith("#compdef upgradectl kubectl-driverupgrade\n"))
     expect(text[-300:], '"$funcstack[1]" = "_upgradectl"' in text and '  _upgradectl "$@"\n' in text)

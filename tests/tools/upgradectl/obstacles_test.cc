@@ -79,7 +79,7 @@ TEST_CASE("A simulation reports a node that waits for a budget without a deadlin
   CHECK(Text(document[0]["obstacles"][0], {"subject"}) == "disruption budget shop/web");
 }
 
-TEST_CASE("A rollout finishes if it continues without some nodes (W33)") {
+TEST_CASE("A rollout that leaves out a skipped node counts as finished (W33)") {
   const std::string skipped =
       R"(,{"kind":"Node","metadata":{"name":"s1","uid":"s1","resourceVersion":"1","labels":{"nvidia.com/gpu-driver-upgrade.skip":"true"}}},
 {"kind":"Pod","metadata":{"namespace":"gpu-operator","name":"s","uid":"s","labels":{"app":"nvidia-driver-daemonset"},
@@ -92,7 +92,8 @@ TEST_CASE("A rollout finishes if it continues without some nodes (W33)") {
   CHECK(answer.out.find("SkipLabel") != std::string::npos);
 }
 
-TEST_CASE("If a stage waits for an approval, the missing approval is the cause, even outside the window (W37)") {
+TEST_CASE(
+    "If a stage waits for an approval, the missing approval is reported as the cause, even outside the window (W37)") {
   const std::string policy =
       "{autoUpgrade: true, maxParallelUpgrades: 0, maxUnavailable: 100%, rollout: {windows: [{days: [Sat], start: "
       "'22:00', "

@@ -254,7 +254,7 @@ TEST_CASE("If a report cannot be read, a note names it, and the command continue
   CHECK(OnDump(dump, {"status", "--driver", "ofed"}).err.empty());  // the report is about another driver
 }
 
-TEST_CASE("A server that refuses the list of Leases is reported only if the command line needs it (W36)") {
+TEST_CASE("A refused list of Leases is reported only if the command needs the Leases (W36)") {
   const auto server = std::make_shared<DumpServer>(Dump());
   server->Forbid(kLeases);
   const Answer unknown = OnServer(server, {"status", "--driver", "fpga", "--domain", "example.com"});

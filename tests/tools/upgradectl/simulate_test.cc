@@ -45,8 +45,8 @@ TEST_CASE("Two policies are compared, and a rollout takes longer if fewer nodes 
     CHECK(policy["blocked"].ObjectEmpty());
     CHECK(policy["evictions"].GetInt() >= 8);
   }
-  // Eight nodes one at a time, and two rounds of four nodes. A node takes as long as its evacuation and its driver
-  // start together.
+  // The first policy upgrades the eight nodes one at a time, the second policy in two rounds of four nodes. The time
+  // for a node is the sum of its evacuation time and its driver's start time.
   CHECK(answer[0]["makespanSecondsMedian"].GetInt() >= 8 * 120);
   CHECK(answer[0]["makespanSecondsMedian"].GetInt() < 8 * 150);
   CHECK(answer[1]["makespanSecondsMedian"].GetInt() >= 2 * 120);
@@ -450,7 +450,7 @@ TEST_CASE("The validation of a driver adds to the time of its node") {
   CHECK(makespan("50s") - makespan("0s") >= 4 * 50);
 }
 
-TEST_CASE("An error that prevents the simulation is one line") {
+TEST_CASE("An error that prevents the simulation is reported in one line") {
   const ScratchFile dump(Fleet(1));
   const Answer answer = RunWith({"simulate", "--cluster", dump.path(), "--driver-start", "soon"});
   CHECK(answer.exit_code == kExitUsage);

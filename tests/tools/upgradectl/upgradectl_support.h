@@ -34,7 +34,7 @@ struct Surroundings {
   std::string standard_input = {};
   Screen screen = {};
   bool interactive = false;
-  /// Server to which every connection leads.
+  /// Server that handles every connection. Null: the program makes its own connections.
   std::shared_ptr<driverupgrade::HttpTransport> server = nullptr;
 };
 
@@ -119,7 +119,7 @@ class DumpServer final : public driverupgrade::HttpTransport {
   std::string patch_answer_;
   std::map<std::string, driverupgrade::HttpResponse> answers_;
   std::map<std::string, std::vector<std::string>> lines_;
-  /// Returns true if the path is cut off, and counts the request.
+  /// Returns true if a request for the path must fail, and decrements the number of failures that are left.
   bool IsCutOff(const std::string& path);
 
   std::map<std::string, int> cut_off_;

@@ -207,7 +207,7 @@ TEST_CASE("With --no-gpu-pods only podDeletion.podSelector selects pods, and oth
   CHECK(OneNode(policy, dump).Texts("evict") == Texts{"lab/gpu", "lab/monitor"});
 }
 
-TEST_CASE("drain-D68: a drain does not evict pods with the skip label, as with every operator") {
+TEST_CASE("drain-D68: a drain does not evict pods with the skip-drain label, like the drains of our operators") {
   const std::string pods = WorkloadPod("spared", R"({"nvidia.com/gpu-driver-upgrade-drain.skip":"true"})") +
                            WorkloadPod("web", R"({"app":"web"})") + WorkloadPod("db", R"({"app":"db"})");
   const std::string dump = Dump(State("drain-required"), R"({"unschedulable":true})", "old", pods);
@@ -216,7 +216,8 @@ TEST_CASE("drain-D68: a drain does not evict pods with the skip label, as with e
         Texts{"lab/web"});
 }
 
-TEST_CASE("Deadlines are judged at --at, and --active-since simulates an engine that has just become active (dep-F4)") {
+TEST_CASE(
+    "Deadlines are evaluated at --at, and --active-since simulates an engine that has just become active (dep-F4)") {
   const std::string dump =
       Dump(State("drain-required") +
                R"(,"annotations":{"nvidia.com/gpu-driver-upgrade.stage":"drain-required@1767355200@new"})",
@@ -341,7 +342,8 @@ TEST_CASE("In requestor mode the node's maintenance is requested, and its NodeMa
   CHECK(answer("uncordon-required", "new", "").Text("next") == "upgrade-done");
 }
 
-TEST_CASE("The table also shows the calls of requestor mode, and --requestor-namespace and -prefix name the object") {
+TEST_CASE(
+    "The table shows the calls of requestor mode, with the object's name from --requestor-namespace and -prefix") {
   const ScratchFile policy("autoUpgrade: true");
   const std::string dump = Dump(State("node-maintenance-required"));
   const Answer answer = RunWith(PlanOf("-", policy.path(),

@@ -188,7 +188,7 @@ TEST_CASE("If the operator has stopped, the first line reports this") {
   }
 }
 
-TEST_CASE("The operator's last error is also the first line") {
+TEST_CASE("The first line shows the operator's last error") {
   std::string document = kDocument;
   document.insert(document.find(R"("pools")"), R"("lastError":"list nodes: 403 Forbidden",)");
   const auto server = ServerWith(LeaseText("2026-01-02T12:04:58.000000Z"));

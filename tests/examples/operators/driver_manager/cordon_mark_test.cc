@@ -53,7 +53,7 @@ TEST_CASE("a cordon with only stale names counts as an administrator's") {
   CHECK(CordonPatch(node).empty());
 }
 
-TEST_CASE("a cordon of another driver's upgrade is joined, and stays for this upgrade") {
+TEST_CASE("our name is added to the cordon of another driver's upgrade, and the cordon stays until both are done") {
   const Node before = NodeBuilder("gpu-7")
                           .Cordoned()
                           .WithAnnotation(kCordonedBy, "nvidia.com/ofed")
@@ -70,7 +70,7 @@ TEST_CASE("a cordon of another driver's upgrade is joined, and stays for this up
   CHECK_FALSE(Uncordoned(later).unschedulable);
 }
 
-TEST_CASE("blanks around the names of a cordon are ignored, as by the engine") {
+TEST_CASE("spaces around the names on a cordon are ignored, as the engine ignores them") {
   const Node node = NodeBuilder("gpu-7")
                         .Cordoned()
                         .WithAnnotation(kCordonedBy, std::string(kCordonName) + ", nvidia.com/ofed")
@@ -81,13 +81,13 @@ TEST_CASE("blanks around the names of a cordon are ignored, as by the engine") {
   CHECK(after.annotations.at(kCordonedBy) == "nvidia.com/ofed");
 }
 
-TEST_CASE("a cordon stays for an upgrade that does not write names") {
+TEST_CASE("our cordon stays if an upgrade that does not write names still needs it") {
   Node node = Cordoned(NodeBuilder("gpu-7").Build());
   node.labels[kOfedState] = "drain-required";
   CHECK(Uncordoned(node).unschedulable);
   CHECK_FALSE(Uncordoned(node).labels.contains(kOurState));
 
-  // The upgrade has recorded our cordon as an administrator's cordon, and would never lift it.
+  // That upgrade has recorded our cordon as an administrator's cordon, and would never lift it.
   node.annotations["nvidia.com/ofed-driver-upgrade.node-initial-state.unschedulable"] = "true";
   CHECK_FALSE(Uncordoned(node).unschedulable);
 }

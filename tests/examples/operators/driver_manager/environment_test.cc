@@ -142,7 +142,7 @@ TEST_CASE("a timeout may be a number of seconds, which logs a warning") {
   CHECK(Parsed({{"DRAIN_TIMEOUT_SECONDS", "0s"}}).drain_timeout == absl::InfiniteDuration());
 }
 
-TEST_CASE("only the key of an operand's label is used") {
+TEST_CASE("if an operand's label is set with a value, the value is ignored with a warning") {
   const auto parsed =
       ParseEnvironment({{"NODE_NAME", "gpu-7"}, {"NODE_LABEL_FOR_GPU_POD_EVICTION", "example.com/client=true"}});
   REQUIRE(parsed.ok());
@@ -150,7 +150,7 @@ TEST_CASE("only the key of an operand's label is used") {
   CHECK(parsed->warnings.size() == 1);
 }
 
-TEST_CASE("an invalid value is an error that names the variable and the value") {
+TEST_CASE("the error for an invalid value names the variable and the value") {
   const std::vector<std::pair<std::string, std::string>> bad = {{"ENABLE_AUTO_DRAIN", "yes"},
                                                                 {"DRAIN_USE_FORCE", "2"},
                                                                 {"DRAIN_TIMEOUT_SECONDS", "five"},

@@ -116,7 +116,7 @@ TEST_CASE(
   CHECK(node.Log().size() == 6);
 }
 
-TEST_CASE("a module in use is reported as an error, and other modules are unloaded") {
+TEST_CASE("a module in use causes an error, and the modules before it are unloaded") {
   const NodeFolder node;
   node.Module("nvidia", 2);
   node.Module("nvidia_uvm", 0);
@@ -131,7 +131,7 @@ TEST_CASE("a module in use is reported as an error, and other modules are unload
   CHECK(node.Log() == Lines{"rmmod nvidia_uvm", "rmmod nvidia"});
 }
 
-TEST_CASE("a file system that cannot be unmounted is an error") {
+TEST_CASE("failure to unmount a file system is an error") {
   const NodeFolder node;
   node.Write("proc/mounts", kMounts);
   node.Program("umount", "echo target is busy; exit 32");
@@ -162,7 +162,7 @@ TEST_CASE("a driver that is installed on the host is detected by nvidia-smi in t
     node.Program("chroot", "echo 550.54.15");
     CHECK(*node.Host().HasPreinstalledDriver());
   }
-  SECTION("a program without a driver") {
+  SECTION("nvidia-smi finds no device") {
     node.Program("chroot", "echo no devices were found; exit 9");
     CHECK(*node.Host().HasPreinstalledDriver() == false);
   }
@@ -219,7 +219,7 @@ TEST_CASE("W32: a GPU with a display is unbound together with the device that de
   CHECK(node.Read("sys/bus/pci/drivers/snd_hda_intel/unbind") == "0000:02:00.1\n");
 }
 
-TEST_CASE("a GPU that its driver does not release is an error that names it") {
+TEST_CASE("the error for a failure to unbind a GPU names the GPU") {
   const NodeFolder node;
   node.PciDevice("0000:03:00.0", "0x10de", "vfio-pci");
   fs::create_directories(node.Root() + "/sys/bus/pci/drivers/vfio-pci/unbind");  // cannot be written
@@ -228,7 +228,7 @@ TEST_CASE("a GPU that its driver does not release is an error that names it") {
   CHECK(std::string(status.message()).find("write `0000:03:00.0` to ") != std::string::npos);
 }
 
-TEST_CASE("a program that is missing or hangs is an error that names it") {
+TEST_CASE("running a program fails if the program is missing or hangs") {
   const NodeFolder node;
   node.Module("nvidia", 0);
   SECTION("missing") {

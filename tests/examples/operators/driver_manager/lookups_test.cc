@@ -49,7 +49,7 @@ TEST_CASE("a claim holds a GPU if a device of the GPU driver is allocated to it"
   CHECK(server.transport->lines == Lines{"GET /apis/resource.k8s.io/v1/namespaces/team-b/resourceclaims/claim-1"});
 }
 
-TEST_CASE("older clusters serve claims in an older API version") {
+TEST_CASE("claims are read in an older API version if the cluster serves no newer one") {
   Server server;
   server.AnswerNotFound();
   server.AnswerNotFound();
@@ -58,7 +58,7 @@ TEST_CASE("older clusters serve claims in an older API version") {
   CHECK(server.transport->lines.back() == "GET /apis/resource.k8s.io/v1beta1/namespaces/team-b/resourceclaims/claim-1");
 }
 
-TEST_CASE("a deleted claim does not count, and a claim without read permission is an error") {
+TEST_CASE("a deleted claim does not count, and a forbidden read of a claim is an error") {
   Server server;
   SECTION("deleted") {
     for (int i = 0; i < 3; ++i) server.AnswerNotFound();

@@ -155,7 +155,7 @@ TEST_CASE("refused evictions are repeated after pauses until the deadline") {
   }
 }
 
-TEST_CASE("an operand that does not terminate ends the attempt after five minutes") {
+TEST_CASE("the attempt ends after five minutes if an operand does not terminate") {
   NodeWorld world;
   world.cluster->AddDaemonSet({.ns = kOperators,
                                .name = "nvidia-dcgm",
@@ -178,19 +178,19 @@ TEST_CASE("brief failures of the API server are tolerated") {
   NodeWorld world;
   const Node before = world.node();
   SECTION("a conflict") { world.cluster->FailNext(Operation::kPatchNode, absl::AbortedError("modified")); }
-  SECTION("a response that is lost") {
+  SECTION("lost responses") {
     world.cluster->FailNextAfterApplying(Operation::kPatchNode, absl::UnavailableError("reset"), 3);
   }
-  SECTION("lists that fail") { world.cluster->FailNext(Operation::kListPods, absl::UnavailableError("etcd"), 5); }
-  SECTION("evictions that fail") { world.cluster->FailNext(Operation::kEvictPod, absl::InternalError("webhook"), 2); }
-  SECTION("a node that cannot be read") {
+  SECTION("failed lists") { world.cluster->FailNext(Operation::kListPods, absl::UnavailableError("etcd"), 5); }
+  SECTION("failed evictions") { world.cluster->FailNext(Operation::kEvictPod, absl::InternalError("webhook"), 2); }
+  SECTION("failed reads of the node") {
     world.cluster->FailNext(Operation::kGetNode, absl::UnavailableError("etcd"), 6);
   }
   REQUIRE(world.Uninstall() == absl::OkStatus());
   CHECK(IsAsBefore(world.node(), before));
 }
 
-TEST_CASE("an API server that is unavailable or refuses requests is reported") {
+TEST_CASE("the error reports whether the API server is unavailable or refuses requests") {
   NodeWorld world;
   SECTION("unavailable") {
     world.cluster->FailNext(Operation::kGetNode, absl::UnavailableError("connection refused"), 1000);
@@ -205,9 +205,9 @@ TEST_CASE("an API server that is unavailable or refuses requests is reported") {
   CHECK(world.host->done.empty());
 }
 
-// The process is killed or loses its connection, before each of its requests in turn. The kubelet then restarts the
-// process.
-TEST_CASE("a run that is interrupted at any point can start again, and leaves nothing behind") {
+// Interrupts the process before each of its requests in turn, as if it were killed or lost its connection. The kubelet
+// then restarts the process.
+TEST_CASE("after a run was interrupted at any point, the next run succeeds and leaves nothing behind") {
   for (int requests = 0;; ++requests) {
     NodeWorld world;
     const Node before = world.node();
@@ -230,7 +230,7 @@ TEST_CASE("a run that is interrupted at any point can start again, and leaves no
   }
 }
 
-TEST_CASE("W32: a GPU that cannot be unbound is a warning, and the driver is still replaced") {
+TEST_CASE("W32: failure to unbind a GPU causes only a warning, and the driver is still replaced") {
   NodeWorld world;
   world.host->unbind_status = absl::FailedPreconditionError("unbind NVIDIA's devices: cannot write");
   CHECK(world.Uninstall() == absl::OkStatus());

@@ -118,17 +118,17 @@ TEST_CASE("a driver with the target digest stays loaded, and the pods that use i
   world.settings.config_digest = "d-1";
   world.host->digest = "d-1";
 
-  SECTION("unless configured otherwise") {
+  SECTION("unless FORCE_REINSTALL is set") {
     world.settings.force_reinstall = true;
     REQUIRE(world.Uninstall() == absl::OkStatus());
     CHECK(world.HasDone("unload nvidia"));
   }
-  SECTION("a digest of another driver does not count") {
+  SECTION("unless the digest is that of another driver") {
     world.host->digest = "d-0";
     REQUIRE(world.Uninstall() == absl::OkStatus());
     CHECK(world.HasDone("unload nvidia"));
   }
-  SECTION("the remains of the driver's container are removed") {
+  SECTION("only the remains of the driver's container are removed") {
     const Node before = world.node();
     REQUIRE(world.Uninstall() == absl::OkStatus());
     CHECK(world.host->done == Lines{"unmount", "remove PID file"});
@@ -202,29 +202,29 @@ TEST_CASE("a cordon stays if another driver's upgrade has joined it") {
   CHECK(world.node().annotations.at(std::string(driverupgrade::kCordonedByAnnotation)) == "nvidia.com/ofed");
 }
 
-TEST_CASE("RDMA waits for the network driver") {
+TEST_CASE("with GPUDirect RDMA, the manager waits until the network driver is ready") {
   NodeWorld world;
   world.settings.gpu_direct_rdma = true;
   world.host->vendors = {"0x10de", kMellanoxVendor};
   const absl::Time ready_at = world.clock->Now() + absl::Hours(3);
 
-  SECTION("in a container") {
+  SECTION("the driver in a container becomes ready") {
     world.host->network_driver_ready = [&] { return world.clock->Now() >= ready_at; };
     REQUIRE(world.Uninstall() == absl::OkStatus());
     CHECK(world.clock->Now() >= ready_at);
   }
-  SECTION("on the host") {
+  SECTION("the driver on the host is ready already") {
     world.settings.use_host_mofed = true;
     world.host->modules[kMlx5Module] = 0;
     REQUIRE(world.Uninstall() == absl::OkStatus());
     CHECK(world.clock->Now() < ready_at);
   }
-  SECTION("not on a node without a Mellanox device") {
+  SECTION("a node without a Mellanox device does not wait") {
     world.host->vendors = {"0x10de"};
     REQUIRE(world.Uninstall() == absl::OkStatus());
     CHECK(world.clock->Now() < ready_at);
   }
-  SECTION("until it is stopped, without leaving anything behind") {
+  SECTION("a stop ends the wait, and restores the node") {
     const Node before = world.node();
     world.host->network_driver_ready = [&] {
       if (world.clock->Now() >= ready_at) world.stop.request_stop();
@@ -286,7 +286,7 @@ TEST_CASE("the DRA kubelet plugin is removed after the pods with claims and befo
   }
 }
 
-TEST_CASE("A-11: if a pod with a claim started before the DRA kubelet plugin was removed, its driver stays") {
+TEST_CASE("A-11: if a pod with a claim started before the DRA kubelet plugin was removed, the driver stays loaded") {
   NodeWorld world;
   world.cluster->EditNode(kNode, [](Node& node) { node.labels[kKubeletPluginLabel] = "true"; });
   world.AddOperand(kKubeletPluginApp, kKubeletPluginLabel);

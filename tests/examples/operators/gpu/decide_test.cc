@@ -125,7 +125,7 @@ TEST_CASE("a policy that was never valid freezes its nodes with a specific messa
   CHECK(Decide({Policy("p")}, {}, kLabels).engines.front().policy.frozen_because.empty());
 }
 
-TEST_CASE("dep-F9: with autoUpgrade off an engine runs with frozen nodes") {
+TEST_CASE("dep-F9: with autoUpgrade off, an engine runs but its nodes are frozen") {
   ClusterPolicy policy = Policy("p");
   policy.upgrade.auto_upgrade = false;
   CHECK(Names(Decide({policy}, {}, kLabels)) == "[ app=driver  off]");

@@ -40,7 +40,7 @@ TEST_CASE("W29: a digest, and a version with an operating system, are used uncha
   }
 }
 
-TEST_CASE("W29: no DaemonSet is created if the operating system of the nodes is unknown or differs") {
+TEST_CASE("W29: no DaemonSet is created if the nodes' operating system is unknown or not the same on all nodes") {
   CHECK(absl::StrContains(On({}, "driver:510"), "no node with the labels gpu=true has the labels feature.node"));
   CHECK(absl::StrContains(On({{"rhel", "9.4", ""}, {"ubuntu", "22.04", ""}}, "driver:510"), "(rhel9.4, ubuntu22.04)"));
   CHECK(gpu_operator::OnSystems(Wish("driver:510"), std::nullopt).empty());

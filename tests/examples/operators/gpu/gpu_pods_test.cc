@@ -91,7 +91,7 @@ TEST_CASE("the filter uses the beta API of claims if the server has no newer one
   CHECK(world.transport->lines.back() == "GET /apis/resource.k8s.io/v1beta1/namespaces/ns/resourceclaims/a");
 }
 
-TEST_CASE("a claim that cannot be read counts as a GPU claim, but a read that times out is an error") {
+TEST_CASE("if reading a claim is refused, the claim counts as a GPU claim, but a read that times out is an error") {
   World world;
   world.transport->Answer(403, StatusBody(403, "Forbidden", "no"));
   CHECK(world.Uses(Running({}, {"a"})));

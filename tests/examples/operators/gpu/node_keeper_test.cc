@@ -175,7 +175,7 @@ TEST_CASE("two NVIDIADrivers that select the same node are reported, and the nod
   CHECK(world.Owner("node-3") == "a");
 }
 
-TEST_CASE("a failed write is retried, and without an engine the marks are based on a list") {
+TEST_CASE("a failed write is retried, and without a cache the nodes are read from a list") {
   World world;
   NodeKeeper keeper(world.cluster, Gpu(), true, world.clock);
   keeper.Wish({.upgraded = true});

@@ -64,7 +64,7 @@ TEST_CASE(
   CHECK(world.director.Ready().ok());
 }
 
-TEST_CASE("an invalid policy is reported on its resource, and the last valid version stays in effect") {
+TEST_CASE("an invalid policy is reported in the status of its resource, and the last valid version stays in effect") {
   World world;
   world.transport->Answer(200, Page(Policy(R"({"autoUpgrade":true})", "1")));
   world.transport->AnswerLines(

@@ -98,7 +98,7 @@ TEST_CASE("a node has only one driver, so a policy that would add another driver
   const NicClusterPolicy policy{.has_driver = true, .upgrade = {.auto_upgrade = true}};
   CHECK(Shown(Decide(policy, {Of("a", {{"rack", "1"}})}, kLabels)) ==
         kCluster + "|on]a: spec.ofedDriver: NicClusterPolicy nic-cluster-policy already has a driver for all nodes");
-  // A node in rack 1 can have such a NIC.
+  // Both selectors may match the same node: a node in rack 1 can have a cx7 NIC.
   const std::string overlap =
       Shown(Decide({}, {Of("late", {{"nic", "cx7"}}, 2), Of("early", {{"rack", "1"}}, 1)}, kLabels));
   CHECK(overlap ==
@@ -186,7 +186,7 @@ TEST_CASE("a version in a policy leads to a DaemonSet of the OFED driver for the
   CHECK_FALSE(owned[0].init);
 }
 
-TEST_CASE("the wait label is maintained for the pods of every owner") {
+TEST_CASE("the selector for the wait label matches the driver pods of every owner") {
   CHECK(ofed_operator::OfAnyOwner(kLabels).ToString() == "nvidia.com/ofed-driver=");
   CHECK(ofed_operator::OfAnyOwner(Selector("ds-owner=x")).ToString() == "ds-owner=x");
 }

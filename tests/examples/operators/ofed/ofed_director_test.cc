@@ -124,7 +124,7 @@ TEST_CASE("a node whose driver pods have no policy is a finding, unless a policy
   if (understood) CHECK(world.director.Findings().front().code == FindingCode::kNoOwner);
 }
 
-TEST_CASE("without a policy nodes are frozen but kept, and no configuration is written") {
+TEST_CASE("without a policy, nodes are frozen but not released, and no configuration is written") {
   World world;
   world.transport->Answer(404, "404 page not found\n");
   world.transport->Answer(404, "404 page not found\n");

@@ -134,9 +134,9 @@ TEST_CASE("the facts are read from the resources of OpenShift") {
   for (const std::string& path : pages->asked) CHECK(path.find("secrets") == std::string::npos);
 }
 
-// In NVIDIA's documentation for OpenShift 4.15, a missing image registry has this symptom: 0/2 PodInitializing after 69
-// s.
-TEST_CASE("W32: a driver pod whose containers have not started a minute after its init containers is stalled") {
+// According to NVIDIA's documentation for OpenShift 4.15, this is the symptom of a missing image registry: the pod
+// shows `0/2 PodInitializing` after 69 s.
+TEST_CASE("W32: a driver pod is stalled if its containers have not started a minute after its init containers ended") {
   const auto stalled = [](const std::string& init_state, const std::string& now) {
     const auto pages = Cluster();
     pages->Put(kPodsPath,
@@ -203,7 +203,7 @@ TEST_CASE("a cluster without a ClusterVersion is not OpenShift, and no other res
   CHECK(pages->asked == std::vector<std::string>{kVersions});
 }
 
-TEST_CASE("missing objects are empty facts, as before the installation of the operator") {
+TEST_CASE("missing objects result in empty facts, for example before the operator is installed") {
   const auto pages = Cluster();
   for (const char* path : {kStream, kPolicies, kRegistry, kBuilder, kPodsPath}) pages->pages.erase(path);
   pages->Put(kNodesPath, List("Node", "v1", NodeJson("a", "Red Hat Enterprise Linux 8.4 (Ootpa)", "")));
@@ -229,7 +229,7 @@ TEST_CASE("a registry has storage if any kind of storage is configured") {
   }
 }
 
-TEST_CASE("a refused request is an error that names the resource") {
+TEST_CASE("the error for a refused request names the resource") {
   for (const char* path : {kVersions, kStream, kPolicies, kRegistry, kBuilder, kNodesPath, kPodsPath}) {
     const auto pages = Cluster();
     pages->Refuse(path, 403, "Forbidden");
@@ -241,7 +241,7 @@ TEST_CASE("a refused request is an error that names the resource") {
   }
 }
 
-TEST_CASE("a log that cannot be read is reported, and the log of a container that has not started is empty") {
+TEST_CASE("failure to read a log is reported, and the log of a container that has not started is empty") {
   const std::string log = std::string(kPodsPath) + "/" + kPod + "/log?";
   const auto pages = Cluster();
   pages->Refuse(log + "openshift-driver-toolkit-ctr", 500, "InternalError");

@@ -48,7 +48,7 @@ Finding Only(const Facts& facts, const std::string& id) {
 
 bool Has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-TEST_CASE("a healthy cluster has no finding above a note") {
+TEST_CASE("a healthy cluster has no finding that is more severe than a note") {
   CHECK(Names(Examine(Good())) == Lines{"info entitlement"});
   CHECK_FALSE(IsAboveInfo(Examine(Good())));
   CHECK(Names(Examine(Good("4.15.3"))) == Lines{"info entitlement"});
@@ -139,7 +139,7 @@ TEST_CASE("doc-D35: the toolkit option is used under operator, and ignored under
   CHECK(Names(Examine(facts)) == Lines{"info entitlement", "info no-cluster-policy"});
 }
 
-TEST_CASE("problems of the toolkit are notes if the toolkit is off") {
+TEST_CASE("problems of the toolkit are reported only as notes if the toolkit is off") {
   Facts facts = Good("4.15.0");
   facts.policy->operator_uses_toolkit = false;
   facts.toolkit->tags.push_back({});
@@ -206,7 +206,7 @@ TEST_CASE("a toolkit for a kernel other than the node's is found in the logs of 
   CHECK(Only(facts, "kernel-mismatch").what == finding.what);
 }
 
-TEST_CASE("the log of the driver container also shows another kernel, and a log that cannot be read is a warning") {
+TEST_CASE("the driver container's log also shows a kernel mismatch, and failure to read a log causes a warning") {
   Facts facts = Good();
   facts.pods = {BrokenPod()};
   facts.pods.front().toolkit_log.clear();
@@ -240,7 +240,7 @@ TEST_CASE("a driver pod that makes no progress is an error that contains the rea
   CHECK(Has(Only(facts, "stalled-pod").what, "ImagePullBackOff"));
 }
 
-TEST_CASE("every finding above a note has a reason and a remedy") {
+TEST_CASE("every finding that is more severe than a note has a reason and a remedy") {
   Facts facts = Good("4.7.0");
   facts.toolkit->tags.push_back({});
   facts.policy->driver_uses_toolkit = true;

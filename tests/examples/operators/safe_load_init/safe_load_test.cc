@@ -73,7 +73,7 @@ struct World {
     const auto value = annotations.find(kKey);
     return value == annotations.end() ? "absent" : value->second;
   }
-  // Runs `what` before the first request that is sent at least `after` later than the start.
+  // Calls `what` before the first request that is sent when at least `after` has passed since the start.
   void At(absl::Duration after, std::function<void()> what) {
     auto done = std::make_shared<bool>(false);
     Before([this, after, done, what = std::move(what)](const Call&) -> std::optional<absl::Status> {
@@ -96,7 +96,7 @@ TEST_CASE("the section safeDriverLoad sets whether to wait and for which annotat
   CHECK_FALSE(parsed(R"({"moduleDependencyCheck":{"modules":["a"]}})")->enabled);
 }
 
-TEST_CASE("an invalid configuration is an error with its path") {
+TEST_CASE("the error for an invalid configuration contains the path of the wrong member") {
   const auto error = [](const char* json) { return std::string(ParseSafeLoadConfig(json).status().message()); };
   CHECK(error("{") != "");
   CHECK(error("[]") == "not a JSON object");
@@ -117,7 +117,7 @@ TEST_CASE("if safe load is off, the driver may load immediately, and the node is
   CHECK(world.log == std::vector<std::string>{"safe loading is off"});
 }
 
-TEST_CASE("a config map that is missing, lacks its key, or is invalid is an error that names it") {
+TEST_CASE("the error for a missing or invalid config map, or for a missing key, names the config map") {
   World world(R"({"safeDriverLoad":{"enable":true}})");
   const absl::Status invalid = world.Run();
   CHECK(invalid == absl::InvalidArgumentError("config map drivers/init: config.json: safeDriverLoad.annotation: "
@@ -194,7 +194,7 @@ TEST_CASE("the annotation is set even if the node changes meanwhile or a respons
   CHECK(world.fake->CallCount(Operation::kPatchNode) == 4);
 }
 
-TEST_CASE("an unavailable API server is awaited, reported once, and not queried without a pause") {
+TEST_CASE("if the API server is unavailable, this is reported once, and the server is queried at intervals") {
   World world;
   world.Before([&](const Call&) -> std::optional<absl::Status> {
     if (world.Elapsed() < absl::Hours(1)) return absl::UnavailableError("connection refused");
@@ -273,7 +273,7 @@ TEST_CASE("after a stop or a timeout, the annotation stays and the driver is not
   CHECK(away.Elapsed() == absl::Minutes(10));
 }
 
-TEST_CASE("a refused request is final at the start, and is retried during the wait") {
+TEST_CASE("a refused request ends the program at the start, but is retried during the wait") {
   for (const Operation operation : {Operation::kGetConfigMap, Operation::kGetNode, Operation::kPatchNode}) {
     World world;
     world.fake->FailNext(operation, absl::PermissionDeniedError("forbidden: no"));

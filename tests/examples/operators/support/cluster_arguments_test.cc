@@ -13,7 +13,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-// A kubeconfig as managed clusters provide it.
+// A kubeconfig with a credential plugin, as providers of managed clusters generate it.
 constexpr const char* kWithPlugin = R"({apiVersion: v1, kind: Config, current-context: c,
 clusters: [{name: k, cluster: {server: "https://h"}}],
 contexts: [{name: c, context: {cluster: k, user: u}}],

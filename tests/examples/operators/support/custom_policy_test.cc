@@ -9,7 +9,7 @@ using examples::ParseJson;
 using examples::ReadFlag;
 using examples::ReadUpgradePolicy;
 
-TEST_CASE("a missing section has the defaults, including the default of autoUpgrade") {
+TEST_CASE("if the section is missing, all fields have the operator's defaults, and so does autoUpgrade") {
   const auto json = ParseJson(R"({"spec":{"driver":{"upgradePolicy":null}}})");
   for (const char* field : {"upgradePolicy", "another"}) {
     const auto on = ReadUpgradePolicy(*json, {"spec", "driver", field}, PolicyDefaults::GpuOperator());

@@ -24,7 +24,7 @@ absl::StatusOr<std::optional<DriverImage>> Read(const std::string& section) {
   return ReadDriverImage(*ParseJson(R"({"spec":{"driver":)" + section + "}}"), {"spec", "driver"});
 }
 
-TEST_CASE("an image consists of a repository, image, and version, and no image is requested without a version") {
+TEST_CASE("an image reference consists of repository, image and version, and there is none without a version") {
   CHECK((*Read(R"({"repository":"nvcr.io/nvidia","image":"driver","version":"550"})"))->reference ==
         "nvcr.io/nvidia/driver:550");
   CHECK((*Read(R"({"image":"nvcr.io/nvidia/driver","version":"sha256:12"})"))->reference ==
@@ -275,7 +275,7 @@ TEST_CASE("W30: if no DaemonSet of the driver has the image, the report names th
   CHECK(world.maker.Failure("policy").ok());
 }
 
-TEST_CASE("W30: if a component was missing for an earlier version, it is not reported for the next version") {
+TEST_CASE("W30: the report about an earlier version does not apply to the next version") {
   World world{.mode = DriverDaemonSets::kLeave};
   world.Keep(Wish("2"));
   world.clock->Advance(absl::Seconds(10));

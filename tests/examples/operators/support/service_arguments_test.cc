@@ -54,7 +54,7 @@ TEST_CASE("help and usage errors exit with different codes, and missing options 
   CHECK_FALSE(arguments.identity.empty());
 }
 
-TEST_CASE("dep-F19: the operator's own pod and node are set by options, or by the environment in its manifest") {
+TEST_CASE("dep-F19: the operator's own pod and node are set by options, or by environment variables of its manifest") {
   const Environment environment;
   CHECK_FALSE(OwnPod("").own_pod);
   CHECK(OwnPod("").own_node.empty());
@@ -68,7 +68,7 @@ TEST_CASE("dep-F19: the operator's own pod and node are set by options, or by th
   CHECK(OwnPod("").own_node == "n1");
   CHECK(OwnPod("--pod-name op-3 --node-name n2").own_pod->name == "op-3");
   CHECK(OwnPod("--pod-name op-3 --node-name n2").own_node == "n2");
-  // Without a pod name, the namespace is only the operator's namespace, which other options also use.
+  // POD_NAMESPACE alone does not identify a pod. It is also the default of other options.
   unsetenv("POD_NAME");
   CHECK_FALSE(OwnPod("").own_pod);
 }

@@ -60,7 +60,7 @@ class FixedDirector final : public Director {
 
 /// A cluster behind a socket, and a program that runs a single pass.
 struct World {
-  // Ahead of the system clock, which the transports use, so that deadlines of their requests do not expire.
+  // This time is ahead of the system clock, which the transports use, so that the deadlines of requests do not expire.
   absl::Time began = absl::Now() + absl::Hours(24);
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>(began);
   std::shared_ptr<FakeCluster> cluster = std::make_shared<FakeCluster>(clock);

@@ -244,7 +244,8 @@ void EngineHost::Announce(const JsonDocument& pass) {
   observer_->OnPlan(plan);
 }
 
-// Sends one request for each node in turn, as if the requests were concurrent.
+// Sends the requests of all nodes in rounds, with one request per node in each round, as if nodes were handled
+// concurrently.
 bool EngineHost::Carry(absl::Time began) {
   const auto now = [&] { return absl::ToUnixMillis(driver_.clock ? driver_.clock->Now() : began); };
   const JsonDocument pass = Parsed(last_);

@@ -112,7 +112,7 @@ TEST_CASE("The rollout ends the same, whatever the response to any single reques
   }
 }
 
-TEST_CASE("A rollout ends the same if its host is killed after any request, and restarts with a new engine") {
+TEST_CASE("A rollout has the same result if its host is killed at any request, and restarts with a new engine") {
   const std::vector<std::string> end = NativeEnd(2);
   for (int at = 0; at < 12; ++at) {
     CAPTURE(at);
@@ -185,8 +185,9 @@ TEST_CASE("Release returns every node to service in the middle of an upgrade") {
   for (const Node& node : world.cluster->nodes()) CHECK_FALSE(node.labels.contains(world.identity.StateLabel()));
 }
 
-// Three policies share the nodes, and each applies to one part of them. A driver pod can be missing at any time, and
-// then no pass names its node. The node names in a pass can be older than the engine's data.
+// Rolls out a driver with three policies, each of which applies to one part of the nodes. Driver pods are missing at
+// random times, and no pass names a node whose driver pod is missing. The node names that a pass gets can be older than
+// the engine's data.
 void RollParts(std::uint64_t first_seed, std::uint64_t last_seed) {
   constexpr int kNodes = 9;
   constexpr std::string_view kOneEach =
@@ -204,7 +205,7 @@ void RollParts(std::uint64_t first_seed, std::uint64_t last_seed) {
                     std::make_shared<ApiServer>(std::move(seam)));
     const std::string label = DriverIdentity::Create("nvidia.com", "gpu")->StateLabel();
     std::vector<Pod> before = cluster->daemon_set_pods(fleet.ns, fleet.daemon_set);
-    std::set<int> known_parts;  // parts that the engine knows, because the first names of a part must be correct
+    std::set<int> known_parts;  // parts that the engine knows; the first names of a part must be current
     for (int round = 0; round < 400; ++round) {
       const int part = random.Below(3);
       std::set<std::string> nodes;

@@ -163,7 +163,7 @@ TEST_CASE("Revisions between which a restart is enough need no evacuation") {
   CHECK(Call(du_preflight, OfFleet(restart), cluster).code == 0);
 }
 
-// The simulation then makes up the next revision, which has no data.
+// If the fleet is up to date, the simulation makes up a next revision, which has no data.
 TEST_CASE("A fleet that is up to date is upgraded in full to an unknown revision") {
   const std::string of_first = R"("controller-revision-hash":"1","app")";
   std::string cluster = WithNewRevision();
@@ -272,7 +272,7 @@ TEST_CASE("The interruptions of jobs that restart as a whole match those that up
 }
 
 // The Go module compares its output with the same files (go/pkg/whatif).
-TEST_CASE("A-1: policies that isolate nodes or devices are compared as by upgradectl") {
+TEST_CASE("A-1: du_simulate compares policies that isolate nodes or devices as upgradectl does") {
   const std::string cluster = ContentOf(upgradectl::kTestData / "devices.json");
   const auto policy = [](std::string_view scope) {
     return fmt::format(

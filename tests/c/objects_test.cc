@@ -191,7 +191,7 @@ TEST_CASE("A clock that is set back an hour does not delay the retry of refused 
   CheckDrivers(world, "rev-2");
 }
 
-TEST_CASE("A refused patch waits, unless the cluster is restored to an earlier state") {
+TEST_CASE("After a refused patch the node waits, unless the cluster is restored to an earlier state") {
   World world(1);
   EngineHost host = world.Host(Answers({.status = 403}, 100));
   const absl::Time now = world.clock->Now();

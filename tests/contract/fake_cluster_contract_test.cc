@@ -96,7 +96,7 @@ class PoorWorld final : public ContractWorld {
   FakeWorld rich_;
 };
 
-TEST_CASE("a missing hook of a world skips the cases that need it, and a failing hook breaks them") {
+TEST_CASE("cases that need a hook that the world lacks are skipped, and cases whose hook fails are broken") {
   PoorWorld world;
   const ContractReport report = RunFacadeContract(world);
   for (const auto& [name, hook] : std::vector<std::pair<std::string, std::string>>{

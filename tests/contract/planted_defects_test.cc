@@ -459,7 +459,7 @@ TEST_CASE("thirty defects in the seven operations are also found in a facade wit
 }
 
 // docs/the-parts.md shows this report.
-TEST_CASE("the report on a facade with the seven operations starts with its broken case") {
+TEST_CASE("the report on a facade with the seven operations starts with the broken case") {
   const ContractReport report = ReportOn(Facade::kOfSeven, Thirty().back().plant);
   INFO(report.ToString());
   CHECK(report.ToString().starts_with(
@@ -470,7 +470,7 @@ TEST_CASE("the report on a facade with the seven operations starts with its brok
 }
 
 TEST_CASE(
-    "a defect in another operation is found in a facade with all operations, and skipped in a facade with seven") {
+    "a defect in another operation is found in a facade with all operations, and its case is skipped with only seven") {
   for (const Defect& defect : Further()) {
     INFO(defect.what);
     CheckOutcome(ReportOn(Facade::kOfAll, defect.plant), defect.found_by_all, kBroken);

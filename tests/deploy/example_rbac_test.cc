@@ -138,9 +138,9 @@ TEST_CASE("tools/upgradectl/rbac.yaml lets kubectl list the objects that a plan 
   auto snapshot = builder.Build({});
   REQUIRE(snapshot.ok());
   builder.ReadPods({}, fleet.node_names, *snapshot);
-  // Includes `kubectl get -A`.
+  // `kubectl get -A` lists these objects in all namespaces.
   Rights everywhere = Everywhere(*noted, {"pods", "daemonsets", "controllerrevisions", "nodemaintenances"});
-  // Includes pods with claims, and a policy that isolates devices.
+  // These objects are read only for pods with claims, or for a policy that isolates devices.
   for (const char* resource : {"resourceclaims", "resourceslices", "devicetaintrules"}) {
     everywhere.insert({.group = "resource.k8s.io", .resource = resource, .verb = "list"});
   }

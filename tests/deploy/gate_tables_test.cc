@@ -52,7 +52,9 @@ std::string_view InWords(GateOpener opener) {
   return "";
 }
 
-TEST_CASE("The alert on progress excludes wishes and nodes that are left out, and the alert on drains names pods") {
+TEST_CASE(
+    "The alert on progress excludes wishes and nodes that are left out, and the alert on drains lists the gates of "
+    "pods") {
   const auto lists = ReasonsInAlerts();
   REQUIRE(lists.size() == 2);
   CHECK(lists[0] == Names([](const GateTraits& gate) { return gate.is_wish || gate.left_out; }));

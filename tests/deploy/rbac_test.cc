@@ -94,9 +94,9 @@ struct Operator {
     controller->SetPolicy({.auto_upgrade = true, .max_parallel = 1, .drain = drain});
   }
 
-  // Returns whether all nodes are done.
+  // Runs a rollout. Returns true if all nodes are done at the end.
   bool Roll() {
-    // The pod is overdue immediately, and its deletion is the first one to be refused.
+    // A disruption budget protects the pod, so the pod is deleted at the drain timeout. The first attempts are refused.
     cluster->AddDisruptionBudget({.ns = "team-b",
                                   .name = "never",
                                   .selector = LabelSelector::FromMatchLabels({{"app", "pinned"}}),

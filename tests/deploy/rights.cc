@@ -54,7 +54,7 @@ class NoSink final : public WatchSink<T> {
   bool OnBookmark(std::string_view) override { return true; }
 };
 
-// Makes each call twice, the first time without effect.
+// Makes each call twice: first to a RestCluster whose transport only records the permissions, then to the next facade.
 class NotingFacade final : public ForwardingFacade {
  public:
   NotingFacade(std::shared_ptr<ClusterFacade> next, std::shared_ptr<Rights> rights)

@@ -1,5 +1,5 @@
-// Converts responses from a hostile server. From any status, headers and body, the conversion must produce an error of
-// limited length on a single line.
+// Converts responses from a hostile server. Unless the status is a success, the conversion must produce an error of
+// limited length on a single line, whatever the headers and the body contain.
 #include <algorithm>
 
 #include "driverupgrade/kubernetes/rest_cluster.h"

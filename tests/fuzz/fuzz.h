@@ -11,7 +11,7 @@
 
 namespace driverupgrade::tests {
 
-// Ends the run if a guarantee of the target does not hold, in every build.
+// Ends the run, in every type of build, if a guarantee of the target does not hold.
 inline void Require(bool holds, std::string_view what) {
   if (holds) return;
   std::fprintf(stderr, "broken: %.*s\n", static_cast<int>(what.size()), what.data());

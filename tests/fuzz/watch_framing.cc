@@ -1,5 +1,5 @@
-// Splits the bytes of a watch. However the bytes arrive, the result must be the same lines, and each line must be read
-// as an event.
+// Splits the bytes of a watch into lines, which must not depend on the chunks in which the bytes arrive. Each line is
+// then parsed as a watch event, and an accepted event must have a version.
 #include <vector>
 
 #include "driverupgrade/cluster_reads.h"

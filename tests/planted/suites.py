@@ -12,7 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Order of preference among suites that find a defect equally fast.
 SUITES = ["scenarios", "unit", "contract", "c", "exhaustive", "property", "crash", "simulation"]
 SEEDS = 2500
-# A suite counts as hanging if it takes this much longer than it does without a defect.
+# Timeouts in seconds, well above the durations without a defect. A suite that takes longer counts as hanging.
 TIMEOUT = {"scenarios": 60, "unit": 240, "contract": 60, "c": 300, "exhaustive": 240, "property": 240, "crash": 240, "simulation": 1200}
 # Timeout in seconds for a single test, scenario or seed.
 TIMEOUT_OF_ONE = 60
@@ -135,7 +135,7 @@ def run_simulation(program, defect, source, test, seeds, tried):
 
 
 def asked(bin_folder, suite):
-    """Returns the defects that the suite's code checks while all are off. Other defects cannot affect the suite."""
+    """Returns the defects whose code the suite runs while all defects are off. Other defects cannot affect the suite."""
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "asked"
         programs = [bin_folder / f"planted_{suite}"]

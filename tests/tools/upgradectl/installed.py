@@ -87,7 +87,7 @@ def check_kubectl(root):
 
 
 def check_zsh(root):
-    """Checks the completion for zsh, an autoloaded function: even its first call must complete words, not only define it."""
+    """Checks the autoloaded function for zsh, whose first call must complete words as well as define the function."""
     text = (root / "share/zsh/site-functions/_upgradectl").read_text()
     expect(text[:80], text.startswith("#compdef upgradectl kubectl-driverupgrade\n"))
     expect(text[-300:], '"$funcstack[1]" = "_upgradectl"' in text and '  _upgradectl "$@"\n' in text)

@@ -24,7 +24,7 @@ absl::StatusOr<std::optional<DriverImage>> Read(const std::string& section) {
   return ReadDriverImage(*ParseJson(R"({"spec":{"driver":)" + section + "}}"), {"spec", "driver"});
 }
 
-TEST_CASE("an image reference consists of repository, image and version, and there is none without a version") {
+TEST_CASE("an image reference consists of repository, image and version, and is empty if no version is set") {
   CHECK((*Read(R"({"repository":"nvcr.io/nvidia","image":"driver","version":"550"})"))->reference ==
         "nvcr.io/nvidia/driver:550");
   CHECK((*Read(R"({"image":"nvcr.io/nvidia/driver","version":"sha256:12"})"))->reference ==

@@ -215,7 +215,7 @@ void ClosedModel::HeartBeat() {
   }
 }
 
-// Ends terminating pods if the node has a working kubelet.
+// Removes the pods whose grace period has passed, unless they are stuck or the node's kubelet does not work.
 void ClosedModel::Reap(World& world) {
   if (!world.node.ready) return;
   for (std::vector<Pod>* pods : {&world.driver_pods, &world.workloads.pods}) {

@@ -185,7 +185,8 @@ bool IsHealthy(const ClosedModel& model, const RandomCluster& start, const NodeV
          std::all_of(workloads.pods.begin(), workloads.pods.end(), harmless);
 }
 
-// Returns whether the timeouts are long enough for grace periods, failed writes, and retried patches.
+// Returns whether the timeouts are long enough for grace periods, failed writes, and retried patches, and nodes are not
+// validated.
 bool IsPatient(const RandomCluster& cluster) {
   const UpgradePolicy& policy = cluster.policy;
   const absl::Duration enough = absl::Seconds(300);

@@ -68,8 +68,8 @@ class GangWorld {
     }
     REQUIRE(IsOver());
   }
-  // Makes one node patch in ten fail: either the patch is refused, as after a write by another client, or its response
-  // is lost.
+  // Makes one node patch in ten fail: either the patch is refused because another client has written to the node, or
+  // its response is lost.
   void FailPatches() {
     const auto fails = [this](const testing::Call& call, absl::StatusCode code) -> std::optional<absl::Status> {
       if (call.operation != Operation::kPatchNode || random_() % 20 != 0) return std::nullopt;

@@ -20,8 +20,7 @@ using internal::PublishedPlan;
 
 constexpr int kOperations = 30;
 
-// Puts the node into the state in which our own upgrade leaves a node that can only wait for pods, a deadline or a
-// repair.
+// Puts the node into a random state in which our own upgrade waits for pods, for a deadline or for a repair.
 void LeaveWaiting(SeededRandom& random, const DriverIdentity& identity, NodeView& view) {
   Node& node = view.node;
   const std::string state = random.Pick({"drain-required", "pod-deletion-required", "pod-restart-required",
@@ -372,7 +371,8 @@ class Twin {
     return BrokenUpdate(update, step);
   }
 
-  // The nodes of a group that starts together also wait together.
+  // Returns `gates` with a gate for each node that must wait because a node of its group or gang waits. Nodes that
+  // start together also wait together.
   std::map<std::string, Gate> WithGroups(std::map<std::string, Gate> gates, const Plan& step) const {
     if (!step.rollout || (!policy_.rollout->groups && !policy_.rollout->gangs)) return gates;
     if (policy_.rollout->groups && policy_.rollout->groups->mode != GroupMode::kTogether) return gates;

@@ -129,7 +129,7 @@ struct Counter {
   const UpgradePolicy& policy;
   const RandomCluster& cluster;
 
-  // W10: returns whether the node has failed, keeps its old driver, and does not have our cordon.
+  // W10: returns whether the node failed because its drain was blocked, and no longer has our cordon.
   bool WasReturnedToService(const Node& node) const {
     const auto failure = node.annotations.find(identity.FailureClassAnnotation());
     return failure != node.annotations.end() && failure->second == "DrainBlocked" &&

@@ -41,7 +41,7 @@ std::string BrokenPath(const NodeView& view, const NodePlan& plan, const DriverI
   return If(label != ToLabelValue(plan.path.back()), "the label is not the end of the path");
 }
 
-// I6: a patch may set only certain keys, and may remove only certain other keys.
+// I6: a patch may change only our own keys, and may remove the safe-load annotation and the upgrade request.
 std::string BrokenKeys(const PatchNodeParams& patch, const DriverIdentity& identity) {
   const std::set<std::string> ours = {identity.StageAnnotation(),           identity.PodCompletionStartAnnotation(),
                                       identity.ValidationStartAnnotation(), identity.InitiallyUnschedulableAnnotation(),
@@ -137,8 +137,8 @@ bool DeletesOverdue(const RandomCluster& cluster) {
          (policy.pod_deletion && policy.pod_deletion->on_timeout != OnTimeout::kFail);
 }
 
-// A pod may be deleted only if it is a driver pod on an evacuated node (I2), or if the time for its eviction has
-// expired (I4).
+// A pod may be deleted only if it is a driver pod on an evacuated node (I2), or if it may be evicted and the policy
+// deletes pods at a timeout (I4).
 std::string BrokenDeletion(const RandomCluster& cluster, const NodeView& view, const NodePlan& plan,
                            const PodRef& ref) {
   if (FindPod(view.driver_pods, ref) == nullptr) {

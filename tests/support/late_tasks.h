@@ -1,4 +1,4 @@
-// A TaskRunner that keeps the tasks until the test runs them.
+// A TaskRunner that keeps the tasks until the test runs them, or until the engine waits for all tasks.
 #ifndef DRIVERUPGRADE_TESTS_SUPPORT_LATE_TASKS_H_
 #define DRIVERUPGRADE_TESTS_SUPPORT_LATE_TASKS_H_
 

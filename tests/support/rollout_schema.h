@@ -22,7 +22,7 @@ inline driverupgrade_rapidjson::Document ParsedJson(const std::string& text) {
   return document;
 }
 
-// Returns the position at which `document` violates the schema, or an empty string.
+// Returns the position and the schema keyword of a violation, or an empty string if `document` is valid.
 inline std::string BreaksRolloutSchema(const driverupgrade_rapidjson::Document& document) {
   std::ifstream file(DRIVERUPGRADE_DOCS_DIR "/rollout.schema.json");
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};

@@ -32,7 +32,7 @@ inline absl::StatusOr<bool> UsesGpu(const CallContext&, const Pod& pod) {
   return std::binary_search(pod.resource_names.begin(), pod.resource_names.end(), "nvidia.com/gpu");
 }
 
-// A fleet whose GPUs have a workload and whose driver has a new revision.
+// A fleet with a new driver revision, and with a pod that uses a GPU on the first node.
 struct World {
   explicit World(int nodes = 4) {
     fleet = testing::AddFleet(*cluster, {.node_count = nodes});
@@ -56,7 +56,7 @@ struct World {
     return host;
   }
 
-  // Returns the upgrade marks on the nodes, and the nodes' driver revisions.
+  // Returns the cordon, the labels and the annotations of each node, and the revision of its driver pod.
   std::vector<std::string> End() const {
     std::vector<std::string> end;
     for (const Node& node : cluster->nodes()) {
@@ -84,7 +84,7 @@ struct World {
   testing::InvariantChecker checker{cluster, testing::InvariantsOf(identity, options, policy)};
 };
 
-// Runs the host's passes, two seconds apart, until every node has been done for a minute.
+// Runs `passes` passes of the host, two seconds apart, and checks the invariants after each pass.
 inline void RollOut(World& world, EngineHost& host, int passes = 400) {
   for (int pass = 0; pass < passes; ++pass) {
     host.Pass(std::nullopt, kPolicy, world.clock->Now());

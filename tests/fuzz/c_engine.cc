@@ -38,7 +38,7 @@ constexpr std::string_view kPolicy = R"({"autoUpgrade":true,"maxParallelUpgrades
 
 du_str Str(std::string_view text) { return {.data = text.data(), .size = text.size()}; }
 
-// The codes 9 and 14 mean that the call is not allowed now.
+// Code 3: an invalid document. Codes 9 and 14: the call is not possible in the current state of the engine.
 void Check(du_code code, du_buf& out) {
   Require(code == 0 || code == 3 || code == 9 || code == 14, "a call succeeds, or reports an invalid document or call");
   Require(out.data != nullptr && out.data[out.size] == '\0', "a text is terminated");

@@ -1,4 +1,5 @@
-// Parses an untrusted kubeconfig. Error messages must not contain secrets of the kubeconfig.
+// Parses an untrusted kubeconfig. Error messages must be single lines, and an accepted kubeconfig must not disable the
+// verification of certificates.
 #include "driverupgrade/kubernetes/kube_config.h"
 
 #include "fuzz/fuzz.h"

@@ -1,5 +1,5 @@
-// Parses JSON from the API server: objects, lists, and kubectl dumps. Accepted objects must be unchanged after they are
-// written and read again.
+// Parses JSON from the API server: objects, lists, and kubectl dumps. Accepted objects and lists must be readable again
+// after they have been written.
 #include "driverupgrade/wire/kubernetes_json.h"
 #include "fuzz/fuzz.h"
 #include "wire/kubernetes_json_read.h"

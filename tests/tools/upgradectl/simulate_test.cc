@@ -13,8 +13,8 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-// The fleet's pods request no GPU. By default, upgradectl evicts only pods that request a GPU, without a drain
-// afterwards.
+// The fleet's pods request no GPU. By default, upgradectl evicts only pods that request a GPU; with this option, the
+// drain evicts all pods.
 const Texts kDrained = {"--no-gpu-pods"};
 
 json::Document Simulated(const std::string& fleet, const Texts& policies, const Texts& more = {},

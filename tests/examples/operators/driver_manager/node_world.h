@@ -72,7 +72,8 @@ struct NodeWorld {
     return found == labels.end() ? "(absent)" : found->second;
   }
 
-  // Returns the names of the pods' controllers, e.g. "training" or "nvidia-device-plugin-daemonset".
+  // Returns the label `app` of each pod on the node, or the pod's name if the label is missing, e.g. "training" or
+  // "nvidia-device-plugin-daemonset".
   std::set<std::string> AppsOnNode() const {
     std::set<std::string> apps;
     for (const driverupgrade::Pod& pod : cluster->pods_on(kNode)) apps.insert(AppOf(pod));
@@ -83,7 +84,8 @@ struct NodeWorld {
     return app == pod.labels.end() ? pod.ref.name : app->second;
   }
 
-  // Returns the pods that request the GPU, that are operands, or that a label marks as users of the driver.
+  // Returns the same names as AppsOnNode, but only for pods that request the GPU, are operands, or have the label
+  // opens-devices.
   std::set<std::string> PodsThatHoldTheDriver() const {
     std::set<std::string> holders;
     for (const driverupgrade::Pod& pod : cluster->pods_on(kNode)) {

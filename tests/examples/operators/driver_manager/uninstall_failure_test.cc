@@ -53,11 +53,11 @@ TEST_CASE("a pod with emptyDir volumes is evicted if its data may be lost") {
 TEST_CASE("a pod without a controller is evicted only with force") {
   NodeWorld world;
   world.cluster->AddPod(PodBuilder("team-b", "shell").OnNode(kNode).WithResource("nvidia.com/gpu.shared").Build());
-  SECTION("without") {
+  SECTION("without DRAIN_USE_FORCE") {
     world.settings.auto_drain = false;
     CHECK(Says(world.Uninstall(), "team-b/shell has no controller"));
   }
-  SECTION("with") {
+  SECTION("with DRAIN_USE_FORCE") {
     world.settings.drain_force = true;
     CHECK(world.Uninstall() == absl::OkStatus());
   }
@@ -97,7 +97,7 @@ TEST_CASE("if evictions take too long, the node is drained, except for DaemonSet
     CHECK(on_node == std::set<std::string>{"nvidia-driver-daemonset", "spared"});
     CHECK_FALSE(world.node().unschedulable);
   }
-  SECTION("without") {
+  SECTION("without ENABLE_AUTO_DRAIN") {
     world.settings.auto_drain = false;
     const absl::Status status = world.Uninstall();
     CHECK(Says(status, "not done after 10m"));
@@ -119,7 +119,7 @@ TEST_CASE("if a driver cannot be unloaded, unloading is retried after a drain") 
     CHECK(world.HasDone("unload nvidia"));
     CHECK(world.AppsOnNode().contains("nvidia-driver-daemonset"));
   }
-  SECTION("without") {
+  SECTION("without ENABLE_AUTO_DRAIN") {
     world.settings.auto_drain = false;
     const Node before = world.node();
     CHECK(Says(world.Uninstall(), "unload module nvidia (used 3 times): rmmod: ERROR: Module nvidia is in use"));

@@ -29,7 +29,7 @@ constexpr char kKey[] = "nvidia.com/ofed-driver-upgrade.driver-wait-for-safe-loa
 constexpr char kOn[] =
     R"({"safeDriverLoad":{"enable":true,"annotation":"nvidia.com/ofed-driver-upgrade.driver-wait-for-safe-load"}})";
 
-// A cluster that runs the callback `watch` for each watch.
+// Counts the watches, and handles them with the callback `watch` if it is set. Forwards all other calls.
 class WatchedCluster final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;

@@ -58,7 +58,7 @@ class FixedDirector final : public Director {
   const std::vector<EngineSpec> specs_;
 };
 
-/// A cluster behind a socket, and a program that runs a single pass.
+/// A cluster behind a socket, and an operator program that upgrades the cluster.
 struct World {
   // This time is ahead of the system clock, which the transports use, so that the deadlines of requests do not expire.
   absl::Time began = absl::Now() + absl::Hours(24);
@@ -169,7 +169,7 @@ TEST_CASE("A permanent error ends the program at the first response") {
   CHECK_THAT(world.log[0], Catch::Contains("the cluster cannot be read") && Catch::Contains(std::to_string(status)));
 }
 
-/// A program that waits for a server with these responses.
+/// Calls AwaitServer with scripted responses, and records the time of each attempt.
 struct Wait {
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
   absl::Time began = clock->Now();

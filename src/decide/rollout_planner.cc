@@ -116,7 +116,7 @@ std::map<std::string, Gate> RolloutPlanner::WithGroups(const std::map<std::strin
     const auto found = waiting.find(group);
     if (found == waiting.end()) continue;
     all.try_emplace(name, Gate{.reason = GateReason::kGroup,
-                               .detail = "it starts together with node " + found->second + ", which must wait",
+                               .detail = "starts together with node " + found->second + ", which is waiting",
                                .not_before = gates.at(found->second).not_before});
   }
   return all;

@@ -38,7 +38,7 @@ Progress Advance(Walk& walk) {
     case UpgradeState::kUncordonRequired: return LeaveUncordon(walk);
     case UpgradeState::kPostMaintenanceRequired:
       walk.Note(FindingCode::kUnhandledState, fmt::format("state {} is not handled", ToString(walk.state())));
-      return walk.Wait(GateReason::kUnhandledState, "another controller has to move the node on");
+      return walk.Wait(GateReason::kUnhandledState, "another controller must advance the node to its next state");
   }
   return Progress::kStopped;
 }

@@ -37,7 +37,7 @@ std::vector<Offset> OffsetsOf(const absl::TimeZone& zone) {
 }
 
 absl::Status CheckOffsets(const std::vector<Offset>& offsets) {
-  if (offsets.empty()) return absl::InvalidArgumentError("there are no offsets");
+  if (offsets.empty()) return absl::InvalidArgumentError("offsets must not be empty");
   for (std::size_t i = 0; i < offsets.size(); ++i) {
     const absl::Duration offset = offsets[i].offset;
     if (absl::AbsDuration(offset) >= kDay || absl::Trunc(offset, absl::Seconds(1)) != offset) {

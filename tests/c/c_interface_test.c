@@ -95,7 +95,7 @@ static void TestPolicy(void) {
   EXPECT(du_policy_normalize, ZONED("UTC", ""), 0, "\"closedTimeZone\":\"UTC\"");
   EXPECT(du_policy_normalize, ZONED("Europe/Paris", BERLIN), 3,
          "policy: rollout.closedTimeZone: time zone Europe/Paris is not in timeZones");
-  EXPECT(du_policy_normalize, ZONED("X", "{\"name\":\"X\"}"), 3, "time zone X: there are no offsets");
+  EXPECT(du_policy_normalize, ZONED("X", "{\"name\":\"X\"}"), 3, "time zone X: offsets must not be empty");
   EXPECT(du_policy_normalize, "{\"policy\":\"autoUpgrade: true\"}", 0, "\"autoUpgrade\":true");
   EXPECT(du_policy_warnings, ZONED("Europe/Berlin", BERLIN), 0, "closedTimeZone");
   EXPECT(du_policy_warnings, "autoUpgrade: true\n", 0, "[]");

@@ -259,7 +259,7 @@ TEST_CASE("An engine with a ledger refuses invalid options, time zones, and part
         "options.ledger: admission ledger options: namespace and name of the ConfigMap are required");
   EngineHost host = HostOf(world);
   const auto zone = [&](std::string_view text) { return Call(du_engine_put_time_zone, host.engine(), Str(text)).text; };
-  CHECK(zone(R"({"name":"X"})") == "time zone X: there are no offsets");
+  CHECK(zone(R"({"name":"X"})") == "time zone X: offsets must not be empty");
   CHECK(zone(R"({"name":"X","offsets":[{"from":0,"seconds":86400}]})") ==
         "time zone X: offset 24h must be a whole number of seconds, and less than a day");
   host.Read();

@@ -393,7 +393,7 @@ class Twin {
       for (const auto& [waiting, gate] : given) {
         if (rack_of(waiting) != rack_of(node.node) || !IsStart(waiting)) continue;
         gates[node.node] = {.reason = GateReason::kGroup,
-                            .detail = fmt::format("it starts together with node {}, which must wait", waiting),
+                            .detail = fmt::format("starts together with node {}, which is waiting", waiting),
                             .not_before = gate.not_before};
         break;
       }

@@ -111,12 +111,12 @@ void NodeKeeper::Note(const Node& node, bool has_driver) {
   const bool known = std::any_of(wishes_.owners.begin(), wishes_.owners.end(),
                                  [&](const NvidiaDriver& driver) { return driver.name == owner; });
   if (known) return;
-  ownerless_[node.name] =
-      owner.empty()
-          ? fmt::format("node {} has a driver pod and no label {}: it is not upgraded", node.name, kOwnerLabel)
-          : fmt::format(
-                "node {} has a driver pod, but the NVIDIADriver {} of its label {} does not exist: it is not upgraded",
-                node.name, owner, kOwnerLabel);
+  ownerless_[node.name] = owner.empty() ? fmt::format("node {} has a driver pod and no label {}: it is not upgraded",
+                                                      node.name, kOwnerLabel)
+                                        : fmt::format(
+                                              "node {} has a driver pod, but the NVIDIADriver {} of its label {} does "
+                                              "not exist, so the driver is not upgraded",
+                                              node.name, owner, kOwnerLabel);
 }
 
 void NodeKeeper::Forget(const std::string& node) {

@@ -23,10 +23,11 @@ std::optional<std::string> WhyOwnerless(const Node& node, const std::vector<Pod>
   }
   if (ownerless == nullptr) return std::nullopt;
   const auto label = ownerless->labels.find(kOwnerLabel);
-  return fmt::format("node {} has a driver pod {}, but no policy with a driver applies to it: it is not upgraded",
-                     node.name,
-                     label == ownerless->labels.end() ? fmt::format("without the label {}", kOwnerLabel)
-                                                      : fmt::format("labeled {}={}", kOwnerLabel, label->second));
+  return fmt::format(
+      "node {} has a driver pod {}, but no policy with a driver applies to the node, so the driver is not upgraded",
+      node.name,
+      label == ownerless->labels.end() ? fmt::format("without the label {}", kOwnerLabel)
+                                       : fmt::format("labeled {}={}", kOwnerLabel, label->second));
 }
 
 }  // namespace ofed_operator

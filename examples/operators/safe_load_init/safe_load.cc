@@ -48,7 +48,7 @@ class Judge {
 
   std::optional<absl::Status> Of(const Node& node) const {
     if (node.uid != uid_) {
-      return absl::NotFoundError(fmt::format("node {}: another node has its name", name_));
+      return absl::NotFoundError(fmt::format("node {} was replaced by another node with the same name", name_));
     }
     const auto value = node.annotations.find(annotation_);
     if (value != node.annotations.end() && !value->second.empty()) return std::nullopt;

@@ -55,7 +55,7 @@ TEST_CASE("Invalid time zone tables are refused") {
     return std::string(TimeZoneTable::Create(std::move(name), std::move(offsets)).status().message());
   };
   CHECK(error("", {{from, absl::Hours(1)}}) == "time zone : the name is empty");
-  CHECK(error("X", {}) == "time zone X: there are no offsets");
+  CHECK(error("X", {}) == "time zone X: offsets must not be empty");
   CHECK(error("X", {{from, absl::Hours(-24)}}) ==
         "time zone X: offset -24h must be a whole number of seconds, and less than a day");
   CHECK(error("X", {{from, absl::Milliseconds(1)}}) ==

@@ -242,7 +242,7 @@ TEST_CASE("the wait fails if the node is deleted or replaced by another node of 
   World replaced;
   replaced.At(absl::Seconds(20), [&] { replaced.fake->AddNode(NodeBuilder("n1").Build()); });
   const absl::Status other = replaced.Run();
-  CHECK(other == absl::NotFoundError("node n1: another node has its name"));
+  CHECK(other == absl::NotFoundError("node n1 was replaced by another node with the same name"));
   CHECK(ExitCodeOf(other) == kExitNodeGone);
 
   World never;

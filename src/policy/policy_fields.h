@@ -39,7 +39,8 @@ inline constexpr std::tuple kWaitForCompletionFields(
 inline constexpr std::tuple kPodDeletionFields(
     Field("force", &PodDeletionPolicy::force, Boolean{},
           {.meaning = "`true` also evicts pods that no controller will replace",
-           .advice = "with `false`, one such pod ends pod deletion immediately: the node is drained, or it fails"}),
+           .advice = "with `false`, a single such pod ends pod deletion immediately: the node is drained, or fails "
+                     "without `drain`"}),
     Field(
         "timeoutSeconds", &PodDeletionPolicy::timeout, Timeout{"no limit"},
         {.meaning =

@@ -36,7 +36,7 @@ inline constexpr std::array kTransitions = {
                "being upgraded under its own cordon",
                "records the owner of the cordon; replaces a request by the UID of the pod to restart"},
     Transition{UpgradeState::kUpgradeRequired, UpgradeState::kPodRestartRequired, "T8",
-               "admitted, and the operator's predicate says that the driver stays the same: neither requested, nor "
+               "admitted, and the operator's predicate reports that the driver stays the same: neither requested, nor "
                "orphaned, nor waiting to be loaded",
                "cordons the node, and records the revision that needs only a restart"},
     Transition{UpgradeState::kUpgradeRequired, UpgradeState::kNodeMaintenanceRequired, "T10, dep-F13",

@@ -264,7 +264,7 @@ TEST_CASE("A limit that engines share counts the slots of all engines, and appli
   const auto refusal = [&] {
     return Decide(budget, /*paused=*/false, Candidates({"a", "b", "c"})).back().gate->detail;
   };
-  CHECK(refusal() == "the limit of all owners together: 5 of 5 slots are taken; place 1 in the queue");
+  CHECK(refusal() == "the limit shared by all owners: 5 of 5 slots are taken; place 1 in the queue");
   budget.shared->used_elsewhere = 0;
   CHECK(budget.ParallelFree() == 3);
   CHECK(Admitted(budget, Candidates({"a", "b", "c", "d"})) == "a,b,c");
@@ -272,7 +272,7 @@ TEST_CASE("A limit that engines share counts the slots of all engines, and appli
   CHECK(budget.ParallelFree() == 0);
   CHECK(Admitted(budget, Candidates({"a", "b*"})) == "b*");
   CHECK(refusal() ==
-        "the limit of all owners together: the number of taken slots is not known yet; place 3 in the queue");
+        "the limit shared by all owners: the number of taken slots is not known yet; place 3 in the queue");
 }
 
 TEST_CASE("A paused policy admits no nodes, including cordoned nodes") {

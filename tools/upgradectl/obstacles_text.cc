@@ -13,7 +13,7 @@ using driverupgrade::whatif::Severity;
 
 std::string FormatObstacles(const std::vector<Obstacle>& obstacles, const Screen& screen) {
   constexpr std::size_t kShown = 5;
-  if (obstacles.empty()) return "nothing is in the way\n";
+  if (obstacles.empty()) return "no obstacles found\n";
   std::string text;
   for (const Obstacle& obstacle : obstacles) {
     const Colour colour = obstacle.severity == Severity::kError ? Colour::kRed : Colour::kYellow;

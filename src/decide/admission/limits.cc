@@ -37,7 +37,7 @@ class MaxFailures final : public LimitBase<MaxFailures> {
   bool Refuses(const Candidate& /*candidate*/) const override { return failures_.IsFull(); }
   Gate Describe() const override {
     return {.reason = GateReason::kMaxFailures,
-            .detail = fmt::format("failurePolicy.maxFailures: {} nodes have failed, {} stop the rollout",
+            .detail = fmt::format("failurePolicy.maxFailures: {} nodes failed (limit {}); no further node starts",
                                   failures_.used, failures_.max),
             .count = CountOf(failures_)};
   }
@@ -82,9 +82,9 @@ class SharedParallel final : public LimitBase<SharedParallel> {
   void Take(const Candidate& candidate) override { slots_.used += candidate.needs_slot; }
   Gate Describe() const override {
     return {.reason = GateReason::kMaxParallel,
-            .detail = is_known_ ? fmt::format("the limit of all owners together: {} of {} slots are taken", slots_.used,
+            .detail = is_known_ ? fmt::format("the limit shared by all owners: {} of {} slots are taken", slots_.used,
                                               slots_.max)
-                                : "the limit of all owners together: the number of taken slots is not known yet",
+                                : "the limit shared by all owners: the number of taken slots is not known yet",
             .count = is_known_ ? std::optional(CountOf(slots_)) : std::nullopt};
   }
 
@@ -165,8 +165,8 @@ void AddCounts(const UpgradeBudget& budget, bool has_grant, std::vector<std::uni
   }
   if (budget.shared) Add(has_grant, SharedParallel(*budget.shared, budget.parallel_used), limits);
   if (budget.unavailable_max) {
-    Add(has_grant, MaxUnavailable({.max = *budget.unavailable_max, .used = budget.unavailable}, budget.unavailable_nodes),
-        limits);
+    Add(has_grant,
+        MaxUnavailable({.max = *budget.unavailable_max, .used = budget.unavailable}, budget.unavailable_nodes), limits);
   }
 }
 

@@ -55,8 +55,8 @@ std::optional<std::string> ExhaustedBudget(const FailureBudgets& budgets,
     const int count = failed[static_cast<std::size_t>(failure)];
     const int limit = LimitOf(budget, total);
     if (count < limit) continue;
-    return fmt::format("failurePolicy.byClass.{}: {} nodes have failed, {} stop the rollout", ToString(failure), count,
-                       limit);
+    return fmt::format("failurePolicy.byClass.{}: {} nodes failed (limit {}); no further node starts",
+                       ToString(failure), count, limit);
   }
   return std::nullopt;
 }

@@ -111,7 +111,7 @@ std::set<std::string> Codes(const Scene& scene, const Texts& more = {}) {
 TEST_CASE("A clean cluster has no obstacles") {
   const Answer answer = Preflight({}, {"--fail-on", "warning"});
   CHECK(answer.exit_code == kExitDone);
-  CHECK(answer.out == "nothing is in the way\n");
+  CHECK(answer.out == "no obstacles found\n");
 }
 
 struct Planted {
@@ -245,7 +245,7 @@ TEST_CASE("A missing permission of the operator is an error, and each permission
     return RunIn(all, {.server = server});
   };
   const auto server = std::make_shared<DumpServer>(Scene().Dump());
-  CHECK(asked("self", server).out == "nothing is in the way\n");
+  CHECK(asked("self", server).out == "no obstacles found\n");
   server->Deny(R"("verb":"patch","name":"")");
   server->Deny(R"("resource":"leases","subresource":"","verb":"get","name":"nvidia-gpu-driver-upgrade")");
   const Answer missing = asked("gpu-operator/driver-upgrade", server);
@@ -326,7 +326,7 @@ TEST_CASE("A large clean cluster has no obstacles, and a single planted obstacle
     const ScratchFile dump(text);
     return RunWith({"preflight", "--cluster", dump.path(), "--policy", policy.path(), "--fail-on", "warning"});
   };
-  CHECK(run(clean).out == "nothing is in the way\n");
+  CHECK(run(clean).out == "no obstacles found\n");
   const std::string bare =
       R"({"kind":"Pod","metadata":{"namespace":"shop","name":"bare","uid":"b"},"spec":{"nodeName":"n0250"},"status":{"phase":"Running"}},)";
   std::string with_bare = clean;

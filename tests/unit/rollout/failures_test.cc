@@ -34,7 +34,7 @@ TEST_CASE("each failure class has its own limit that stops the rollout") {
   CHECK_FALSE(ExhaustedBudget(budgets, {}, 100));
   CHECK_FALSE(ExhaustedBudget(budgets, Failed({{FailureClass::kImagePull, 1}, {FailureClass::kDriverCrash, 50}}), 100));
   CHECK(ExhaustedBudget(budgets, Failed({{FailureClass::kImagePull, 2}}), 100) ==
-        "failurePolicy.byClass.ImagePull: 2 nodes have failed, 2 stop the rollout");
+        "failurePolicy.byClass.ImagePull: 2 nodes failed (limit 2); no further node starts");
   CHECK_FALSE(ExhaustedBudget(budgets, Failed({{FailureClass::kNodeLost, 9}}), 109));
   CHECK(ExhaustedBudget(budgets, Failed({{FailureClass::kNodeLost, 10}}), 109));
   // In a small fleet, a percentage limit stops the rollout at the first failure, but not before.

@@ -28,7 +28,7 @@ const DriverIdentity kGpu = *DriverIdentity::Create("nvidia.com", "gpu");
 // Ways in which an engine can break a rule for using the ledger. Each mistake shows that the broken rule is necessary.
 enum class Mistake {
   kNone,
-  kNoLedger,         // counts the nodes that it reads, and starts other nodes without a grant
+  kNoLedger,         // starts nodes without a grant, based only on the nodes that it has read
   kIgnoresFailure,   // starts nodes although the compare-and-set failed
   kListsFirst,       // lists the nodes before it reads the ledger
   kGrantsUncounted,  // ignores the grants of nodes that have not started
@@ -327,7 +327,8 @@ Result Play(Mistake mistake, std::uint64_t first, std::uint64_t last) {
 }
 
 // Tests rule api-A62.
-TEST_CASE("I1: two engines that both lead stay within the budgets thanks to the ledger, and finish, for 1,000 seeds") {
+TEST_CASE("I1: for 1,000 seeds, two engines that both lead stay within the budgets thanks to the ledger, and finish "
+          "the rollout") {
   const Result result = Play(Mistake::kNone, 1, 1'000);
   INFO(result.report);
   CHECK(result.failures == 0);

@@ -112,7 +112,7 @@ TEST_CASE("arch 7: grants are kept, dropped, renewed and added") {
       {"released when the node is gone", {{"a", "1"}, {"b", "1"}}, {Busy("b", "2")}, {}, {{"b", "1"}}, {}, {}},
       {"not renewed to an older version", {{"a", "10"}}, {Waiting("a", "9")}, {"a"}, {{"a", "10"}}, {}, {"a"}},
       {"no grant for a node that is not there", {}, {Waiting("a", "1")}, {"x"}, {}, {}, {"x"}},
-      // A failed node holds its slot. If an administrator has uncordoned the failed node, its restart also needs
+      // A failed node holds its slot. If an administrator has uncordoned the failed node, a second attempt also needs
       // headroom.
       {"a node in progress that starts again", {}, {Busy("a", "1")}, {"a"}, {{"a", "1"}}, {"a"}, {}},
       {"renewed for a node in progress that starts again",
@@ -145,7 +145,7 @@ TEST_CASE("arch 7: grants are kept, dropped, renewed and added") {
   CHECK(decision.grants == row.after);
   CHECK(decision.admitted == row.admitted);
   CHECK(decision.held_back == row.held_back);
-  // A node counts if the ledger keeps its grant even though no node requests a grant.
+  // A node counts if a pass that requests no grants would keep the node's grant.
   const Grants unasked = DecideGrants(row.before, row.nodes, {}, 2).grants;
   for (const NodeReading& node : row.nodes) CHECK(Counts(row.before, node) == unasked.contains(node.uid));
 }
@@ -184,7 +184,7 @@ TEST_CASE("Garbage in the ledger is reported, frees no slot in use, and blocks n
   CHECK(replica.ledger->error().empty());
 }
 
-TEST_CASE("Only a pass with changes writes the ledger, with a single compare-and-set") {
+TEST_CASE("A pass writes the ledger only if grants change, and then with a single compare-and-set") {
   ObjectServer<ConfigMap> server;
   Replica replica(server);
   CHECK(replica.Pass({Waiting("a", "1")}, {}).ok());
@@ -205,18 +205,18 @@ TEST_CASE("Only a pass with changes writes the ledger, with a single compare-and
   CHECK(replica.facade->writes == 2);
 }
 
-TEST_CASE("A failed compare-and-set admits no node, and the next pass reads first") {
+TEST_CASE("After a failed compare-and-set, no node is admitted until the ledger is read again") {
   ObjectServer<ConfigMap> server;
   Replica one(server);
   Replica two(server);
   const std::vector<NodeReading> nodes = {Waiting("a", "1"), Waiting("b", "1")};
   REQUIRE(one.ledger.Read().ok());
   REQUIRE(two.ledger.Read().ok());
-  SECTION("both create") {
+  SECTION("both replicas create the ConfigMap") {
     CHECK(one.ledger.Settle(nodes, {"a"}).ok());
     CHECK(absl::IsAlreadyExists(two.ledger.Settle(nodes, {"b"}).status()));
   }
-  SECTION("both update") {
+  SECTION("both replicas update the ConfigMap") {
     REQUIRE(one.ledger.Settle(nodes, {"a"}).ok());
     Replica late(server);
     REQUIRE(late.ledger.Read().ok());
@@ -230,7 +230,8 @@ TEST_CASE("A failed compare-and-set admits no node, and the next pass reads firs
   CHECK(two.ledger->grants() == one.ledger->grants());
 }
 
-TEST_CASE("A lost response admits no node, and a grant that may have been stored is found, counted, and used") {
+TEST_CASE("If the response to a write is lost, no node is admitted, but the next pass uses a grant that was stored "
+          "anyway") {
   ObjectServer<ConfigMap> server;
   Replica replica(server);
   const Fault fault = GENERATE(Fault::kLostBefore, Fault::kLostAfter);
@@ -243,7 +244,8 @@ TEST_CASE("A lost response admits no node, and a grant that may have been stored
   CHECK(replica.facade->writes == (fault == Fault::kLostAfter ? 1 : 2));
 }
 
-TEST_CASE("A definite refusal requires no new read of the ledger, and an unreadable ledger admits no node") {
+TEST_CASE("A refused write is retried without another read of the ledger, and no node is admitted if the ledger cannot "
+          "be read") {
   ObjectServer<ConfigMap> server;
   Replica replica(server);
   replica.facade->down = true;

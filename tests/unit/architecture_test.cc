@@ -35,7 +35,7 @@ std::vector<fs::path> FilesBelow(const fs::path& folder) {
   return files;
 }
 
-TEST_CASE("Public headers include only the standard library, four types of abseil, and each other") {
+TEST_CASE("Public headers include only the standard library, three headers of abseil, and each other") {
   const std::set<std::string> abseil = {"absl/status/status.h", "absl/status/statusor.h", "absl/time/time.h"};
   for (const fs::path& file : FilesBelow("include")) {
     for (const std::string& include : IncludesOf(file)) {
@@ -53,7 +53,7 @@ TEST_CASE("Public headers include only the standard library, four types of absei
 
 // The ctest docs.includes (scripts/include_graph.py) checks which directories may include files of which other
 // directories.
-TEST_CASE("arch-A1: code that decides does not read a clock") {
+TEST_CASE("arch-A1: the code in src/decide does not include a clock") {
   for (const fs::path& file : FilesBelow("src/decide")) {
     for (const std::string& include : IncludesOf(file)) {
       CAPTURE(file, include);
@@ -65,7 +65,7 @@ TEST_CASE("arch-A1: code that decides does not read a clock") {
 
 // The invariant checker and the simulation are exempt. They are test oracles and simulated users, and read nodes with
 // their own code.
-TEST_CASE("Only model/node_marks knows the spelling of the marks on a node") {
+TEST_CASE("Only node_marks.cc and a few exempt files access the marks on a node by their keys") {
   const std::set<fs::path> knows = {kRoot / "src/model/node_marks.cc", kRoot / "src/model/driver_identity.cc",
                                     kRoot / "src/model/upgrade_state.cc",
                                     // This file reads state names from Event messages.

@@ -8,7 +8,7 @@ namespace {
 const absl::Time kT0 = absl::FromUnixSeconds(1000);
 const Node kNode{.name = "n1", .uid = "u1", .resource_version = "10"};
 
-TEST_CASE("api-A5: resource versions compare as numbers of any length, and other texts only for equality") {
+TEST_CASE("api-A5: resource versions are compared as numbers of any length, and other texts only for equality") {
   CHECK(internal::IsNewerVersion("10", "9"));
   CHECK_FALSE(internal::IsNewerVersion("9", "10"));
   CHECK_FALSE(internal::IsNewerVersion("10", "10"));
@@ -35,8 +35,7 @@ TEST_CASE("arch-A9: a patch without a clear response may have been applied until
   CHECK(internal::IsSettled(attempt, newer));
 }
 
-TEST_CASE(
-    "Patches that never get a clear response use constant space, and may have been applied even after a refusal") {
+TEST_CASE("Patches that never get a clear response use constant space, and a later refusal does not settle them") {
   internal::AttemptLog log;
   const Node node{.name = "n", .uid = "u", .resource_version = "1"};
   absl::Time now = absl::UnixEpoch();
@@ -72,7 +71,8 @@ TEST_CASE("A patch that is refused repeatedly is retried less and less often, do
   CHECK(last >= absl::Seconds(27));
 }
 
-TEST_CASE("arch-A9: a patch that had a conflict waits until the newer version is read, or for 15 s and later 30 s") {
+TEST_CASE("arch-A9: a patch with a conflict is retried once a newer version of the node is read, or after 15 s, and "
+          "later 30 s") {
   internal::AttemptLog log;
   for (const absl::Duration delay : {absl::Seconds(15), absl::Seconds(30), absl::Seconds(30)}) {
     log.PatchSent(kNode, {.unschedulable = true}, kT0);
@@ -117,14 +117,14 @@ TEST_CASE("A patch that changes nothing is settled by its response, because no n
     CHECK(internal::IsSettled(*log.ForNode("u1").patch, kNode));
     CHECK(internal::NextPatchDue(*log.ForNode("u1").patch, kNode) == absl::InfinitePast());
   }
-  SECTION("applied to another version: the node is read again, or the patch is repeated after a pause") {
+  SECTION("a conflict with a newer version: the patch is repeated once the node is read again, or after a pause") {
     log.PatchAnswered("u1", Outcome::kConflict, "409", kT0);
     CHECK(internal::NextPatchDue(*log.ForNode("u1").patch, kNode) > kT0);
     Node newer = kNode;
     newer.resource_version = "11";
     CHECK(internal::NextPatchDue(*log.ForNode("u1").patch, newer) == absl::InfinitePast());
   }
-  SECTION("after another patch that may have been applied") {
+  SECTION("applied after another patch that may have been applied") {
     log.PatchAnswered("u1", Outcome::kUnclear, "timeout", kT0);
     log.PatchSent(kNode, {.unschedulable = true}, kT0);
     log.PatchAnswered("u1", Outcome::kUnclear, "timeout", kT0);
@@ -134,7 +134,8 @@ TEST_CASE("A patch that changes nothing is settled by its response, because no n
   }
 }
 
-TEST_CASE("A call about a device taint rule is repeated after a pause, or immediately once the rule was read again") {
+TEST_CASE("A call for a device taint rule is repeated after a pause, or as soon as a newer version of the rule has "
+          "been read") {
   internal::AttemptLog log;
   DeviceCall call{.kind = DeviceCall::Kind::kPatch, .object = {.name = "r", .resource_version = "7"}};
   log.DeviceCallSent("u1", call);
@@ -194,7 +195,7 @@ TEST_CASE("The log forgets requests that a read settles, and keeps the rest") {
     CHECK(log.ForNode("u1").pods.size() == 1);
     CHECK(log.ForNode("u1").pods.at("pod-a").count == 1);
   }
-  SECTION("applied and read") {
+  SECTION("the patch was applied, and the node was read again") {
     log.PatchAnswered("u1", Outcome::kApplied, "", kT0);
     log.NodeRead(kNode, nullptr);
     CHECK(log.ForNode("u1").patch);
@@ -218,7 +219,7 @@ TEST_CASE("The log forgets requests that a read settles, and keeps the rest") {
     evicting.NodeRead(kNode, &none);
     CHECK(evicting.ForNode("u1").pods.empty());
   }
-  SECTION("a node that was deleted") {
+  SECTION("the node was deleted") {
     log.KeepOnly({});
     CHECK(log.ForNode("u1").empty());
   }
@@ -289,7 +290,8 @@ TEST_CASE("The responses for one pod are counted even without a log, so each ref
   CHECK(attempts.pods.size() == 1);
 }
 
-TEST_CASE("W1: a label that another client removed before it was read is lost, and a label that we removed is not") {
+TEST_CASE("W1: a label that another client removed before we read it counts as lost, and a label that we removed does "
+          "not") {
   const std::string key = "nvidia.com/gpu-driver-upgrade-state";
   for (const bool removed_by_us : {false, true}) {
     CAPTURE(removed_by_us);

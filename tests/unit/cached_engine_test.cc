@@ -31,7 +31,8 @@ class SkewedClock final : public Clock {
 
 using World = CachedWorld;
 
-TEST_CASE("arch-A10: a rollout from the cache ends like a rollout from lists, and reads pods once per node") {
+TEST_CASE("arch-A10: a rollout that reads from a cache completes, lists pods once per node, and never lists or gets "
+          "nodes") {
   World world;
   world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
   world.Settle();
@@ -48,7 +49,7 @@ TEST_CASE("arch-A10: a rollout from the cache ends like a rollout from lists, an
   CHECK(world.Count(Operation::kGetNode) == 0);
 }
 
-TEST_CASE("arch-A10: parallel requests stay within the budgets, and upgrade every node") {
+TEST_CASE("arch-A10: with parallel requests, every node is upgraded, and the rollout stays within the budgets") {
   World world({.node_count = 12}, /*calls_in_flight=*/8);
   world.policy.max_parallel = 4;
   world.controller->SetPolicy(world.policy);
@@ -75,7 +76,7 @@ TEST_CASE("arch-A10: a node whose patch has no response yet does not block the o
   CHECK(world.most_in_progress <= 2);
 }
 
-TEST_CASE("arch-A10: an idle engine of 5,000 nodes makes no calls except watches for an hour") {
+TEST_CASE("arch-A10: an idle engine with 5,000 nodes makes no calls for an hour, except for watches") {
   World world({.node_count = 5000});
   world.RunUntilDone();
   REQUIRE(world.AllDone());
@@ -195,7 +196,7 @@ TEST_CASE("A loop that steps several controllers wakes up for every change that 
   controller.SetPolicy(world.policy);
   CHECK(told == 1);
   controller.SetPolicy(world.policy);
-  CHECK(told == 1);  // the same policy is not a change
+  CHECK(told == 1);  // an equal policy is not reported as a change
   controller.Notify();
   CHECK(told == 2);
   world.cache->Turn({});
@@ -250,7 +251,7 @@ void GoBy(std::shared_ptr<Clock> clock, World& world) {
   world.controller->SetPolicy(world.policy);
 }
 
-TEST_CASE("A clock that is set back does not delay the upgrade") {
+TEST_CASE("After a clock is set back, a change still starts a pass immediately") {
   World world({.node_count = 1});
   auto skewed = std::make_shared<SkewedClock>(world.clock);
   GoBy(skewed, world);
@@ -347,7 +348,7 @@ TEST_CASE("arch-A11: decisions stop while a cache cannot follow the cluster") {
   CHECK(world.engine->Reconcile({}, world.policy).ok());
 }
 
-TEST_CASE("A cluster that is restored to an earlier state is upgraded from there") {
+TEST_CASE("After a cluster is restored from a backup, the rollout continues from the restored state") {
   World world({}, /*calls_in_flight=*/1, /*with_threads=*/false);
   if (GENERATE(false, true)) {
     // A grant that was written after the backup names a resource version that the restored cluster reaches only much
@@ -435,7 +436,8 @@ TEST_CASE("T7: the restart check runs again when the target revision of the Daem
   CHECK(pass->plan.nodes[0].to() == UpgradeState::kPodRestartRequired);
 }
 
-TEST_CASE("W40: in 200 rollouts with lagging watches, drivers restart without a drain only if the revisions allow it") {
+TEST_CASE("W40: in 200 rollouts with lagging watches, drivers restart without a drain exactly if their template has "
+          "not changed") {
   constexpr int kRollouts = 10;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     SeededRandom random(seed);
@@ -454,7 +456,7 @@ TEST_CASE("W40: in 200 rollouts with lagging watches, drivers restart without a 
     world.controller = std::make_unique<UpgradeController>(*world.engine, world.cache, ControllerOptions{});
     world.controller->SetPolicy(world.policy);
     world.Settle();
-    // With a higher percentage, the pod watch would fail for longer than a drain may take, and nodes would fail.
+    // With a higher percentage, the pod watch would lag for longer than a drain may take, and nodes would fail.
     world.line->lags = [&random] { return random.Chance(30); };
     int image = 0;
     for (int rollout = 0; rollout < kRollouts; ++rollout) {

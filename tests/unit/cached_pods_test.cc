@@ -52,7 +52,7 @@ TEST_CASE("arch-A10: the pods of nodes come from the watch, with one list of all
   CHECK(world.Count(Operation::kListPods) == 1 + names.size());
 }
 
-TEST_CASE("arch-A11: a list of pods without a response does not block other nodes") {
+TEST_CASE("arch-A11: while a list of one node's pods has no response, the other nodes are still upgraded") {
   World world({.node_count = 3}, /*calls_in_flight=*/8);
   world.policy.max_parallel = 3;
   world.controller->SetPolicy(world.policy);
@@ -66,7 +66,7 @@ TEST_CASE("arch-A11: a list of pods without a response does not block other node
   CHECK(world.StepsUntil([&] { return world.AllDone() && world.Count(Operation::kDeletePod) == 3; }));
 }
 
-TEST_CASE("A node whose pods are being read is not patched before they are known") {
+TEST_CASE("A node is not patched until the list of its pods has returned") {
   World world({.node_count = 1}, /*calls_in_flight=*/8);
   world.validation = LabelSelector::FromMatchLabels({{"app", "validator"}});
   world.controller.reset();
@@ -94,7 +94,7 @@ TEST_CASE("A node whose pods are being read is not patched before they are known
   CHECK(world.Count(Operation::kPatchNode) == 1);
 }
 
-TEST_CASE("A list of pods that is older than the cordon is repeated immediately, and is not a finding") {
+TEST_CASE("A list of pods that is older than the cordon is repeated immediately, and does not cause a finding") {
   World world({.node_count = 1}, /*calls_in_flight=*/1, /*with_threads=*/false);
   const std::string node = world.fleet.node_names[0];
   const auto cordon = [&](bool unschedulable) {
@@ -116,7 +116,7 @@ TEST_CASE("A list of pods that is older than the cordon is repeated immediately,
   for (const Finding& finding : pass->plan.findings) CHECK(finding.code != FindingCode::kReadFailed);
 }
 
-TEST_CASE("A pass waits for no list longer than call_timeout") {
+TEST_CASE("A pass waits for each list no longer than call_timeout") {
   World world({.node_count = 2}, /*calls_in_flight=*/1, /*with_threads=*/false);
   const absl::Time begin = world.clock->Now();
   world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
@@ -151,7 +151,7 @@ TEST_CASE("arch-A11: pods that arrive while the driver starts are evicted before
   const testing::PodBehavior at_once{.start_delay = absl::Seconds(20), .stop_delay = absl::ZeroDuration()};
   World world({.node_count = 6, .driver_behavior = at_once, .workload = ""}, /*calls_in_flight=*/1,
               /*with_threads=*/false);
-  // Each pass judges two nodes, reads the pods of one node, and has capacity for a third node. Every third node gets
+  // Each pass evaluates two nodes, reads the pods of one node, and has capacity for a third node. Every third node gets
   // the skip label, so that its pods are not needed.
   world.nodes_per_pass = 2;
   std::vector<std::string> nodes = world.fleet.node_names;
@@ -235,7 +235,7 @@ bool HasReadFailed(const Plan& plan) {
                      [](const Finding& finding) { return finding.code == FindingCode::kReadFailed; });
 }
 
-TEST_CASE("The pause after a failed list of pods starts when it failed, not when it was sent") {
+TEST_CASE("The pause after a failed list of pods starts when the list fails, not when the request is sent") {
   World world({.node_count = 1}, /*calls_in_flight=*/1, /*with_threads=*/false);
   FailOneList(world);
   world.line->after_list = [&] { world.clock->Advance(absl::Seconds(30)); };

@@ -24,7 +24,7 @@ TEST_CASE("a sleep lasts as long as requested") {
   CHECK(std::chrono::steady_clock::now() - begin >= std::chrono::milliseconds(20));
 }
 
-TEST_CASE("a stop ends even an infinite sleep, whether it is requested before or during it") {
+TEST_CASE("a stop request ends even an infinite sleep, whether it arrives before or during the sleep") {
   const std::shared_ptr<Clock> clock = SystemClock();
   std::stop_source source;
   std::jthread stopper([&source] { source.request_stop(); });

@@ -28,7 +28,7 @@ TEST_CASE("a pod is finished if its phase is Succeeded or Failed") {
   CHECK_FALSE(IsFinished({.phase = PodPhase::kUnknown}));
 }
 
-TEST_CASE("the controller is the first owner that is marked as such") {
+TEST_CASE("the controller of a pod is the owner whose reference is marked as the controller") {
   CHECK(ControllerOf({}) == nullptr);
   CHECK(ControllerOf({.owners = {Owner("apps/v1", "ReplicaSet", false)}}) == nullptr);
   const Pod pod{.owners = {Owner("v1", "ConfigMap", false), Owner("batch/v1", "Job", true)}};
@@ -80,7 +80,7 @@ TEST_CASE("an init container that is not ready does not affect the readiness of 
                  .container_statuses = {Status(true, 0)}}));
 }
 
-TEST_CASE("a pod counts as failed if a container that is not ready has more restarts than allowed") {
+TEST_CASE("a pod is failing if a container that is not ready has restarted more often than allowed") {
   CHECK_FALSE(IsFailing({}, 10));
   CHECK_FALSE(IsFailing({.container_statuses = {Status(false, 10)}}, 10));
   CHECK(IsFailing({.container_statuses = {Status(true, 0), Status(false, 11)}}, 10));
@@ -89,7 +89,7 @@ TEST_CASE("a pod counts as failed if a container that is not ready has more rest
   CHECK(IsFailing({.container_statuses = {Status(false, 1)}}, 0));
 }
 
-TEST_CASE("W8: a pod is starting until a container has started, restarted, or cannot pull its image") {
+TEST_CASE("W8: a pod is starting until one of its containers has started or restarted, or cannot pull its image") {
   Pod pod{.phase = PodPhase::kPending, .container_statuses = {{.name = "c", .started = false}}};
   CHECK(IsStarting(pod));
   pod.phase = PodPhase::kRunning;
@@ -111,7 +111,7 @@ TEST_CASE("W5: a pod belongs to the node that it is bound to or, if unbound, to 
   CHECK(NodeOf(Pod{}).empty());
 }
 
-TEST_CASE("the revision hash is a label") {
+TEST_CASE("the revision hash of a pod is the value of its label controller-revision-hash") {
   CHECK(RevisionHash({.labels = {{"controller-revision-hash", "7d9f"}}}) == "7d9f");
   CHECK(RevisionHash({.labels = {{"app", "driver"}}}) == "");
 }

@@ -18,7 +18,7 @@ Node NodeWith(const std::string& cordoned_by, const StringMap& labels = {}) {
   return builder.Build();
 }
 
-TEST_CASE("dep-F7: a driver's full name is the domain and the driver name") {
+TEST_CASE("dep-F7: a driver's full name consists of a valid domain and a valid driver name") {
   CHECK(internal::ParseDriverName("nvidia.com/gpu")->StateLabel() == "nvidia.com/gpu-driver-upgrade-state");
   for (const std::string none : {"", "gpu", "/gpu", "nvidia.com/", "nvidia.com/GPU", "nvidia.com/a/b"}) {
     CAPTURE(none);
@@ -54,7 +54,8 @@ TEST_CASE("dep-F7: a name counts while its driver's upgrade is in progress or ha
   }
 }
 
-TEST_CASE("dep-F8: a driver that writes no names, as with the Go library, is recognized by its state label") {
+TEST_CASE("dep-F8: a driver that does not write its name, like drivers of the Go library, is recognized by its state "
+          "label") {
   const Node node = NodeWith("nvidia.com/gpu", {{"nvidia.com/gpu-driver-upgrade-state", "drain-required"},
                                                 {"nvidia.com/ofed-driver-upgrade-state", "drain-required"},
                                                 {"example.com/x-driver-upgrade-state", "upgrade-done"},
@@ -82,7 +83,8 @@ TEST_CASE("W2: a cordon of another program is recognized by the annotation of th
   CHECK_FALSE(internal::ForeignCordonOwner({.unschedulable = true}));
 }
 
-TEST_CASE("dep-F7: a program and an engine cordon the same node, and neither lifts the cordon of the other") {
+TEST_CASE("dep-F7: if a program and an engine have both cordoned a node, the program leaves the engine's cordon in "
+          "place") {
   const DriverIdentity tuner = *DriverIdentity::Create("example.com", "tuner");
   const Node before{.name = "n1", .uid = "u1", .resource_version = "7"};
   const PatchNodeParams cordon = CordonPatch(before, tuner);

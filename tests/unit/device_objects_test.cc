@@ -39,7 +39,7 @@ DeviceObjects Listed(const std::vector<std::string>& drivers = kGpu) {
   return objects;
 }
 
-TEST_CASE("A node has the rules that it owns, the claims of its pool, and its slices") {
+TEST_CASE("The devices of a node are its rules, the claims allocated from its pool, and its slices") {
   const DeviceObjects objects = Listed();
   CHECK(objects.On("n1", kGpu).value() == NodeDevices{.rules = {RuleOn("r1", "n1")},
                                                       .claims = {ClaimOn("a", "n1"), ClaimOn("b", "n1")},
@@ -48,7 +48,7 @@ TEST_CASE("A node has the rules that it owns, the claims of its pool, and its sl
   CHECK(objects.On("n1", {"other.example.com"}).value() == NodeDevices{});
 }
 
-TEST_CASE("Devices are unknown until every kind has been read, and a failed read is the reason") {
+TEST_CASE("Devices are unknown until every kind has been read, and the error of a failed read is returned") {
   DeviceObjects objects;
   objects.Keep(kGpu);
   CHECK(objects.On("n1", kGpu).status() == absl::UnavailableError("DeviceTaintRules: has not been read yet"));
@@ -98,7 +98,7 @@ TEST_CASE("Objects of other drivers, and objects without a node, are not kept") 
   CHECK(objects.On("n1", {"gpu.nvidia.com", "dra.net"}).value().claims.size() == 2);
 }
 
-TEST_CASE("A claim is known once it was read with an allocation, whichever driver allocated it") {
+TEST_CASE("A claim is known once it has been read with an allocation, whichever driver allocated it") {
   DeviceObjects objects = Listed();
   CHECK(objects.KnowsClaim("team-a", "a"));
   CHECK_FALSE(objects.KnowsClaim("team-a", "free"));
@@ -119,7 +119,7 @@ TEST_CASE("A claim is known once it was read with an allocation, whichever drive
   CHECK(objects.KnowsClaim("team-a", "a"));
 }
 
-TEST_CASE("A rule that an administrator created for all drivers of a pool belongs to the node") {
+TEST_CASE("A rule that an administrator created for all drivers of a pool belongs to the node of the pool") {
   DeviceObjects objects = Listed();
   const DeviceTaintRule rule{.name = "by-hand", .pool = "n1", .effect = DeviceTaintEffect::kNoSchedule};
   CHECK(objects.Changed(rule) == ChangedNodes{"n1"});
@@ -140,7 +140,7 @@ TEST_CASE("Engines of different drivers share the objects") {
   CHECK(objects.On("n2", {"dra.net"}).value().claims == std::vector{both});
 }
 
-TEST_CASE("An object that cannot be read belongs to its node, or possibly to any node if it names none") {
+TEST_CASE("An unreadable object affects only its node, or every node if it does not name a node") {
   DeviceObjects objects = Listed();
   DeviceTaintRule rule = RuleOn("r1", "n1");
   rule.unreadable = "spec.taint.effect: expected the effect of a device taint, got \"Later\"";

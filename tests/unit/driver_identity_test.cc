@@ -63,27 +63,27 @@ TEST_CASE("a driver name of 13 characters is the longest whose keys Kubernetes a
         "allows");
 }
 
-TEST_CASE("driver names that are accepted") {
+TEST_CASE("valid driver names are accepted") {
   const std::string driver = GENERATE("g", "0", "gpu", "vgpu-manager", "a.b_c-d", "9x9");
   CAPTURE(driver);
   CHECK(ErrorOf("nvidia.com", driver) == "");
 }
 
-TEST_CASE("driver names that are refused") {
+TEST_CASE("invalid driver names are refused") {
   const std::string driver =
       GENERATE("", "GPU", "-gpu", "gpu-", ".gpu", "gpu_", "g pu", "g/pu", "g\xc3\xa4u", "gPu", "gpu\n");
   CAPTURE(driver);
   CHECK(ErrorOf("nvidia.com", driver).find("driver identity: driver name") == 0);
 }
 
-TEST_CASE("domains that are accepted") {
+TEST_CASE("valid domains are accepted") {
   const std::string domain =
       GENERATE(as<std::string>(), "nvidia.com", "x", "a-b.c", "0.example", std::string(253, 'a'));
   CAPTURE(domain);
   CHECK(ErrorOf(domain, "gpu") == "");
 }
 
-TEST_CASE("domains that are refused") {
+TEST_CASE("invalid domains are refused") {
   const std::string domain =
       GENERATE(as<std::string>(), "", "Nvidia.com", "nvidia..com", ".com", "com.", "-a.com", "a-.com", "a.-b", "a.b-",
                "a_b.com", "nvidia.com/x", "nvidia com", std::string(254, 'a'));

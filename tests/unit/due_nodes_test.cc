@@ -1,4 +1,4 @@
-// Tests which nodes are judged first if a pass cannot judge all of them.
+// Tests which nodes are evaluated first if a pass cannot evaluate all of them.
 #include "decide/due_nodes.h"
 
 #include "support/catch.h"

@@ -38,7 +38,7 @@ TEST_CASE("api-A48: a new Event is written unchanged") {
   CHECK(correlator.Correlate(Warning("blocked")) == Warning("blocked"));
 }
 
-TEST_CASE("api-A48: a repeated Event is counted in a series with the time and message of the first") {
+TEST_CASE("api-A48: a repeated Event is counted in a series with the time and the message of the first Event") {
   EventCorrelator correlator;
   (void)correlator.Correlate(Warning("blocked"));
   for (int count = 2; count <= 4; ++count) {
@@ -48,7 +48,7 @@ TEST_CASE("api-A48: a repeated Event is counted in a series with the time and me
   }
 }
 
-TEST_CASE("api-A48: only Events that are equal in everything else are counted together") {
+TEST_CASE("api-A48: only Events that differ in nothing but their time are counted in one series") {
   EventCorrelator correlator;
   (void)correlator.Correlate(Warning("blocked"));
   struct Row {
@@ -68,7 +68,7 @@ TEST_CASE("api-A48: only Events that are equal in everything else are counted to
   }
 }
 
-TEST_CASE("api-A48: from the tenth different message on, messages are combined into one Event") {
+TEST_CASE("api-A48: from the tenth different message on, new messages are combined into one Event") {
   EventCorrelator correlator;
   for (int i = 1; i <= 9; ++i)
     CHECK(correlator.Correlate(Warning(fmt::format("{}", i)))->message == fmt::format("{}", i));
@@ -108,12 +108,13 @@ TEST_CASE("api-A48: of the first 26 Events of an object and type, 25 are written
   CHECK_FALSE(correlator.Correlate(Warning("again", kBegin + absl::Seconds(301))).has_value());
 }
 
-TEST_CASE("api-A48: one Event every 300 s is never dropped") {
+TEST_CASE("api-A48: Events that arrive every 300 s are never dropped") {
   EventCorrelator correlator;
   CHECK(Written(correlator, 200, absl::Seconds(300)) == 200);
 }
 
-TEST_CASE("api-A48: a clock that is set back adds no allowance, and does not block the next Event") {
+TEST_CASE("api-A48: setting the clock back does not add to the allowance, and does not block Events after the next 300 "
+          "s") {
   EventCorrelator correlator;
   CHECK(Written(correlator, 26) == 25);
   const absl::Time before = kBegin - absl::Hours(1000);

@@ -93,7 +93,8 @@ TEST_CASE("api-A48: a disruption budget that blocks for hours causes one Event, 
   CHECK(world.Warnings()[0].series->count == 6);
 }
 
-TEST_CASE("api-A48: a wait of hours without changes is reported again if passes run at the announced times") {
+TEST_CASE("api-A48: a wait that does not change for hours is reported repeatedly, even if passes run only at their "
+          "wake times") {
   World world(GENERATE(false, true));
   world.policy.drain->timeout = absl::Seconds(10);
   world.AddBudget();
@@ -118,7 +119,7 @@ TEST_CASE("api-A48: a wait of hours without changes is reported again if passes 
   CHECK(world.clock->Now() - failed->time <= absl::Minutes(31));
 }
 
-TEST_CASE("A node that was blocked and became free is reported when it is blocked again") {
+TEST_CASE("A node that is blocked again, after an upgrade that completed, is reported again") {
   World world(GENERATE(false, true));
   world.AddBudget();
   world.Run(absl::Minutes(2));
@@ -148,7 +149,7 @@ TEST_CASE("A hook that fails causes one Event on the node, and no second Event f
   CHECK_FALSE(warnings[0].series);
 }
 
-TEST_CASE("A patch that the API server refuses causes one Event series, limited by the rate of attempts") {
+TEST_CASE("A patch that the API server keeps refusing causes one Event series, which is updated at a limited rate") {
   World world(GENERATE(false, true));
   world.cluster->SetFaultHooks(
       [](const testing::Call& call) -> std::optional<absl::Status> {
@@ -183,8 +184,8 @@ TEST_CASE("Events about transitions and Events about findings can be disabled se
   CHECK(world.Warnings().size() == (row.findings ? 1 : 0));
 }
 
-TEST_CASE(
-    "W31: if a node changes its state several times in one pass, the names of the Events sort in the same order") {
+TEST_CASE("W31: if a node changes its state several times in one pass, its Events sort by name in the order of the "
+          "changes") {
   World world(GENERATE(false, true));
   world.policy = {.auto_upgrade = true};
   world.Run(absl::Minutes(5));

@@ -20,7 +20,7 @@ using internal::EventWriter;
 using testing::FakeClock;
 using testing::FakeCluster;
 
-TEST_CASE("Limited Events from several callers are written in sequence") {
+TEST_CASE("WriteLimited writes equal Events in sequence, as one series with increasing counts") {
   auto clock = std::make_shared<FakeClock>();
   auto cluster = std::make_shared<FakeCluster>(clock);
   const RecordEventParams event{

@@ -71,7 +71,7 @@ TEST_CASE("Gates cause Events unless they are intended waits or have their own f
   }
 }
 
-TEST_CASE("A gate is reported again when it has changed, and when it returns") {
+TEST_CASE("A gate is reported again if it changes, or if it returns after it has ended") {
   World world;
   const Plan blocked = Changes({Waits("n1", GateReason::kDisruptionBudget)});
   CHECK(world.CountNews(blocked) == 1);
@@ -85,7 +85,7 @@ TEST_CASE("A gate is reported again when it has changed, and when it returns") {
   CHECK(world.CountNews(blocked) == 1);
 }
 
-TEST_CASE("A plan that repeats all gates each time causes no new Events") {
+TEST_CASE("Plans that repeat the same gates cause no new Events") {
   World world;
   const Plan plan{.gates = {Waits("n1", GateReason::kDisruptionBudget), Waits("n2", GateReason::kFailed)}};
   CHECK(world.CountNews(plan) == 2);
@@ -110,7 +110,7 @@ TEST_CASE("A gate or finding that persists is reported again after half an hour"
   CHECK(world.CountNews(plan) == 2);
 }
 
-TEST_CASE("A finding is reported while it is new, on its node or on the operator's own pod") {
+TEST_CASE("A finding is reported when it appears or returns, on its node or on the operator's own pod") {
   World world;
   const Finding hook{.code = FindingCode::kHookFailed, .node = "n1", .message = "pod filter for shop/web: boom"};
   const Finding strategy{.code = FindingCode::kUpdateStrategy, .message = "DaemonSet drivers/gpu is not OnDelete"};
@@ -133,7 +133,7 @@ TEST_CASE("A finding is reported while it is new, on its node or on the operator
             .empty());
 }
 
-TEST_CASE("A finding that requires no action is informational") {
+TEST_CASE("A finding that requires no action causes an Event of type Normal") {
   World world;
   const auto news = world.Follow({.findings = {{.code = FindingCode::kPodLeftAlone, .node = "n1", .message = "x"}}});
   REQUIRE(news.size() == 1);
@@ -161,7 +161,7 @@ struct Refused {
   }
 };
 
-TEST_CASE("§5.5: a refused patch is a Warning with the text of the Go library") {
+TEST_CASE("§5.5: a refused patch causes a Warning with the same text as in the Go library") {
   Refused world;
   world.plan = {.node = "n1",
                 .uid = "u1",
@@ -190,7 +190,7 @@ TEST_CASE("A refused deletion is reported on its pod") {
   CHECK(event->message == "Failed to delete the pod for the driver upgrade, no");
 }
 
-TEST_CASE("A failure that may succeed on the next attempt has no Event of its own") {
+TEST_CASE("A failed request that may succeed on the next attempt does not cause an Event") {
   Refused world;
   world.plan = {.node = "n1", .uid = "u1", .resource_version = "7", .patch = PatchNodeParams{.unschedulable = true}};
   CHECK_FALSE(world.Send(absl::AbortedError("409")));

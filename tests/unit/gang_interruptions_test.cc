@@ -44,7 +44,7 @@ TEST_CASE("B-20: a unit counts as one interruption of a gang, no matter how many
   CHECK(interruptions.counts() == GangsInterrupted{.revision = "rev-2", .by_interruptions = {{1, 1}, {2, 1}}});
 }
 
-TEST_CASE("A later unit of the same name interrupts its gang again") {
+TEST_CASE("A later unit with the same name counts as a new interruption of the gang") {
   GangInterruptions interruptions;
   CHECK(Evict(interruptions, "JobSet/team/a", "n1", {PodOf("a", "n1")}) == 1);
   interruptions.KeepCauses({"JobSet/team/a"});

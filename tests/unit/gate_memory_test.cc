@@ -21,7 +21,7 @@ int Count(const GateMemory& memory, GateReason reason) {
   return found == memory.counts().end() ? -1 : found->second;
 }
 
-TEST_CASE("A plan with all gates ends the gates that are missing from it") {
+TEST_CASE("A plan that lists all gates ends the gates that it does not list") {
   GateMemory memory;
   const Plan both{.gates = {Waits("n1", GateReason::kMaxParallel), Waits("n2", GateReason::kMaxParallel)}};
   CHECK(memory.Follow(both).size() == 2);
@@ -33,7 +33,7 @@ TEST_CASE("A plan with all gates ends the gates that are missing from it") {
   CHECK(Count(memory, GateReason::kFailed) == 1);
 }
 
-TEST_CASE("A plan with changed gates ends only the gates that it lists as ended") {
+TEST_CASE("A plan that lists only changed gates ends only the gates that it lists as ended") {
   GateMemory memory;
   memory.Follow(Changes({Waits("n1", GateReason::kMaxParallel), Waits("n2", GateReason::kMaxParallel)}));
   CHECK(memory.Follow(Changes({})).empty());
@@ -45,7 +45,7 @@ TEST_CASE("A plan with changed gates ends only the gates that it lists as ended"
   CHECK(memory.Follow(Changes({Waits("n2", GateReason::kMaxParallel)})).size() == 1);  // a new wait
 }
 
-TEST_CASE("Gates of a plan that was not reported are carried over to the next plan unless it repeats them") {
+TEST_CASE("The gates of a plan that was not reported are carried over, except for nodes that the next plan covers") {
   const Plan untold = Changes({Waits("n1", GateReason::kPodsUnknown), Waits("n4", GateReason::kJobs)}, {"n2", "n3"});
   Plan plan = Changes({Waits("n2", GateReason::kFailed)}, {"n1"});
   CarryGates(untold, plan);

@@ -49,8 +49,8 @@ struct HangingCall {
   }
 };
 
-TEST_CASE(
-    "A callback that exceeds its time is asked to stop and abandoned, and the rest of the round fails immediately") {
+TEST_CASE("A callback that exceeds its time limit is asked to stop and abandoned, and the rest of the round fails "
+          "immediately") {
   HookRunner hooks(absl::Milliseconds(1));
   std::promise<void> release;
   const HangingCall hanging{release.get_future().share()};
@@ -62,7 +62,7 @@ TEST_CASE(
   CHECK(hanging.stop_asked->get_future().get());
 }
 
-TEST_CASE("All callbacks of a round together have the time limit of one callback") {
+TEST_CASE("All callbacks of a round share one time limit") {
   // With this clock each callback seems to take half a minute.
   absl::Time now = absl::UnixEpoch();
   HookRunner hooks(absl::Minutes(2), [&now] { return now += absl::Seconds(30); });

@@ -79,11 +79,11 @@ int RollOut(Fleet& fleet) {
   return 1'000;
 }
 
-TEST_CASE(
-    "arch-A10: a rollout over 10,000 nodes judges each node only a few times, regardless of the number of passes") {
+TEST_CASE("arch-A10: a rollout over 10,000 nodes evaluates each node only a few times, regardless of the number of "
+          "passes") {
   constexpr int kNodes = 10'000;
-  // One judgement for each step of a node: new, waiting, admitted, draining, pods read, driver replaced, done; and one
-  // spare.
+  // One evaluation for each step of a node (new, waiting, admitted, draining, pods read, driver replaced, done), and
+  // one spare.
   constexpr int kJudgementsPerNode = 8;
   Fleet fleet(kNodes, Parallel(100));
   const int passes = RollOut(fleet);
@@ -115,8 +115,8 @@ TEST_CASE("arch-A8: planners on separate threads share nothing") {
   CHECK(std::count(judgements.begin(), judgements.end(), judgements[0]) == kThreads);
 }
 
-TEST_CASE(
-    "arch-A10: if Advance may judge only seven nodes, repeated calls cover all nodes, and no node starts before") {
+TEST_CASE("arch-A10: if Advance may evaluate only seven nodes, no node starts until repeated calls have covered all "
+          "nodes") {
   Fleet whole(50, Parallel(2));
   Fleet pieces(50, Parallel(2));
   constexpr internal::AdvanceLimits kSeven{.judged = 7, .told = 7};
@@ -129,7 +129,7 @@ TEST_CASE(
                        [&](const NodePlan& node) { return node.needs_grant && !plan.finished; }));
     if (finished) break;
     CHECK(pieces.planner.judgements() - before <=
-          7 + static_cast<std::uint64_t>(7 * advances));  // the second term counts further judgements of nodes that act
+          7 + static_cast<std::uint64_t>(7 * advances));  // the second term: nodes that act are evaluated again
     CHECK(plan.totals == Tally{});
     REQUIRE(advances < 10);
   }
@@ -138,7 +138,7 @@ TEST_CASE(
   CHECK(pieces.planner.Publish()->Full() == whole.planner.Publish()->Full());
 }
 
-TEST_CASE("arch-A10: a change that affects all nodes in the middle of a round starts another round") {
+TEST_CASE("arch-A10: a change in the middle of a round that affects all nodes starts another round") {
   Fleet fleet(50, Parallel(2));
   static_cast<void>(fleet.planner.Advance(kNow));
   fleet.planner.SetActiveSince(kNow - absl::Hours(1));
@@ -239,7 +239,7 @@ TEST_CASE("arch-A10: after grants change, only their nodes are judged again") {
   CHECK(fleet.planner.judgements() == before + 4);
 }
 
-TEST_CASE("arch-A12: a node that is withheld waits, and is judged again by the next pass") {
+TEST_CASE("arch-A12: a node that is withheld waits, and the next pass evaluates it again") {
   Fleet fleet(3, Parallel(1));
   const Plan first = fleet.planner.Advance(kNow).plan;
   REQUIRE(first.nodes.front().needs_grant);
@@ -260,7 +260,8 @@ TEST_CASE("arch-A10: planned work that was not done is planned again") {
   CHECK(fleet.planner.Advance(kNow).plan.nodes == first.nodes);
 }
 
-TEST_CASE("W5: a node with unscheduled driver pods counts once, and the gates of waiting nodes name the reason") {
+TEST_CASE("W5: a node with unscheduled driver pods counts once as unavailable, and the gates of waiting nodes give the "
+          "reason") {
   UpgradePolicy policy = Parallel(5);
   policy.max_unavailable = Count{2};
   Fleet fleet(4, policy);
@@ -300,14 +301,14 @@ TEST_CASE("arch-A10: a gate is reported once, and the place in the queue only on
     CHECK_FALSE(fleet.planner.Publish()->Explain("n00000"));
     CHECK(fleet.planner.Publish()->Explain("n00001")->detail.find("place 1 ") != std::string::npos);
   }
-  SECTION("another reason") {
+  SECTION("the reason changes: all gates are reported again, once") {
     UpgradePolicy paused = Parallel(0);
     paused.paused = true;
     fleet.planner.SetPolicy(paused);
     CHECK(fleet.planner.Advance(kNow).plan.gates.size() == 3);
     CHECK(fleet.planner.Advance(kNow).plan.gates.empty());
   }
-  SECTION("not judged yet") {
+  SECTION("a node that has not been evaluated yet has no gate") {
     NodeUnderTest other;
     fleet.planner.Update(std::make_shared<const NodeView>(other.view));
     CHECK_FALSE(fleet.planner.Publish()->Explain("n1"));
@@ -356,7 +357,7 @@ std::optional<GateReason> Told(const PlanUpdate& update, const std::string& name
   return std::nullopt;
 }
 
-TEST_CASE("ADR 0013: a node whose labels change is in the stage that now selects it") {
+TEST_CASE("ADR 0013: a node whose labels change moves to the stage that now selects it") {
   Fleet fleet(3, Canaries());
   const auto label = [&](const std::string& name) {
     fleet.view(name).node.labels["pool"] = "canary";
@@ -402,7 +403,7 @@ TEST_CASE("ADR 0013: if one node of a group that starts together is withheld, no
   CHECK_FALSE(Told(update, "n00002"));
 }
 
-TEST_CASE("A node that waits again before the next round has no gate until then") {
+TEST_CASE("A node that starts to wait again between two rounds has no gate until the next round") {
   UpgradePolicy racks = Parallel(10);
   racks.rollout = RolloutPolicy{.groups = NodeGroups{.by = "rack", .mode = GroupMode::kTogether}};
   Fleet fleet(3, racks);
@@ -422,7 +423,7 @@ TEST_CASE("A node that waits again before the next round has no gate until then"
   CHECK_FALSE(fleet.planner.Publish()->Explain("n00001"));
 }
 
-TEST_CASE("A verdict is not reused for a time before the verdict was made") {
+TEST_CASE("A verdict is not reused if the time is set back to before it was computed") {
   Fleet fleet(50, Parallel(0));
   fleet.Apply(fleet.planner.Advance(kNow).plan);
   REQUIRE(fleet.planner.Advance(kNow).plan.nodes.empty());

@@ -249,12 +249,12 @@ TEST_CASE("A-4 to A-6: a rule is created without effect, gets its effect once it
 TEST_CASE("A-7: if claims are still allocated after the taint has settled, the node is cordoned") {
   auto node = Settled("pod-deletion-required");
   for (int i = 0; i < 4; ++i) node.Held(WebPod("late-" + std::to_string(i)).Build(), kNow - absl::Seconds(10 + i));
-  SECTION("four") {
+  SECTION("four claims: the node is cordoned") {
     const Verdict verdict = node.Judge();
     CHECK(node.After(verdict).unschedulable);
     CHECK(Contains(verdict.findings.at(0).message, "4 claims were allocated"));
   }
-  SECTION("three: their pods are evicted like all others") {
+  SECTION("three claims: their pods are evicted like all others") {
     node.view.devices->claims.pop_back();
     node.view.pods_using_driver.erase(node.view.pods->back().ref.uid);
     const Verdict verdict = node.Judge();
@@ -338,7 +338,7 @@ TEST_CASE("A-2: a pod that uses the driver without a claim could be scheduled ag
   CHECK(Contains(verdict.findings.at(0).message, "pod team-a/cpu uses the driver without a claim"));
 }
 
-TEST_CASE("A-6: a node that starts again while its rules are being removed waits until they have settled again") {
+TEST_CASE("A-6: a node that starts again while its rules are being removed waits until the rules have settled again") {
   const bool is_admitted = GENERATE(false, true);
   DeviceNode node(is_admitted ? "upgrade-required" : "uncordon-required");
   node.Annotated(node.identity.IsolatedDevicesAnnotation(), "8");
@@ -374,7 +374,7 @@ TEST_CASE("A-6: a rule that our last request may have changed counts as settled 
   CHECK(attempted(Kind::kConfirm, failed, absl::Seconds(7)) == "waits, confirm NoSchedule");
 }
 
-TEST_CASE("A-5: without rules and published devices, rules are created for all drivers") {
+TEST_CASE("A-5: if there are neither rules nor published devices, rules are created for all drivers") {
   DeviceNode node("pod-restart-required");
   node.view.devices->slices.clear();
   CHECK(Calls(node.Judge()) == "create None,create None");
@@ -392,14 +392,15 @@ TEST_CASE("A-15: the end of an upgrade removes the rules even if an administrato
   CHECK(node.After(verdict).unschedulable);
 }
 
-TEST_CASE("A-9: a node whose devices are isolated is not drained, even if another client sets the state") {
+TEST_CASE("A-9: a node whose devices are isolated is not drained, even if another client sets the state "
+          "drain-required") {
   auto node = Settled("drain-required").WithCpuPod();
   CHECK(Evicted(node.Judge()).empty());
   CHECK(Path(node.Judge().plan) == "pod-restart-required");
 }
 
-TEST_CASE(
-    "A-11: a pod that got a device after the driver pod was deleted is evicted if it runs, and stays if it waits") {
+TEST_CASE("A-11: a pod that got a device after the driver pod was deleted is evicted if it runs, and stays if it is "
+          "pending") {
   auto node = Settled("pod-restart-required").WithCpuPod();
   node.WithDriverPods({DriverPod("new").NotReady().Build()});
   SECTION("it runs") {
@@ -464,13 +465,13 @@ TEST_CASE("A-13: a node is cordoned for its validation, and its rules are remove
   auto node = Ready("validation-required");
   node.options.validation_selector = Selector("app=validator");
   node.view.pods->push_back(PodBuilder("drivers", "validator").OnNode("n1").WithLabel("app", "validator").Build());
-  SECTION("the cordon") {
+  SECTION("the node is cordoned") {
     const Verdict verdict = node.Judge();
     CHECK(node.After(verdict).unschedulable);
     CHECK_FALSE(IsMarked(node, verdict));
     CHECK(Path(verdict.plan).empty());
   }
-  SECTION("the rules") {
+  SECTION("the rules are removed once the node is cordoned") {
     node.CordonedByUs();
     node.view.node.annotations.erase(node.identity.IsolatedDevicesAnnotation());
     CHECK(Calls(node.Judge()) == "patch None");
@@ -478,7 +479,7 @@ TEST_CASE("A-13: a node is cordoned for its validation, and its rules are remove
     node.view.devices->rules.clear();
     CHECK(Path(node.Judge().plan).starts_with("uncordon-required"));
   }
-  SECTION("a validator that tolerates the taint") {
+  SECTION("the node is not cordoned if the validator tolerates the taint") {
     node.policy.isolation.validator_tolerates = true;
     const Verdict verdict = node.Judge();
     CHECK_FALSE(node.After(verdict).unschedulable);
@@ -489,13 +490,14 @@ TEST_CASE("A-13: a node is cordoned for its validation, and its rules are remove
 TEST_CASE("A-14: a rule loses its effect, and is deleted 5 s later") {
   auto node = Ready("uncordon-required");
   CHECK(Calls(node.Judge()) == "patch None");
-  SECTION("too early") {
+  SECTION("the rule is not deleted after only 4 s") {
     node.Ruled(DeviceTaintEffect::kNone, absl::Seconds(4));
     const Verdict verdict = node.Judge();
     CHECK(Calls(verdict).empty());
     CHECK(verdict.gate->not_before == kNow + absl::Seconds(1));
   }
-  SECTION("in time") { CHECK(Calls(node.Ruled(DeviceTaintEffect::kNone, absl::Seconds(5)).Judge()) == "delete"); }
+  SECTION("the rule is deleted after 5 "
+          "s") { CHECK(Calls(node.Ruled(DeviceTaintEffect::kNone, absl::Seconds(5)).Judge()) == "delete"); }
   SECTION("the node is done once the rule is deleted") {
     node.view.devices->rules.clear();
     const Verdict verdict = node.Judge();
@@ -517,7 +519,7 @@ TEST_CASE("A-15: a node that failed keeps its rules") {
   CHECK(IsMarked(node, node.Judge()));
 }
 
-TEST_CASE("A-15: a node that recovers takes no slot while its rules are being removed") {
+TEST_CASE("A-15: a node that recovers stays in upgrade-failed while its rules are being removed") {
   auto node = Ready("upgrade-failed");
   const Verdict verdict = node.Judge();
   CHECK(Calls(verdict) == "patch None");
@@ -565,7 +567,7 @@ TEST_CASE("a node whose label was removed continues from its mark") {
   CHECK_FALSE(node.After(verdict).unschedulable);
 }
 
-TEST_CASE("if the policy does not allow evicting a pod, and enables a drain, the node is cordoned and drained") {
+TEST_CASE("if the policy does not allow a pod to be evicted, but enables a drain, the node is cordoned and drained") {
   auto node =
       Settled("pod-deletion-required").Held(PodBuilder("team-a", "bare").WithUid("bare-uid").OnNode("n1").Build());
   const Verdict verdict = node.Judge();

@@ -200,7 +200,7 @@ TEST_CASE("the empty selector selects everything and is the default") {
   CHECK_FALSE(LabelSelector::Parse("a")->empty());
 }
 
-TEST_CASE("the selector that matches nothing keeps doing so when its text is parsed") {
+TEST_CASE("the selector that matches nothing still matches nothing after its text is parsed") {
   const LabelSelector nothing = LabelSelector::Nothing();
   CHECK_FALSE(nothing.empty());
   CHECK_FALSE(nothing.Matches({}));
@@ -231,7 +231,7 @@ TEST_CASE("requirements are sorted, and duplicate values are removed") {
   CHECK(selector->ToString() == "a notin (1,2),z");
 }
 
-TEST_CASE("And selects what both selectors select") {
+TEST_CASE("And returns a selector that matches only what both selectors match") {
   const LabelSelector web = *LabelSelector::Parse("app=web");
   const LabelSelector not_skipped = *LabelSelector::Parse("skip!=true");
   CHECK(web.And(not_skipped).ToString() == "app=web,skip!=true");

@@ -18,7 +18,7 @@ using driverupgrade::testing::FakeClock;
 
 enum class Fault { kNone, kRefused, kLostBefore, kLostAfter, kConflictAfter };
 
-// A Lease behind a connection that fails when the test requests a failure.
+// Serves one Lease, and fails calls when the test requests it.
 class LeaseFacade final : public ClusterFacade {
  public:
   explicit LeaseFacade(ObjectServer<Lease>& server) : server_(server) {}
@@ -98,7 +98,7 @@ struct Replica {
   std::unique_ptr<LeaderElection> election;
 };
 
-TEST_CASE("api-A56: options that cannot keep two leaders apart are refused") {
+TEST_CASE("api-A56: options that are incomplete, or that could allow two leaders at the same time, are refused") {
   ObjectServer<Lease> server;
   const auto facade = std::make_shared<LeaseFacade>(server);
   const LeaderElectionOptions good{.ns = "ops", .name = "driver", .identity = "a"};
@@ -174,7 +174,7 @@ TEST_CASE(
   CHECK(taken <= absl::Seconds(30) + absl::Seconds(4.4));
 }
 
-TEST_CASE("A released or never acquired lease is free immediately (api-A59, api-A61)") {
+TEST_CASE("A released lease is free immediately (api-A59, api-A61)") {
   ObjectServer<Lease> server;
   Replica a(server, "a");
   Replica b(server, "b");
@@ -233,7 +233,8 @@ TEST_CASE("A crashed leader is replaced within lease_duration + 2.2 retry period
   }
 }
 
-TEST_CASE("API server down: leadership survives 9 s, ends at 10 s, and is acquired again") {
+TEST_CASE("While the API server is down, leadership survives 9 s and ends at 10 s, and it is acquired again after the "
+          "outage") {
   ObjectServer<Lease> server;
   Replica a(server, "a");
   a.Run(absl::Seconds(30));
@@ -267,7 +268,7 @@ TEST_CASE("API server down: leadership survives 9 s, ends at 10 s, and is acquir
   }
 }
 
-TEST_CASE("A write with an unknown outcome neither gains nor loses leadership") {
+TEST_CASE("A write with an unknown outcome neither starts nor ends leadership") {
   const Fault fault = GENERATE(Fault::kLostBefore, Fault::kLostAfter, Fault::kConflictAfter);
   ObjectServer<Lease> server;
   Replica a(server, "a");
@@ -376,14 +377,14 @@ TEST_CASE("An announcement never costs the leadership: if it is too long or refu
   CHECK(a.election->status().ok());
 }
 
-TEST_CASE("A renewal counts from the time before it was sent") {
+TEST_CASE("A renewal counts from the time at which it was sent") {
   ObjectServer<Lease> server;
   Replica a(server, "a");
   a.facade->before_answer = [&] { a.clock->Advance(absl::Seconds(4)); };
   const absl::Time sent = a.clock->Now();
   a.election->Step({});
   CHECK(a.election->LeadsUntil() == sent + absl::Seconds(10));
-  SECTION("and a response that arrives too late does not make the replica a leader") {
+  SECTION("a response that arrives too late does not make the replica the leader") {
     a.facade->before_answer = [&] { a.clock->Advance(absl::Seconds(10)); };
     a.clock->Advance(absl::Seconds(2));
     a.election->Step({});
@@ -398,14 +399,14 @@ TEST_CASE("A clock that jumps forward may end leadership early, but never starts
   Replica b(server, "b");
   a.election->Step({});
   b.election->Step({});
-  SECTION("the leader's") {
+  SECTION("the leader's clock") {
     a.clock->Advance(absl::Hours(1));
     CHECK_FALSE(a.election->IsLeader());
     a.election->Step({});
     CHECK(a.election->IsLeader());
     CHECK(a.election->terms() == 2);
   }
-  SECTION("a candidate's") {
+  SECTION("a candidate's clock") {
     b.clock->Advance(absl::Hours(1));
     b.election->Step({});
     CHECK_FALSE(b.election->IsLeader());
@@ -420,14 +421,14 @@ TEST_CASE("A clock that is set back ends leadership until a renewal, and delays 
   Replica b(server, "b");
   a.election->Step({});
   b.election->Step({});
-  SECTION("the leader's") {
+  SECTION("the leader's clock") {
     a.clock->Advance(-absl::Hours(1));
     CHECK_FALSE(a.election->IsLeader());
     CHECK_FALSE(a.election->LeadsUntil());
     CHECK(a.election->Step({}) == a.clock->Now() + absl::Seconds(2));  // due immediately, not in an hour
     CHECK(a.election->IsLeader());
   }
-  SECTION("the leader's, while it waits for a response") {
+  SECTION("the leader's clock, while the leader waits for a response") {
     a.clock->Advance(absl::Seconds(2));
     a.facade->before_answer = [&] {
       a.clock->Advance(absl::Seconds(3));
@@ -439,7 +440,7 @@ TEST_CASE("A clock that is set back ends leadership until a renewal, and delays 
     a.facade->before_answer = nullptr;
     CHECK(a.RunUntilLeader() <= absl::Seconds(4.4));
   }
-  SECTION("a candidate's") {
+  SECTION("a candidate's clock") {
     b.clock->Advance(-absl::Hours(1));
     const absl::Duration taken = b.RunUntilLeader();
     CHECK(taken >= absl::Seconds(15));
@@ -460,7 +461,7 @@ TEST_CASE("A replica that was suspended reads the lease before it acts") {
   CHECK(server.object()->holder == "a");
 }
 
-TEST_CASE("For replicas that saw it, a deleted lease expires at the usual time, and its holder creates it again") {
+TEST_CASE("If the lease is deleted, its holder creates it again, and other replicas wait until it would have expired") {
   ObjectServer<Lease> server;
   Replica a(server, "a");
   Replica b(server, "b");
@@ -498,7 +499,7 @@ TEST_CASE("Candidates spread their attempts, and each replica's times are the sa
   CHECK(waits.size() > 40);
 }
 
-TEST_CASE("An invalid duration is replaced with our own") {
+TEST_CASE("If a lease has no valid duration, a candidate uses its own lease_duration") {
   ObjectServer<Lease> server;
   (void)server.Create({.ns = "ops", .name = "driver", .holder = "x"});
   Replica b(server, "b");

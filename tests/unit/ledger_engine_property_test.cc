@@ -254,7 +254,7 @@ void Duel::Tick() {
   cluster_->Advance(absl::Milliseconds(random_.Between(100, calm_ ? 3000 : 1000)));
   AnswerLate();
   if (calm_ && random_.Chance(5))
-    Touch(AnyNode());  // like a kubelet, because an unused grant stays until its node changes
+    Touch(AnyNode());  // as a kubelet does, because an unused grant stays until its node changes
   if (!calm_ && random_.Chance(40)) Disturb();
   Pass(static_cast<std::size_t>(random_.Below(2)));
 }
@@ -302,7 +302,8 @@ TEST_CASE("I1: two engines on lists that both lead stay within the budgets thank
   CHECK(result.started > 1'500);
 }
 
-TEST_CASE("I1: an engine on lists and an engine on a cache that both lead stay within the budgets, and finish") {
+TEST_CASE("I1: an engine that uses lists and an engine that uses a cache stay within the budgets if both lead, and "
+          "finish") {
   const Result result = Play({.cache = true}, 100);
   INFO(result.report);
   CHECK(result.failures == 0);

@@ -183,7 +183,7 @@ TEST_CASE(
   if (world.cache) CHECK(world.cluster->journal().size() == calls);
 }
 
-TEST_CASE("A ConfigMap is requested only with a ledger") {
+TEST_CASE("An engine without a ledger makes no requests for ConfigMaps") {
   World world(GENERATE(Reads::kLists, Reads::kCache));
   world.ledger.reset();
   world.RunUntilDone();
@@ -192,7 +192,8 @@ TEST_CASE("A ConfigMap is requested only with a ledger") {
         3 * 2 + 2);  // two patches per node, and one more for each node that waits
 }
 
-TEST_CASE("A crash between grant and patch: the next engine uses the grant, before all others") {
+TEST_CASE("After a crash between a grant and its patch, the next engine starts the node with the grant before all "
+          "others") {
   World world(GENERATE(Reads::kLists, Reads::kCache));
   world.Store(world.Line("node-3"));
   const std::string granted = world.Stored();
@@ -279,7 +280,7 @@ TEST_CASE("A node that is missing from the cache counts as deleted only once a l
   }
 }
 
-TEST_CASE("After a conflict of the patch, the grant is renewed") {
+TEST_CASE("If the patch that starts a node has a conflict, the grant of the node is renewed") {
   World world(GENERATE(Reads::kLists, Reads::kCache));
   world.Before(Operation::kPatchNode, [&] { world.Touch("node-1"); });
   const std::string first = world.Line("node-1");
@@ -364,7 +365,7 @@ TEST_CASE("A full ledger holds back the remaining nodes, and garbage in the ledg
   world.RunUntilDone();
 }
 
-TEST_CASE("Nodes that do not fit into a full ledger are not judged in each pass") {
+TEST_CASE("Nodes that do not fit into a full ledger are not evaluated in every pass") {
   World world(Reads::kCache, 9);
   world.policy.max_parallel.reset();
   world.ledger->grants_max = 2;
@@ -380,7 +381,7 @@ TEST_CASE("Nodes that do not fit into a full ledger are not judged in each pass"
   world.RunUntilDone();
 }
 
-TEST_CASE("Groups that start together take space in the ledger for all nodes or for none") {
+TEST_CASE("A group that starts together gets grants for all its nodes or for none") {
   World world(Reads::kCache, 6);
   world.policy.max_parallel.reset();
   world.policy.rollout = RolloutPolicy{.groups = NodeGroups{.by = "rack"}};
@@ -400,7 +401,7 @@ TEST_CASE("Groups that start together take space in the ledger for all nodes or 
   world.RunUntilDone();
 }
 
-TEST_CASE("A group with more nodes than the ledger can grant has a gate that reports this, and other nodes continue") {
+TEST_CASE("If a group has more nodes than the ledger can grant, its gates report this, and other nodes continue") {
   World world(Reads::kCache, 3);
   world.policy.max_parallel.reset();
   world.policy.rollout = RolloutPolicy{.groups = NodeGroups{.by = "rack"}};
@@ -417,7 +418,7 @@ TEST_CASE("A group with more nodes than the ledger can grant has a gate that rep
         std::string::npos);
 }
 
-TEST_CASE("While the pods of one node are being read, none of the nodes that start together with it start") {
+TEST_CASE("While the pods of one node are being read, no node of its group starts") {
   World world(Reads::kCache, 3);
   world.policy.max_parallel.reset();
   world.policy.rollout = RolloutPolicy{.order = {{.by = OrderBy::kFewestPods}}, .groups = NodeGroups{.by = "rack"}};

@@ -54,7 +54,7 @@ TEST_CASE("A node starts once its grant and the record are stored, and not while
   steps.Take(Stored("1", "u 5\n", "R"), kNow);
   CHECK(Starts(steps, PlanOf("5"), kNow));
   CHECK(steps.Next() == nullptr);
-  SECTION("one response serves one plan") {
+  SECTION("a response is valid for only one plan") {
     CHECK_FALSE(Starts(steps, PlanOf("5"), kNow));
     CHECK(std::holds_alternative<GetConfigMapParams>(*steps.Next()));
   }

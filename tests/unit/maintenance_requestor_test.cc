@@ -82,7 +82,7 @@ TEST_CASE("H14, H15: the request contains the policy's settings and nothing else
     CHECK_FALSE(call.object.drain);
     CHECK_FALSE(call.object.wait_for_pod_completion);
   }
-  SECTION("jobs without a selector would wait for every pod of the node") {
+  SECTION("a wait for jobs without a selector is not requested, because it would wait for every pod of the node") {
     policy.wait_for_completion = WaitForCompletionPolicy{};
     CHECK_FALSE(requestor.Request({.name = "n1"}, policy, std::nullopt).object.wait_for_pod_completion);
   }
@@ -174,8 +174,8 @@ TEST_CASE("Requestor options that the API server would refuse are refused in adv
   for (const auto& c : cases) CHECK(Validate(c.options) == absl::InvalidArgumentError(c.error));
 }
 
-TEST_CASE(
-    "arch-A9: a call for a NodeMaintenance is retried after a pause, but a call for a newer object is not delayed") {
+TEST_CASE("arch-A9: a call for a NodeMaintenance is retried after a pause, but immediately for a newer version of the "
+          "object") {
   internal::AttemptLog log;
   const MaintenanceCall call{.kind = Kind::kJoin, .object = Object("nvidia.network-operator")};
   log.MaintenanceCallSent("n1-uid", call);

@@ -67,7 +67,8 @@ struct Journey {
   }
 };
 
-TEST_CASE("The time of a node in a state, and the duration of its upgrade, are counted when they end") {
+TEST_CASE("The time of a node in a state is counted when the node leaves it, and the duration of an upgrade when it "
+          "ends") {
   Journey journey;
   journey.To({UpgradeState::kUpgradeRequired});
   journey.To({UpgradeState::kCordonRequired, UpgradeState::kDrainRequired}, absl::Seconds(60));
@@ -80,18 +81,18 @@ TEST_CASE("The time of a node in a state, and the duration of its upgrade, are c
   CHECK(figures.state_seconds.at(UpgradeState::kDrainRequired).sum == 10);
   CHECK(figures.state_seconds.at(UpgradeState::kFailed).sum == 100);
   CHECK_FALSE(
-      figures.state_seconds.contains(UpgradeState::kCordonRequired));  // the patch that entered this state also left it
+      figures.state_seconds.contains(UpgradeState::kCordonRequired));  // one patch entered and left this state
   CHECK_FALSE(figures.state_seconds.contains(UpgradeState::kDone));
   CHECK(figures.upgrade_seconds.Count() == 1);
   CHECK(figures.upgrade_seconds.sum == 111);
 }
 
-TEST_CASE("A node has no time in a state if the observer did not see it enter, or if it replaced another node") {
+TEST_CASE("The time in a state is not counted unless the observer saw the same node enter that state") {
   Journey journey;
   journey.state = UpgradeState::kDrainRequired;
   CHECK(journey.To({UpgradeState::kPodRestartRequired}, absl::Hours(1)).state_seconds.empty());
-  SECTION("created again under its name") { journey.uid = "u2"; }
-  SECTION("its label changed by another client") { journey.state = UpgradeState::kValidationRequired; }
+  SECTION("the node was created again under the same name") { journey.uid = "u2"; }
+  SECTION("another client changed the label of the node") { journey.state = UpgradeState::kValidationRequired; }
   const MetricsSnapshot figures = journey.To({UpgradeState::kDone}, absl::Hours(1));
   CHECK(figures.state_seconds.empty());
   CHECK(figures.upgrade_seconds.Count() == 0);
@@ -104,7 +105,7 @@ TEST_CASE("A clock that is set back causes no negative time") {
   CHECK(figures.state_seconds.at(UpgradeState::kUpgradeRequired).sum == 0);
 }
 
-TEST_CASE("Only a limited number of nodes that disappear without a report is remembered") {
+TEST_CASE("The number of remembered nodes is limited, and the nodes that changed most recently are kept") {
   internal::NodeTimes times;
   const absl::Time now = absl::UnixEpoch();
   for (int i = 0; i < 5; ++i) {
@@ -120,7 +121,7 @@ TEST_CASE("Only a limited number of nodes that disappear without a report is rem
   CHECK(in_state("n4") == absl::Seconds(6));
 }
 
-TEST_CASE("Failures have separate counters for conflicts, unknown outcomes and refusals") {
+TEST_CASE("Failures are counted by status code, and conflicts and unknown outcomes also have their own counters") {
   struct Row {
     absl::Status status;
     std::uint64_t conflicts;

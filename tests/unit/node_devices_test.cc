@@ -131,7 +131,7 @@ TEST_CASE("A-1: a cluster without device taint rules is distinguished from a clu
   CHECK(broken.Read().nodes[0]->devices);
 }
 
-TEST_CASE("A-4: a node with nothing left but a rule of ours is still managed") {
+TEST_CASE("A-4: a node on which nothing but our own rule is left is still managed") {
   World world;
   REQUIRE(world.cluster->RemoveDaemonSet(world.fleet.ns, world.fleet.daemon_set));
   for (const char* name : {"ours", "others"}) world.cluster->AddNode(testing::NodeBuilder(name).Build());
@@ -143,7 +143,7 @@ TEST_CASE("A-4: a node with nothing left but a rule of ours is still managed") {
   CHECK(managed == std::vector<std::string>{"ours"});
 }
 
-TEST_CASE("Calls for rules are remembered as long as the node has a rule of ours or is being upgraded") {
+TEST_CASE("Calls for the rules of a node are forgotten once our rules on the node are deleted") {
   World world;
   const DeviceTaintRule rule = world.Taint(world.fleet.node_names[0], Gpu().KeyPrefix());
   const std::string uid = rule.node_uid;
@@ -176,7 +176,7 @@ TEST_CASE("A pod with a claim on the node uses the driver, with and without devi
   CHECK(HoldersOn(world) == std::pair(Names{"train"}, Names{}));
 }
 
-TEST_CASE("As long as claims cannot be read, a pod with a claim may use the driver") {
+TEST_CASE("While claims cannot be read, every pod with a claim counts as a pod that may use the driver") {
   World world;
   world.cluster->FailNext(GENERATE(Operation::kListResourceClaims, Operation::kListResourceSlices),
                           absl::ResourceExhaustedError("429"));
@@ -184,7 +184,7 @@ TEST_CASE("As long as claims cannot be read, a pod with a claim may use the driv
   CHECK(HoldersOn(world) == std::pair(Names{"train"}, Names{}));
 }
 
-TEST_CASE("A pod whose claim was read before the claim was allocated may use the driver") {
+TEST_CASE("A pod whose claim has not been read with an allocation counts as a pod that may use the driver") {
   World world;
   Pod pod = testing::PodBuilder("team-a", "next").OnNode(world.fleet.node_names[0]).Build();
   pod.resource_claims = {"later"};
@@ -247,7 +247,7 @@ TEST_CASE("A cache of a cluster without device taint rules is synced, and report
   CHECK(devices.claims.size() == 1);
 }
 
-TEST_CASE("A cluster without the DRA operations cannot be watched for DRA objects") {
+TEST_CASE("A cache for DRA drivers is refused if the cluster facade does not implement the DRA operations") {
   World world;
   world.cluster->SetSupported(Operation::kWatchResourceSlices, false);
   const SnapshotOptions options = world.Options();

@@ -1,4 +1,4 @@
-// Tests the measured durations of nodes, by outcome.
+// Tests how upgrade durations are measured on nodes that finish, fail, or are replaced.
 #include "ledger/node_durations.h"
 
 #include "support/catch.h"
@@ -27,7 +27,7 @@ std::vector<absl::Duration> Took(const std::vector<std::pair<const char*, int>>&
   return durations.took();
 }
 
-TEST_CASE("The duration of a node is measured from its start to its end") {
+TEST_CASE("The duration of an upgrade is measured from its start to its end on the same node") {
   CHECK(Took({{"drain-required", 0}, {"pod-restart-required", 3}, {"upgrade-done", 5}}) ==
         std::vector{absl::Minutes(5)});
   // In the last step, a new node with the same name has the driver from the beginning.

@@ -96,7 +96,7 @@ TEST_CASE("an engine upgrades the nodes that its selector matches, by its own po
   CHECK(world.State("node-7").empty());
 }
 
-TEST_CASE("if a node gets a new owner, the engine of the new owner finishes its upgrade") {
+TEST_CASE("if a node gets a new owner, the engine of the new owner finishes the node's upgrade") {
   World world(GENERATE(false, true));
   world.Pass("a");
   REQUIRE(world.InProgress(1, 1) == 1);

@@ -39,7 +39,7 @@ TEST_CASE("arch-A11: the pods of a node are unknown until they are listed, and a
   CHECK_FALSE(PodsKnown(store, "n2"));
 }
 
-TEST_CASE("arch-A11: watch events during a list are kept") {
+TEST_CASE("arch-A11: watch events that arrive during a list are kept") {
   Store store;
   const auto ticket = store.BeginPodList("n1");
   REQUIRE(ticket);
@@ -149,7 +149,7 @@ TEST_CASE("arch-A11: a list with a version replaces the previous list, in the or
   CHECK(store.Take(0).nodes == Names{"n1"});
 }
 
-TEST_CASE("If a pod in a host's list cannot be read, the pods of its node are unknown for this reason") {
+TEST_CASE("If a pod in a host's list cannot be read, the pods of its node are unknown, and the reason names the pod") {
   Store store;
   REQUIRE(store.PutPods(0, "n1", "5", {PodAt("a", "n1", "4")}));
   store.Take(0);
@@ -161,11 +161,11 @@ TEST_CASE("If a pod in a host's list cannot be read, the pods of its node are un
     CHECK(store.PutPods(0, "n1", "7", {PodAt("a", "n1", "4")}));
     CHECK(store.WhyNoPods("n1").empty());
   }
-  SECTION("the reason ends with the interest") {
+  SECTION("the reason is dropped together with the interest in the node") {
     CHECK(store.SetInterest(0, {}) == std::vector<std::string>{"n1"});
     CHECK(store.WhyNoPods("n1").empty());
   }
-  SECTION("the reason ends with the cordon") {
+  SECTION("the reason is dropped when the cordon is lifted") {
     store.NodeChanged(NodeAt("n1", "20", false));
     CHECK(store.WhyNoPods("n1").empty());
   }
@@ -210,7 +210,8 @@ TEST_CASE("arch-A11: two lists of one node at the same time do not affect each o
   CHECK_FALSE(store.EndPodList("n1", *second, {}));
 }
 
-TEST_CASE("arch-A11: a list from before the cordon is discarded, even during a list from after it") {
+TEST_CASE("arch-A11: a list from before the cordon is discarded, even while a list from after the cordon is in "
+          "progress") {
   Store store;
   const auto before = store.BeginPodList("n1");
   store.NodeChanged(NodeAt("n1", "3"));

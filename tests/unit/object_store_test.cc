@@ -87,7 +87,7 @@ TEST_CASE("api-A8: after a restore, the other kinds are unknown until they are l
   CHECK(store.Take(0).nodes == Names{"n1"});
 }
 
-TEST_CASE("Every driver is notified once of a changed node, and only of its own pods") {
+TEST_CASE("Every driver is notified once of each changed node, but only of its own driver pods") {
   Store store;
   store.NodeChanged(NodeAt("n1", "3", true));
   CHECK(store.Take(0).nodes == Names{"n1"});
@@ -175,7 +175,8 @@ TEST_CASE("The response to our own write neither restores a deleted node nor ove
   CHECK(store.FindNode("n1")->uid == "another");
 }
 
-TEST_CASE("A new engine receives the complete state, and so does an engine that has not taken changes for long") {
+TEST_CASE("A new engine receives the complete state, and so does an engine that has not taken changes for a long "
+          "time") {
   Store store;
   store.Listed<Pod>(0, {PodAt("driver", "n3", "4")});
   store.Take(0);

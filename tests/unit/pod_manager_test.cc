@@ -67,7 +67,7 @@ TEST_CASE("The engine targets the revision with the DaemonSet's template, whatev
   CHECK(WantedRevision(daemon_set, {Revision("old", 5, 6), Revision("new", 6, 8)}).wanted_revision == "new");
 }
 
-TEST_CASE("Without templates, the engine waits while two revisions have the highest number") {
+TEST_CASE("Without template digests, the target revision is unknown while two revisions share the highest number") {
   const DaemonSet daemon_set{.ns = "gpu", .name = "driver", .uid = "ds"};
   CHECK(WantedRevision(daemon_set, {Revision("a", 1), Revision("b", 2)}).wanted_revision == "b");
   const DriverDaemonSet unknown = WantedRevision(daemon_set, {Revision("a", 1), Revision("b", 1)});

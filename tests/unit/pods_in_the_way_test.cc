@@ -27,7 +27,8 @@ NodeUnderTest Busy() {
   return node;
 }
 
-TEST_CASE("The pods that block an upgrade are those that its drain must evict, even if it may not evict them") {
+TEST_CASE("The blocking pods are those that the drain must remove, even if the policy does not allow the drain to "
+          "evict them") {
   NodeUnderTest node = Busy();
   CHECK(InTheWay(node) == 0);  // the policy evicts no pods
   node.Draining();
@@ -36,7 +37,7 @@ TEST_CASE("The pods that block an upgrade are those that its drain must evict, e
   CHECK(InTheWay(node) == 2);
 }
 
-TEST_CASE("The pods that block are those that pod deletion selects and those that are awaited, each counted once") {
+TEST_CASE("The blocking pods are those that pod deletion selects and those whose end is awaited, each counted once") {
   NodeUnderTest node = Busy();
   node.policy.wait_for_completion = WaitForCompletionPolicy{.pod_selector = Selector("app=web")};
   CHECK(InTheWay(node) == 2);

@@ -47,7 +47,7 @@ TEST_CASE("W21: a warning reports a field of the evacuation that has no effect")
         Texts{"onUnscheduledPods: has no effect without maxUnavailable"});
 }
 
-TEST_CASE("W21: a warning reports a limit of failures that is never reached") {
+TEST_CASE("W21: a warning reports a failure limit or a retry setting that has no effect") {
   CHECK(WarningsOf("{failurePolicy: {maxFailures: 100%}}") ==
         Texts{"failurePolicy.maxFailures: 100% stops the rollout only when all nodes have failed"});
   CHECK(WarningsOf("{maxUnavailable: 3, failurePolicy: {maxFailures: 5}}") ==

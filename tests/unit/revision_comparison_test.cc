@@ -43,7 +43,7 @@ TEST_CASE("T8: a rollout restart and a new chart version do not change the drive
   }
 }
 
-TEST_CASE("T8: an operator may ignore other keys, or no keys") {
+TEST_CASE("T8: the chart version is ignored by default, but not if the operator ignores no keys") {
   const ControllerRevision running = WithTemplate(R"({"metadata":{"labels":{"helm.sh/chart":"1"}}})");
   const ControllerRevision wanted = WithTemplate(R"({"metadata":{"labels":{"helm.sh/chart":"2"}}})");
   CHECK(*SameTemplate(running, wanted));
@@ -71,7 +71,7 @@ TEST_CASE("T7, W40: if revisions cannot be compared, an error names the invalid 
   }
 }
 
-TEST_CASE("T8: excessive nesting counts as different, and causes no harm") {
+TEST_CASE("T8: templates that are nested too deeply count as different, and do not overflow the stack") {
   const std::string deep(100'000, '[');
   const ControllerRevision odd = WithTemplate(deep + std::string(deep.size(), ']'));
   CHECK_FALSE(*SameTemplate(odd, odd));

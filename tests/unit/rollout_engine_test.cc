@@ -182,7 +182,7 @@ std::int64_t ListsToOrder(int nodes, OrderBy by) {
   return lists({{.by = by}}) - lists({});
 }
 
-TEST_CASE("an order by pods costs one list per node for up to 10 nodes, one list for all nodes if there are more") {
+TEST_CASE("an order by pods costs one list per node for up to 10 nodes, and a single list for more nodes") {
   CHECK(ListsToOrder(10, OrderBy::kFewestPods) == 10);
   CHECK(ListsToOrder(11, OrderBy::kFewestPods) == 1);
   CHECK(ListsToOrder(40, OrderBy::kIdle) == 1);
@@ -196,7 +196,7 @@ std::optional<absl::Duration> Measured(const World& world) {
   return internal::ParseRecord(ledger->data.at(kRecordKey)).record.durations.Quantile(95);
 }
 
-TEST_CASE("the durations of nodes are measured and stored in the record, even after a failure to store it") {
+TEST_CASE("the durations of nodes are measured and stored in the record, even after a failure to store the record") {
   World world(3);
   const auto engine = world.Engine();
   const auto all_done = [&] {
@@ -261,7 +261,7 @@ TEST_CASE("a node is measured only by the replica that started it, and only if t
   begin(*second, "rev-4");
   lead_until_done(*first);
   CHECK_FALSE(Measured(world));
-  // A freeze does not count towards the duration of an upgrade.
+  // Upgrades that a freeze has interrupted are not measured.
   begin(*first, "rev-5");
   world.policy.auto_upgrade = false;
   static_cast<void>(world.Pass(*first));
@@ -273,7 +273,8 @@ TEST_CASE("a node is measured only by the replica that started it, and only if t
   CHECK(*Measured(world) <= absl::Minutes(2));
 }
 
-TEST_CASE("the embedding operator can halt a rollout, and the halt stays when its callback reports no problem") {
+TEST_CASE("the embedding operator can halt a rollout, and the halt stays after its callback no longer reports a "
+          "problem") {
   World world(1);
   auto engine = world.Engine();
   world.RunUntil(*engine, [&] { return world.IsDone("c0") && world.IsDone("c1"); });
@@ -339,8 +340,8 @@ TEST_CASE("a lost record restarts the rollout at its first stage, and an invalid
                     [](const Finding& finding) { return finding.code == FindingCode::kRollout; }));
 }
 
-TEST_CASE(
-    "while a node of a later stage waits, a missing approval is a finding with the command that approves the stage") {
+TEST_CASE("while a node of a later stage waits, a missing approval causes a finding with the command that approves the "
+          "stage") {
   World world(1);
   world.policy.rollout->stages[0].approval = Approval::kManual;
   const auto engine = world.Engine();

@@ -8,7 +8,7 @@ namespace {
 
 std::string Message(const absl::Status& status) { return std::string(status.message()); }
 
-TEST_CASE("OpenSSL's code is found in libcurl's message", "[curl_status]") {
+TEST_CASE("The error code of OpenSSL is extracted from libcurl's message", "[curl_status]") {
   CHECK(OpenSslCodeIn("error:0A00010B:SSL routines::wrong version number") == 0x0a00010b);
   CHECK(OpenSslCodeIn("OpenSSL SSL_read: error:0A00045C:SSL routines::tlsv13 alert, errno 0") == 0x0a00045c);
   CHECK(OpenSslCodeIn("") == 0);
@@ -26,7 +26,7 @@ TEST_CASE("A message of libcurl is not repeated, because it may contain text fro
   }
 }
 
-TEST_CASE("A failure before the request is sent proves that it was not sent", "[curl_status]") {
+TEST_CASE("RequestWasNotSent returns true for a failure that occurred before the request was sent", "[curl_status]") {
   for (bool sent : {false, true}) {
     const CurlFailure failure{.code = CURLE_RECV_ERROR, .words = "Recv failure: reset", .sent = sent};
     const absl::Status status = StatusOfCurlFailure("GET x", failure, "");
@@ -35,7 +35,7 @@ TEST_CASE("A failure before the request is sent proves that it was not sent", "[
   }
 }
 
-TEST_CASE("A TLS peer that disconnects is reported differently from a peer that refuses", "[curl_status]") {
+TEST_CASE("A disconnect during the TLS handshake is reported differently from a handshake error", "[curl_status]") {
   const auto code_of = [](std::string_view words) {
     return StatusOfCurlFailure("GET x", {.code = CURLE_SSL_CONNECT_ERROR, .words = words}, "").code();
   };

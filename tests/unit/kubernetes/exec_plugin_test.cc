@@ -185,7 +185,7 @@ TEST_CASE("A token is kept until it expires or is refused", "[exec_plugin]") {
     CHECK(tokens->Get(now)->Reveal() == "t2");
     CHECK_FALSE(tokens->Renew(Secret("t2"), now + std::chrono::milliseconds(500)));
   }
-  SECTION("with an expiry time, until then") {
+  SECTION("with an expiry time, until that time") {
     const std::string hour = absl::FormatTime(absl::RFC3339_sec, absl::Now() + absl::Hours(1), absl::UTCTimeZone());
     const auto tokens = created(fmt::format(R"(,"expirationTimestamp":"{}")", hour));
     CHECK(tokens->Get(now)->Reveal() == "t1");
@@ -194,7 +194,7 @@ TEST_CASE("A token is kept until it expires or is refused", "[exec_plugin]") {
   }
 }
 
-TEST_CASE("If there is no token, a failing plugin runs once a minute at most, and all calls meanwhile fail",
+TEST_CASE("If there is no token, a failing plugin runs at most once a minute, and all calls in between fail",
           "[exec_plugin]") {
   const TemporaryFolder folder;
   const std::string runs = folder.path() + "/runs";

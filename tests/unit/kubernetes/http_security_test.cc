@@ -35,7 +35,7 @@ Identity ServerIdentity(const std::string& names = kLocal) {
 TEST_CASE("A server whose certificate is signed by the cluster's authority is accepted", "[http_security]") {
   LoopbackServer server(AnswerOk, TlsServerOptions{.identity = ServerIdentity()});
   const Identity other = MakeIdentity({.common_name = "old CA", .is_authority = true});
-  // A bundle of several authorities, as during the rotation of an authority.
+  // A bundle contains several authorities while the cluster's authority is being rotated.
   const auto transport = MakeTransport(
       {.server = server.url(), .ca_pem = other.certificate + Authority().certificate, .token = Secret("t0ken")});
   REQUIRE(transport->Send(Patiently(), Get("/")).ok());
@@ -98,7 +98,7 @@ TEST_CASE("A server receives requests only if it can be verified", "[http_securi
   }
 }
 
-TEST_CASE("The system's authorities are not trusted in addition to the cluster's", "[http_security]") {
+TEST_CASE("The system's authorities are trusted only if trust_system_roots is set", "[http_security]") {
   const TemporaryFile system_roots(Authority().certificate);
   setenv("SSL_CERT_FILE", system_roots.path().c_str(), 1);
   LoopbackServer server(AnswerOk, TlsServerOptions{.identity = ServerIdentity()});
@@ -110,7 +110,7 @@ TEST_CASE("The system's authorities are not trusted in addition to the cluster's
   unsetenv("SSL_CERT_FILE");
 }
 
-TEST_CASE("tls-server-name replaces the name to verify", "[http_security]") {
+TEST_CASE("tls-server-name replaces the host name that is verified", "[http_security]") {
   LoopbackServer server(AnswerOk, TlsServerOptions{.identity = ServerIdentity("DNS:kubernetes")});
   const auto transport =
       MakeTransport({.server = server.url(), .ca_pem = Authority().certificate, .tls_server_name = "kubernetes"});
@@ -138,7 +138,7 @@ TEST_CASE("A peer that uses an old TLS version, or no TLS, is refused", "[http_s
   CHECK(plain.requests().empty());
 }
 
-TEST_CASE("A client certificate is sent, and an error reports if it is refused", "[http_security]") {
+TEST_CASE("A client certificate is sent, and its refusal is reported as Unauthenticated", "[http_security]") {
   const Identity client = MakeIdentity({.common_name = "operator"}, &Authority());
   const Identity stranger = MakeIdentity({.common_name = "stranger"});
   for (int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
@@ -232,7 +232,7 @@ TEST_CASE("By default a token file is read again within a minute, through its cu
   std::filesystem::remove(link);
 }
 
-TEST_CASE("A transport switches to the new token because of its age, before the server refuses the old one",
+TEST_CASE("A transport reads an old token again, and switches to the new token before the server refuses the old one",
           "[http_security]") {
   const TemporaryFile file("old-token");
   std::atomic<int> refused = 0;

@@ -56,7 +56,7 @@ TEST_CASE("An error status is returned as the response, and the sink receives no
   CHECK(sink.lines.empty());
 }
 
-TEST_CASE("A stream that is cut off returns an error after its complete lines", "[http_stream]") {
+TEST_CASE("A stream that is cut off delivers its complete lines, and then returns an error", "[http_stream]") {
   LoopbackServer server(Chunks({"a\nb\nc"}, false));
   const auto transport = MakeTransport({.server = server.url()});
   Lines sink;

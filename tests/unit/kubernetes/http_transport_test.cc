@@ -22,8 +22,8 @@ bool AnswerOk(Connection& connection, const std::string&) { return connection.An
 
 absl::Duration Elapsed(steady_clock::time_point since) { return absl::FromChrono(steady_clock::now() - since); }
 
-// Sends requests until one of them reuses a connection. The next request may come too early for this, because a backend
-// may return a connection to its pool only after it has delivered the response.
+// Sends requests until one of them reuses a connection. A request that follows immediately may open a new connection,
+// because a backend may return a connection to its pool only after it has delivered the response.
 bool UsesConnectionAgain(HttpTransport& transport, const LoopbackServer& server) {
   for (int i = 0; i < 1000; ++i) {
     const int before = server.connections();
@@ -54,7 +54,7 @@ TEST_CASE("Header names are compared without regard to case", "[http_transport]"
   CHECK_FALSE(response.Header("Retry").has_value());
 }
 
-TEST_CASE("The mark of an unsent request survives copies, and is only set on errors", "[http_transport]") {
+TEST_CASE("The mark of an unsent request survives copies, and can be set only on errors", "[http_transport]") {
   const absl::Status marked = MarkRequestNotSent(absl::UnavailableError("x"));
   const absl::Status copy = marked;
   CHECK(RequestWasNotSent(copy));
@@ -321,7 +321,7 @@ TEST_CASE("A configuration that cannot work is refused when the transport is cre
   }
 }
 
-TEST_CASE("An IPv6 literal is a server if the backend supports it", "[http_transport]") {
+TEST_CASE("An IPv6 literal is accepted as the server's address if the backend supports it", "[http_transport]") {
   const absl::Status status =
       TryMakeTransport({.server = "https://[::1]:6443", .insecure_skip_tls_verify = true}).status();
   CHECK(status.code() == (kBackend.takes_ipv6_literals ? absl::StatusCode::kOk : absl::StatusCode::kUnimplemented));

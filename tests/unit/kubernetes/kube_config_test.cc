@@ -251,7 +251,7 @@ TEST_CASE("A document that is not a kubeconfig is refused", "[kube_config]") {
   }
 }
 
-TEST_CASE("A refused setting can be allowed, or is irrelevant", "[kube_config]") {
+TEST_CASE("insecure-skip-tls-verify can be allowed, and unused authentication methods are ignored", "[kube_config]") {
   const std::string insecure = Document("server: https://h, insecure-skip-tls-verify: true", "token: t");
   const absl::StatusOr<KubeConfig> allowed = KubeConfig::Parse(insecure, {.allow_insecure = true});
   REQUIRE(allowed.ok());
@@ -283,7 +283,7 @@ TEST_CASE("Files named in a kubeconfig are relative to its directory", "[kube_co
         std::vector<std::string>{"kubeconfig " + path + ": readable by group or others"});
 }
 
-TEST_CASE("A kubeconfig file that cannot be read is named", "[kube_config]") {
+TEST_CASE("The error about an unreadable kubeconfig file contains the path of the file", "[kube_config]") {
   const TemporaryFolder folder;
   const std::string path = folder.Path("none");
   const absl::Status status = KubeConfig::LoadFile(path).status();

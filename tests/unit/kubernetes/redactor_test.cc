@@ -15,7 +15,7 @@ TEST_CASE("Every occurrence of a secret in a text is redacted") {
   CHECK_FALSE(redactor.Struck("nothing of it"));
 }
 
-TEST_CASE("The last eight tokens remain secrets after they have been replaced") {
+TEST_CASE("The last eight tokens are still redacted after they have been replaced") {
   Redactor redactor(Secret{});
   for (int i = 0; i < 9; ++i) redactor.Remember(Secret("secret-token-" + std::to_string(i)));
   CHECK(Struck(redactor, "secret-token-8") == "[redacted]");

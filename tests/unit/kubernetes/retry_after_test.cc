@@ -8,7 +8,7 @@
 namespace driverupgrade {
 namespace {
 
-TEST_CASE("api-A30: a server may request a pause, for five minutes at most") {
+TEST_CASE("api-A30: a server may request a pause of at most five minutes") {
   CHECK(ParseRetryAfter("0") == 0);
   CHECK(ParseRetryAfter("17") == 17);
   CHECK(ParseRetryAfter("300") == 300);

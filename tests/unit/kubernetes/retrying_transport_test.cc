@@ -91,14 +91,14 @@ TEST_CASE("If the server fails, reads are sent again, but writes are not", "[ret
   }
 }
 
-TEST_CASE("A response that does not state whole seconds to wait is final", "[retrying]") {
+TEST_CASE("A 429 response is not retried unless it gives a delay in whole seconds", "[retrying]") {
   for (const char* text : {"", "soon", "1.5", "7 ", "Wed, 21 Oct 2026 07:28:00 GMT", "+3"}) {
     INFO(text);
     CHECK(Attempt({Answer(429, text), Answer(200)}, {}).calls == 1);
   }
 }
 
-TEST_CASE("Other responses are never retried", "[retrying]") {
+TEST_CASE("Responses other than 429 and 5xx are never retried", "[retrying]") {
   for (int status : {200, 201, 302, 400, 401, 403, 404, 409, 410, 422}) {
     CHECK(Attempt({Answer(status, "1"), Answer(200)}, {}).calls == 1);
   }
@@ -109,7 +109,7 @@ TEST_CASE("A refused eviction is returned, because its caller handles it", "[ret
   CHECK(Attempt({Answer(429, "10"), Answer(201)}, eviction).result->status == 429);
 }
 
-TEST_CASE("Retries have a limit", "[retrying]") {
+TEST_CASE("The number of retries is limited", "[retrying]") {
   const Attempted refused = Attempt({Answer(429, "1")}, {});
   CHECK(refused.result->status == 429);
   CHECK(refused.calls == 11);
@@ -170,7 +170,7 @@ TEST_CASE("A stream is started again only before its first line", "[retrying]") 
 }
 
 // Tests rule api-A38.
-TEST_CASE("A rate limit allows a burst, and then sends one request at a time", "[rate_limited]") {
+TEST_CASE("A rate limit allows a burst, and then delays requests to the configured rate", "[rate_limited]") {
   auto clock = std::make_shared<FakeClock>();
   auto inner = std::make_shared<ScriptedTransport>(std::deque<Result>{Answer(200)});
   const auto transport = MakeRateLimitedTransport(inner, {.requests_per_second = 2, .burst = 3, .clock = clock});
@@ -186,7 +186,8 @@ TEST_CASE("A rate limit allows a burst, and then sends one request at a time", "
   CHECK(sent_by(1) == absl::Seconds(3.5) - absl::Hours(1));
 }
 
-TEST_CASE("A request that the rate limit would delay too long releases its slot", "[rate_limited]") {
+TEST_CASE("A request that the rate limit would delay beyond its deadline fails, and releases its "
+          "slot", "[rate_limited]") {
   auto clock = std::make_shared<FakeClock>();
   auto inner = std::make_shared<ScriptedTransport>(std::deque<Result>{Answer(200)});
   const auto transport = MakeRateLimitedTransport(inner, {.requests_per_second = 1, .clock = clock});

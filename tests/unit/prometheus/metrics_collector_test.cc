@@ -205,7 +205,7 @@ TEST_CASE(
             .contains(std::string("gpu_operator_nodes_upgrades_available ") + row.value));
 }
 
-TEST_CASE("Two drivers share each metric name, which appears on the page once") {
+TEST_CASE("Each metric name appears once on the page, even if two drivers report the metric") {
   MetricsSnapshot other = Figures();
   other.driver = "example.com/\"x\"";
   const MetricsCollector collector({Figures, [&] { return other; }});

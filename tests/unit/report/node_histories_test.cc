@@ -30,7 +30,7 @@ TEST_CASE("A history keeps the last ten transitions") {
   CHECK(transitions.back().at == kStart + absl::Seconds(11));
 }
 
-TEST_CASE("A patch that was not acknowledged is a failure, not a transition") {
+TEST_CASE("A patch that was not acknowledged is recorded as a failed request, not as a transition") {
   NodeHistories histories;
   histories.Follow(To(UpgradeState::kDone, "given back"), {.status = absl::UnavailableError("the server is away")},
                    kStart);
@@ -38,12 +38,12 @@ TEST_CASE("A patch that was not acknowledged is a failure, not a transition") {
   REQUIRE(histories.Find("n1")->failed_requests.size() == 1);
   CHECK(histories.Find("n1")->failed_requests[0].code == "UNAVAILABLE");
   CHECK(histories.Find("n1")->failed_requests[0].message == "the server is away");
-  // A conflict is not a failure.
+  // A conflict is not recorded as a failed request.
   histories.Follow(NodePlan{.node = "n2"}, NodeOutcome{.status = absl::AbortedError("409 Conflict")}, kStart);
   CHECK(histories.Find("n2") == nullptr);
 }
 
-TEST_CASE("The wait at a gate starts when its reason changes, not when only its detail changes") {
+TEST_CASE("A new wait starts when the reason of the gate changes, but not when only the detail changes") {
   NodeHistories histories;
   const auto since = [&] { return histories.Find("n1")->waiting->since; };
   histories.Follow(Waiting(GateReason::kDisruptionBudget, "web"), kStart);

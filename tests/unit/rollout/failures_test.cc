@@ -15,7 +15,7 @@ TEST_CASE("the class of a failure follows from the state in which the node faile
   CHECK(ClassOf({.failed_in = UpgradeState::kDrainRequired, .node_ready = false}) == FailureClass::kNodeLost);
 }
 
-TEST_CASE("a driver whose image cannot be pulled has another failure class than a driver that crashes") {
+TEST_CASE("a driver whose image cannot be pulled has a different failure class from a driver that crashes") {
   CHECK(ClassOf({.failed_in = UpgradeState::kPodRestartRequired, .image_pull_fails = true}) ==
         FailureClass::kImagePull);
   CHECK(ClassOf({.failed_in = UpgradeState::kPodRestartRequired}) == FailureClass::kDriverCrash);

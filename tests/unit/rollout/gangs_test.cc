@@ -13,7 +13,8 @@ Pod PodWith(const StringMap& labels, const StringMap& annotations = {}) {
   return {.ref = {.ns = "team", .name = "p"}, .labels = labels, .annotations = annotations};
 }
 
-TEST_CASE("the gang of a pod is the largest group that restarts as a whole, unless the pod's annotation names one") {
+TEST_CASE("the gang of a pod is the largest group that restarts as a whole, unless an annotation on the pod names a "
+          "gang") {
   struct Case {
     StringMap labels;
     StringMap annotations;
@@ -84,7 +85,7 @@ TEST_CASE("a unit contains all waiting nodes of its gang, and a gang on a single
   CHECK(fleet.node("n0").turn < fleet.node("n4").turn);
 }
 
-TEST_CASE("a node with several gangs is in the unit of the largest gang, and does not join units") {
+TEST_CASE("a node with several gangs is in the unit of the largest gang, and does not merge units") {
   Fleet fleet(5);
   Run(fleet, "n0", {"big"});
   Run(fleet, "n1", {"big"});

@@ -31,7 +31,7 @@ GroupLimit LimitOf(const Fleet& fleet, const NodeGroups& groups) {
   return GroupLimit(groups, std::move(tallies), std::move(failed));
 }
 
-TEST_CASE("a node without the label is its own group, and an empty label is a group") {
+TEST_CASE("a node without the label is its own group, and nodes with an empty label form one group") {
   const NodeGroups groups{.by = "rack"};
   CHECK(GroupOf({.name = "n", .labels = {{"rack", "a"}}}, groups) ==
         GroupOf({.name = "m", .labels = {{"rack", "a"}}}, groups));
@@ -54,7 +54,7 @@ TEST_CASE("Together: a group waits until all its waiting nodes can start") {
   CHECK_FALSE(LimitOf(fleet, groups).Refusal("=a"));
 }
 
-TEST_CASE("Together: the remaining nodes of a group that has started may follow") {
+TEST_CASE("Together: the remaining nodes of a group that has started may start separately") {
   Fleet fleet = Racks();
   fleet.Set("a0", NodeProgress::kUnderWay);
   fleet.node("a1").may_start = false;

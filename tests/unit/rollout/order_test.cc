@@ -53,7 +53,7 @@ TEST_CASE("larger priorities come first, and an invalid priority counts as 0") {
   CHECK(InOrder(fleet, {{.by = OrderBy::kLabel, .label = "p"}}) == Names{"ten", "nine", "one", "high", "huge", "none"});
 }
 
-TEST_CASE("nodes are ordered by zone, nodes without a zone last, and then by the next criterion") {
+TEST_CASE("nodes are ordered by zone, with nodes without a zone last, and then by the next criterion") {
   Fleet fleet;
   fleet.Add("a", {{"zone", "z-1"}}).pods = 5;
   fleet.Add("b", {{"zone", "z"}}).pods = 5;

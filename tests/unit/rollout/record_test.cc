@@ -59,7 +59,7 @@ TEST_CASE("a record that cannot be read halts the rollout at its start") {
   CHECK_FALSE(parsed.error.empty());
 }
 
-TEST_CASE("a halt that cannot be read still halts, and the rest of the record remains valid") {
+TEST_CASE("a halt that cannot be read still halts the rollout, and the rest of the record remains valid") {
   const std::string halt = GENERATE("true", "\"\"", "[]", "{}", R"({"stage":"a"})", R"({"reason":7})",
                                     R"({"reason":"x","seen":"y"})", R"({"reason":"x","reason":"y"})");
   CAPTURE(halt);
@@ -71,14 +71,14 @@ TEST_CASE("a halt that cannot be read still halts, and the rest of the record re
   CHECK(parsed.error == "invalid members: halt");
 }
 
-TEST_CASE("an invalid member gets its safe value") {
+TEST_CASE("an invalid member is replaced with a safe value") {
   const ParsedRecord parsed = ParseRecord(
       R"({"version":1,"revision":"r","stage":3,"soakSince":"long ago","waived":["n1",2],"durations":{"x":1},"new":1})");
   CHECK(parsed.record == RolloutRecord{.revision = "r"});
   CHECK(parsed.error == "invalid members: stage, soakSince, waived, durations");
 }
 
-TEST_CASE("a record with lost or changed bytes is read safely") {
+TEST_CASE("a record with lost or changed bytes is read as a record that no longer changes when it is rewritten") {
   const std::string whole = FormatRecord(Full());
   SeededRandom random(1);
   for (int i = 0; i < 20'000; ++i) {

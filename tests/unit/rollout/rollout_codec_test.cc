@@ -108,7 +108,7 @@ TEST_CASE("an empty rollout section has the defaults, and a missing one means no
   CHECK_FALSE(ParsedSections("rollout: null").rollout);
 }
 
-TEST_CASE("a missing number of a stage means no limit, and a soak of zero means no soak") {
+TEST_CASE("a stage that sets no limits has none, and a soak of zero means no soak") {
   const RolloutPolicy rollout = Parsed("{stages: [{name: a, nodes: 1, soakSeconds: 0}]}");
   CHECK_FALSE(rollout.stages[0].max_parallel);
   CHECK_FALSE(rollout.stages[0].max_failures);
@@ -237,7 +237,7 @@ TEST_CASE("all errors in the rollout section are reported together, in the order
         "rollout.windows[0].start: must be a time such as \"22:00\", got \"late\"");
 }
 
-TEST_CASE("a policy that is built in code must respect the same ranges") {
+TEST_CASE("Validate checks the same ranges for a policy that is built in code") {
   RolloutPolicy rollout = ExampleRollout();
   CHECK(Validate(rollout).ok());
   rollout.windows[0].start = absl::Seconds(30);

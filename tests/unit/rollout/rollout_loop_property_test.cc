@@ -1,5 +1,5 @@
-// Tests that no node starts against the rules while two replicas upgrade the same fleet concurrently and occasionally
-// lose their record. This test is the smallest loop that needs all parts of a rollout.
+// Tests that no node starts in violation of the rules while two replicas upgrade the same fleet concurrently and
+// occasionally lose their record. The loop in this test is the smallest one that uses all parts of a rollout.
 //
 // A replica first reads the record and the grants, and then the nodes. It stores the record and the grants by
 // compare-and-set before it starts nodes. It starts a node only at the resource version that it has read (ADR 0005).

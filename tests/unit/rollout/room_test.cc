@@ -114,7 +114,7 @@ TEST_CASE("the operator's own node comes last") {
   CHECK(fleet.Started({}, RulesOf({}, {})) == Names{"n1", "n2", "n0"});
 }
 
-TEST_CASE("OneAtATime fills one group before the next") {
+TEST_CASE("OneAtATime starts all nodes of one group before the next group") {
   const RolloutRules rules = RulesOf({.groups = NodeGroups{.by = "clique", .mode = GroupMode::kOneAtATime}}, {});
   CHECK(Cliques().Started({}, rules) == Names{"a0", "a1", "a2"});
 }

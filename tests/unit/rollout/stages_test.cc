@@ -122,7 +122,7 @@ TEST_CASE("a soak never ends early by a fraction of a second") {
   CHECK(done.wake_at >= now + absl::Hours(1));
 }
 
-TEST_CASE("a canary that is no longer done restarts the soak") {
+TEST_CASE("the soak restarts if a canary is no longer done") {
   Fleet fleet(5);
   const RolloutRules rules = Rules({Canary()});
   Finish(fleet, fleet.In(0, rules));
@@ -183,7 +183,7 @@ TEST_CASE("a stage that requires approval waits for an approval with its name an
   CHECK(Settled(fleet, waits.record, rules).open == 1);
 }
 
-TEST_CASE("a new revision starts at the first stage, and so do changed stages") {
+TEST_CASE("a new revision or changed stages restart the rollout at the first stage") {
   Fleet fleet(5);
   RolloutStage stage = Canary();
   stage.soak = absl::ZeroDuration();
@@ -203,7 +203,7 @@ TEST_CASE("a new revision starts at the first stage, and so do changed stages") 
     CHECK(fleet.Advance(last, more, kNow).open == 0);
     CHECK(Settled(fleet, last, more).record.stage == "canary");
   }
-  SECTION("changed windows are not changed stages") {
+  SECTION("changed windows do not restart the rollout") {
     RolloutPolicy policy = rules.policy;
     policy.windows = {{}};
     CHECK(fleet.Advance(last, RulesOf(policy, {}), kNow).open == 1);
@@ -317,7 +317,7 @@ TEST_CASE("a new revision or a changed policy lifts a halt") {
     CHECK_FALSE(Settled(fleet, halted.record, RulesOf(policy, {})).halted);
     CHECK_FALSE(Settled(fleet, halted.record, RulesOf(rules.policy, {{FailureClass::kNodeLost, Count{1}}})).halted);
   }
-  SECTION("another policy does not heal a sick node") {
+  SECTION("a node that is still sick halts the rollout even after a change of the policy") {
     fleet.node(fleet.In(0, rules)[1]).sick = "sick";
     RolloutPolicy policy = rules.policy;
     policy.stages[0].soak += absl::Minutes(1);
@@ -351,7 +351,7 @@ TEST_CASE("a failure above the limit of a stage halts the rollout, and failures 
   }
 }
 
-TEST_CASE("a sick node halts the rollout only once another node waits") {
+TEST_CASE("a sick node halts the rollout only while another node is waiting or in progress") {
   Fleet fleet(5);
   const RolloutRules rules = Rules({Canary()});
   Finish(fleet, {"n0", "n1", "n2", "n3", "n4"});
@@ -429,7 +429,7 @@ TEST_CASE("W18: a halt that an earlier release recorded stays") {
   CHECK(step.record.halt->policy == rules.fingerprint);
 }
 
-TEST_CASE("W8: a node of the soaking stage that is out of use ends the soak, and after a minute halts the rollout") {
+TEST_CASE("W8: if a node of the soaking stage is out of use, the soak ends, and after a minute the rollout is halted") {
   Fleet fleet(5);
   const RolloutRules rules = Rules({Canary()});
   const Names canaries = fleet.In(0, rules);
@@ -458,13 +458,13 @@ TEST_CASE("W8: a node of the soaking stage that is out of use ends the soak, and
     CHECK_FALSE(approved.halted);
     CHECK(approved.record.soak_since);
   }
-  SECTION("the duration is a field of the policy") {
+  SECTION("the policy can set the time after which the rollout is halted") {
     RolloutPolicy patient = rules.policy;
     patient.health = RolloutHealth{.unwell_max = absl::Minutes(5)};
     CHECK_FALSE(Settled(fleet, step.record, RulesOf(patient, {}), kNow + absl::Seconds(299)).halted);
     CHECK(Settled(fleet, step.record, RulesOf(patient, {}), kNow + absl::Seconds(300)).halted);
   }
-  SECTION("a driver that is still starting only ends the soak") {
+  SECTION("a driver that is still starting ends the soak, but does not halt the rollout") {
     canary.out_of_use_since.reset();
     CHECK_FALSE(Settled(fleet, step.record, rules, kNow + absl::Hours(1)).halted);
   }
@@ -516,7 +516,7 @@ TEST_CASE("W8: the nodes of the last group are watched, and no other group start
   CHECK(fleet.Started(step, rules) == Names{"c1"});
 }
 
-TEST_CASE("W6: a stage continues without the nodes that are unfit to start, and names the first of them") {
+TEST_CASE("W6: a stage continues without the nodes that are unfit to start, and its gate names the first of them") {
   Fleet fleet;
   fleet.Add("a1", {{"pool", "canary"}});
   fleet.Add("a2", {{"pool", "canary"}});

@@ -38,7 +38,7 @@ TEST_CASE("without windows and closed days nodes start at any time") {
   CHECK(StartTimeAt({}, At("2026-01-01 00:00"), kNode) == StartTime{});
 }
 
-TEST_CASE("a window belongs to the weekday on which it starts, also after midnight") {
+TEST_CASE("a window belongs to the weekday on which it starts, even after midnight") {
   const RolloutPolicy rollout = WeekendNights();
   // 2026-06-06 is a Saturday.
   const absl::Time saturday = At("2026-06-06 22:00", "Europe/Berlin");
@@ -61,7 +61,8 @@ TEST_CASE("a window keeps its length on the nights of clock changes") {
   CHECK_FALSE(StartTimeAt(rollout, At("2026-10-25 03:00", "Europe/Berlin"), kNode).open);
 }
 
-TEST_CASE("a start in the skipped hour moves to its end, and a start in the repeated hour is at its first occurrence") {
+TEST_CASE("a start in a skipped hour moves to the end of that hour, and a start in a repeated hour is its first "
+          "occurrence") {
   RolloutPolicy rollout = WeekendNights();
   rollout.windows[0].start = absl::Hours(2) + absl::Minutes(30);
   rollout.windows[0].duration = absl::Minutes(10);
@@ -116,7 +117,7 @@ TEST_CASE("with finishBy a node starts only if it will be done before the window
   CHECK(StartTimeAt(rollout, end - absl::Seconds(1), kNode) == Open(end));
 }
 
-TEST_CASE("a node that takes longer than every window never starts, and its gate reports that") {
+TEST_CASE("a node that takes longer than every window never starts, and the longest window is reported") {
   RolloutPolicy rollout = WeekendNights();
   rollout.finish_by = true;
   StartTime never = TooLate(absl::InfiniteFuture());
@@ -157,7 +158,7 @@ TEST_CASE("W16: a window of whole days ends at the same local time even if the c
   }
 }
 
-TEST_CASE("W16: a window may start on days of the month, including its last day") {
+TEST_CASE("W16: a window may start on days of the month, including the last day of a month") {
   RolloutPolicy rollout{.windows = {{.days_of_month = {15, kLastDayOfMonth}}}};
   CHECK(StartTimeAt(rollout, At("2026-02-01 00:00"), kNode) == Shut(At("2026-02-15 00:00")));
   CHECK(StartTimeAt(rollout, At("2026-02-16 00:00"), kNode) == Shut(At("2026-02-28 00:00")));

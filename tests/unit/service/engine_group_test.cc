@@ -220,9 +220,8 @@ TEST_CASE("log lines name the owner of their nodes") {
   }));
 }
 
-TEST_CASE(
-    "a rollout succeeds if a node is left out by its label, and does not if a node has failed or its label is "
-    "invalid") {
+TEST_CASE("a rollout succeeds without nodes that the skip label leaves out, but not if a node has failed or its label "
+          "is invalid") {
   World world;
   world.Run({"a"}, std::nullopt);
   CHECK_FALSE(world.group->End());  // no engine has run a pass yet
@@ -244,7 +243,8 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("with autoUpgrade off a rollout ends without success, whatever the labels of the nodes are") {
+TEST_CASE("if autoUpgrade is off for one owner, the rollout ends without success, whatever the labels of the nodes "
+          "are") {
   World world;
   world.Run({"a", "b"}, std::nullopt);
   std::vector<EngineSpec> specs = world.Specs({"a", "b"});
@@ -259,7 +259,7 @@ TEST_CASE("with autoUpgrade off a rollout ends without success, whatever the lab
   CHECK(world.group->totals().done == 3 + (state == "upgrade-done"));
 }
 
-TEST_CASE("owners stay within their limits with entries in one ConfigMap") {
+TEST_CASE("owners store their grants in separate entries of one ConfigMap") {
   World world;
   world.ledger = true;
   world.Run({"a", "b"}, std::nullopt);

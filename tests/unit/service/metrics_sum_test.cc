@@ -36,12 +36,12 @@ TEST_CASE("metrics of engines are summed, and ended engines keep only their coun
   CHECK(sum.last_progress == second.last_progress);
 }
 
-TEST_CASE("the sum of limits is unlimited if one of them is missing") {
+TEST_CASE("the sum of limits is unlimited if one of the limits is missing") {
   CHECK_FALSE(SumFigures({Figures(1, 0, 2), Figures(1, 0, std::nullopt)}, {}, {}).budget.parallel_max);
   CHECK_FALSE(SumFigures({Figures(1, 0, std::nullopt), Figures(1, 0, 2)}, {}, {}).budget.parallel_max);
 }
 
-TEST_CASE("engines that share a limit have the slots that no engine uses") {
+TEST_CASE("for engines that share a limit, only slots that no engine uses are free") {
   MetricsSnapshot first = Figures(3, 1, 9);
   MetricsSnapshot second = Figures(4, 2, 9);
   first.budget.parallel_used = 1;
@@ -53,7 +53,7 @@ TEST_CASE("engines that share a limit have the slots that no engine uses") {
   CHECK(SumFigures({first, second}, {}, {}).budget.ParallelFree() == 0);
 }
 
-TEST_CASE("if no engine runs, the gauges are 0 and the counters stay") {
+TEST_CASE("if no engine runs, the gauges are 0, and the counters keep their values") {
   const MetricsSnapshot sum = SumFigures({}, {Figures(3, 1, 2)}, {.driver = "nvidia.com/gpu"});
   CHECK(sum.nodes == Tally{});
   CHECK(sum.blocked.empty());

@@ -18,7 +18,7 @@ TEST_CASE("an engine sees the common limit, and the slots that other engines use
   CHECK(SharedSlotsOf({4}, 0, 5) == SharedSlots{.max = 5, .used_elsewhere = 0});
 }
 
-TEST_CASE("the slots of an engine are unknown to others until it has made a pass, but known to itself") {
+TEST_CASE("until an engine has run a pass, other engines do not know which slots it uses, but it knows theirs") {
   CHECK(SharedSlotsOf({2, std::nullopt}, 0, 5) == SharedSlots{.max = 5, .used_elsewhere = std::nullopt});
   CHECK(SharedSlotsOf({2, std::nullopt}, 1, 5) == SharedSlots{.max = 5, .used_elsewhere = 2});
 }

@@ -97,7 +97,7 @@ TEST_CASE("A gate that has lasted for a minute is written to the node once, with
   CHECK_FALSE(drain.Pass(absl::Hours(1)));
 }
 
-TEST_CASE("The time of a gate continues while the pods of the node are being read") {
+TEST_CASE("The time for which a gate has lasted keeps counting while the pods of the node are being read") {
   Drain drain;
   drain.Pass(absl::ZeroDuration());
   const std::vector<Pod> pods = *drain.node.view.pods;
@@ -131,7 +131,7 @@ TEST_CASE("A node that spends less than a minute in each state gets no patch for
   CHECK_FALSE(plan->patch->annotations.contains(Key()));
 }
 
-TEST_CASE("A paused policy lets nodes in progress finish, and they show their gates") {
+TEST_CASE("Nodes in progress show their gates even while the policy is paused") {
   Drain drain;
   UpgradePolicy policy = drain.node.policy;
   policy.paused = true;
@@ -142,7 +142,7 @@ TEST_CASE("A paused policy lets nodes in progress finish, and they show their ga
   CHECK(drain.Shown() == RefusedFor("web"));
 }
 
-TEST_CASE("The gate of a driver that is starting is shown after ten minutes, because this is not unusual") {
+TEST_CASE("The gate of a driver that is not ready is shown only after ten minutes, because drivers may start slowly") {
   Drain drain;
   drain.node =
       NodeUnderTest("pod-restart-required").CordonedByUs().WithDriverPods({DriverPod("new").NotReady().Build()});
@@ -162,7 +162,7 @@ TEST_CASE("A planned patch is planned again until the node shows it") {
   CHECK_FALSE(drain.Look(kMinute + 3 * kSecond));
 }
 
-TEST_CASE("Another detail, or another reason, is shown five minutes after the last change") {
+TEST_CASE("A new detail of a gate is shown five minutes after the last change at the earliest") {
   Drain drain;
   drain.Pass(absl::ZeroDuration());
   drain.Pass(kMinute);
@@ -186,7 +186,7 @@ TEST_CASE("A leftover annotation on a node that is done is removed") {
   CHECK_FALSE(drain.Pass(6 * kMinute));
 }
 
-TEST_CASE("Each transition, and the release of a node, removes the annotation with its patch") {
+TEST_CASE("The patch of a transition, or of the release of a node, also removes the annotation") {
   Drain drain;
   drain.Pass(absl::ZeroDuration());
   drain.Pass(kMinute);
@@ -249,7 +249,7 @@ TEST_CASE("A node that waits for a slot, or that the engine leaves alone, does n
   CHECK_FALSE(unknown.Pass(absl::Hours(1)));
 }
 
-TEST_CASE("After a patch was refused, the annotation is not written for five minutes") {
+TEST_CASE("After a patch has been refused, the annotation is not written for five minutes") {
   Drain drain;
   drain.node.view.attempts.patch = {{.based_on = "10",
                                      .count = 1,

@@ -56,7 +56,7 @@ TEST_CASE("The filter runs again for a pod that has changed") {
   CHECK(world.Read().pods_using_driver.contains(pod.uid));
 }
 
-TEST_CASE("A list of all pods yields the same pods as a list for each node, and its failure applies to each node") {
+TEST_CASE("A list of all pods yields the same pods as a list for each node, and its failure affects every node") {
   const auto cluster = std::make_shared<FakeCluster>(std::make_shared<FakeClock>());
   const Fleet fleet = AddFleet(*cluster, {.node_count = 3});
   const std::set<std::string> two = {fleet.node_names[0], fleet.node_names[2]};

@@ -13,7 +13,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-/// Responds to one node list with the result of an earlier list, like a lagging server.
+/// Responds to one list with the result of an earlier list, as a lagging server does.
 class LaggingFacade final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;
@@ -60,7 +60,8 @@ struct LaggingWorld : World {
   }
 };
 
-TEST_CASE("I2, dep-F11: a list from before the node was ready does not delete the driver of a running pod") {
+TEST_CASE("I2, dep-F11: a list from before the node was ready does not cause the deletion of a driver pod that is in "
+          "use") {
   LaggingWorld world({.workload_behavior = {.stop_delay = absl::Minutes(2)}});
   const std::string node = world.fleet.node_names.front();
   world.PassUntil([&] { return world.cluster->CallCount(Operation::kEvictPod) > 0; });
@@ -82,7 +83,7 @@ TEST_CASE("I2, dep-F11: a list from before the node was ready does not delete th
   CHECK(world.AllIn("upgrade-done"));
 }
 
-TEST_CASE("I2, T35: a list with a deleted NodeMaintenance does not let the node continue") {
+TEST_CASE("I2, T35: a list that still contains a deleted NodeMaintenance does not let the node continue") {
   LaggingWorld world({}, RequestorOptions{.id = "nvidia.gpu-operator", .ns = "maintenance"});
   world.cluster->RunMaintenanceOperator();
   world.PassUntil([&] { return !world.cluster->node_maintenances().empty(); });

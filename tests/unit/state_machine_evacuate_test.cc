@@ -308,12 +308,12 @@ TEST_CASE("I2: before a driver pod is deleted, an empty patch confirms that the 
     CHECK(verdict.plan.remove.size() == 1);
     CHECK(verdict.plan.patch == PatchNodeParams{});
   }
-  SECTION("not if the policy evacuates no pods") {
+  SECTION("no patch is sent if the policy evacuates no pods") {
     const Verdict verdict = node.Judge();
     CHECK(verdict.plan.remove.size() == 1);
     CHECK_FALSE(verdict.plan.patch);
   }
-  SECTION("not if no deletion is due") {
+  SECTION("no patch is sent if no deletion is due") {
     node.view.attempts.pods["driver-1-uid"] = {.count = 1, .outcome = Outcome::kApplied, .answered_at = kNow};
     CHECK(node.Draining().Judge().plan.empty());
   }
@@ -325,7 +325,8 @@ TEST_CASE("B-21: with gangs, a patch before evictions confirms that the node is 
     node.policy.rollout = RolloutPolicy{.gangs = NodeGangs{.steer = Steer::kNone}};
     CHECK(Describe(node.Judge().plan) == "n1: drain-required; confirm node; evict team-a/web");
   }
-  SECTION("not without gangs") { CHECK(Describe(node.Judge().plan) == "n1: drain-required; evict team-a/web"); }
+  SECTION("no patch is sent without "
+          "gangs") { CHECK(Describe(node.Judge().plan) == "n1: drain-required; evict team-a/web"); }
 }
 
 TEST_CASE(
@@ -351,7 +352,7 @@ TEST_CASE(
     node.WithDriverPods({DriverPod("new").Build()});
     CHECK(node.WithPods({}).Judge().plan.remove.empty());
   }
-  SECTION("all pods stay while one of them cannot be judged") {
+  SECTION("all pods stay while the revision of one of them is unknown") {
     node.WithDriverPods({DriverPod("old").Build(), DriverPod("", "driver-2").Build()});
     const Verdict verdict = node.WithPods({}).Judge();
     CHECK(Path(verdict.plan) == "pod-restart-required");
@@ -370,7 +371,7 @@ TEST_CASE("arch-A10, dep-F11: a pod on a node that is not ready is awaited exact
   CHECK(Path(node.Judge().plan) == "pod-restart-required");
 }
 
-TEST_CASE("arch-A10: pods are read at multiples of 5 s, regardless of when the node is judged") {
+TEST_CASE("arch-A10: pods are read at multiples of 5 s, regardless of when the node is evaluated") {
   auto node = DrainingNode();
   for (const absl::Duration later : {absl::ZeroDuration(), absl::Milliseconds(1), absl::Milliseconds(4'999)}) {
     node.now = kNow + later;
@@ -411,7 +412,7 @@ TEST_CASE("T25, T26: a node falls back to a drain, or fails, if a pod must not b
   CHECK(Path(node.Judge().plan) == "drain-required");
 }
 
-TEST_CASE("dep-F10: a DaemonSet pod that uses the driver stays with a finding, and does not block the upgrade") {
+TEST_CASE("dep-F10: a DaemonSet pod that uses the driver stays and causes a finding, but does not block the upgrade") {
   auto node = DeletingPods({PodBuilder("x", "p").WithUid("u").OwnedByDaemonSet("ds", "h", "other").Build()});
   const Verdict verdict = node.Judge();
   CHECK(Path(verdict.plan) == "pod-restart-required");
@@ -455,7 +456,7 @@ TEST_CASE("dep-F21: a terminating pod is awaited, whatever the policy allows") {
   CHECK(GateOf(deleting.Judge()) == "PodsTerminating");
 }
 
-TEST_CASE("W13: a deleted pod that outlasts its grace period by a minute on a ready node fails the node") {
+TEST_CASE("W13: a ready node fails if a deleted pod outlasts its grace period by a minute") {
   auto node = DrainingNode().StageBegan("drain-required", absl::Seconds(300));
   node.policy.drain->on_timeout = OnTimeout::kDelete;
   const auto stuck_since = [&](absl::Duration age) {
@@ -484,7 +485,7 @@ TEST_CASE("W13: a deleted pod that outlasts its grace period by a minute on a re
   }
 }
 
-TEST_CASE("W13: ForceDelete deletes with grace period zero, and only after the timeout") {
+TEST_CASE("W13: ForceDelete deletes pods with grace period zero, and only after the timeout") {
   auto node = DrainingNode().WithPods({WebPod().Build()}).StageBegan("drain-required", absl::Seconds(299));
   node.policy.drain->on_timeout = OnTimeout::kForceDelete;
   CHECK_FALSE(node.Judge().plan.force_remove);
@@ -517,7 +518,7 @@ TEST_CASE("W10: a node that cannot be evacuated returns to service with its old 
     node.Annotated(Gpu().InitiallyUnschedulableAnnotation(), "true");
     CHECK(node.After(node.Judge()).unschedulable);
   }
-  SECTION("not if the driver waits for a safe load") {
+  SECTION("the node stays cordoned if the driver waits for a safe load") {
     node.Annotated(Gpu().SafeLoadAnnotation(), "true");
     CHECK(node.After(node.Judge()).unschedulable);
   }

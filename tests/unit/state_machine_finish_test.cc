@@ -36,7 +36,7 @@ TEST_CASE("W23: the gate names a container that keeps crashing, and its text doe
   CHECK(detail(DriverPod("new").Crashing(7)) == crashing);
 }
 
-TEST_CASE("T37, T38: an outdated driver pod is deleted once, and a terminating one is awaited") {
+TEST_CASE("T37, T38: an outdated driver pod is deleted once, and the node waits while a driver pod terminates") {
   auto node = Restarting("old");
   Verdict verdict = node.Judge();
   REQUIRE(verdict.plan.remove.size() == 1);
@@ -99,7 +99,7 @@ TEST_CASE("dep-F8: the driver pod stays while pods that the policy protects are 
   node.WithPods({});
   CHECK(node.Judge().plan.remove.size() == 1);
 
-  SECTION("new pods that do not terminate fail the node at the drain deadline") {
+  SECTION("the node fails at the drain deadline if new pods do not terminate") {
     node.WithPods({WebPod().Build()}).StageBegan("pod-restart-required", absl::Seconds(300));
     // The deadline for these pods starts when they appear.
     verdict = node.Judge();
@@ -108,7 +108,7 @@ TEST_CASE("dep-F8: the driver pod stays while pods that the policy protects are 
     node.view.attempts.pods["web-uid"] = {.count = 1, .outcome = Outcome::kApplied, .answered_at = node.now};
     CHECK(Path(node.Judge().plan) == "upgrade-failed");
   }
-  SECTION("a pod that outlasts its grace period without an eviction also fails the node") {
+  SECTION("the node also fails if a pod outlasts its grace period without an eviction") {
     node.StageBegan("pod-restart-required", absl::Seconds(300));
     node.WithPods({WebPod().Terminating(kNow + absl::Seconds(1)).Build()});
     CHECK(node.After(node.Judge()).annotations.at(Gpu().StageAnnotation()) == "pod-restart-required@1000@new");
@@ -175,7 +175,7 @@ TEST_CASE("dep-F8: a node stays cordoned without a slot while a driver that keep
   CHECK(Path(node.Judge().plan) == "upgrade-done");
 }
 
-TEST_CASE("T39c: a current driver pod that keeps restarting fails the node") {
+TEST_CASE("T39c: a node fails if its current driver pod keeps restarting") {
   auto node = Restarting("new").WithDriverPods({DriverPod("new").Crashing(11).Build()});
   CHECK(Path(node.Judge().plan) == "upgrade-failed");
   node.WithDriverPods({DriverPod("new").Crashing(10).Build()});
@@ -185,13 +185,13 @@ TEST_CASE("T39c: a current driver pod that keeps restarting fails the node") {
   CHECK(verdict.gate->subject == GateSubject(GateSubjectKind::kPod, pod.ns, pod.name));  // W23
 }
 
-TEST_CASE("I11: an invalid count of failures can still be incremented") {
+TEST_CASE("I11: an excessive count of failures is limited, and can still be incremented") {
   auto node = Restarting("new").WithDriverPods({DriverPod("new").Crashing(11).Build()});
   node.Annotated(Gpu().FailuresAnnotation(), "2147483647@900");
   CHECK(node.After(node.Judge()).annotations.at(Gpu().FailuresAnnotation()) == "1000001@1000");
 }
 
-TEST_CASE("dep-F4: deadlines.podRestart fails a node whose driver does not become ready") {
+TEST_CASE("dep-F4: a node fails if its driver is not ready within deadlines.podRestart") {
   auto node = Restarting("new").WithDriverPods({DriverPod("new").Pending().Build()});
   node.policy.deadlines.pod_restart = absl::Minutes(10);
   node.StageBegan("pod-restart-required", absl::Minutes(10));
@@ -234,7 +234,8 @@ TEST_CASE("T39b, T47: with validation the node returns to service when every val
   CHECK(Path(node.Judge().plan) == "uncordon-required,upgrade-done");
 }
 
-TEST_CASE("W34: a validation pod that was ready too early is restarted or reported, depending on the option") {
+TEST_CASE("W34: a validation pod that was ready too early blocks the node, is restarted, or counts, depending on the "
+          "option") {
   auto node = Validating().StageBegan("validation-required", absl::Seconds(1));
   node.WithDriverPods({DriverPod("new").ReadySince(kNow - absl::Seconds(20)).Build()});
   const auto early = [] { return Validator("a").OwnedByDaemonSet("validator", "h").ReadySince(kNow - absl::Hours(1)); };
@@ -261,8 +262,7 @@ TEST_CASE("W34: a validation pod that was ready too early is restarted or report
   CHECK(Path(node.Judge().plan) == "uncordon-required,upgrade-done");
 }
 
-TEST_CASE(
-    "W11: a driver pod that cannot start is a finding immediately, with a text that is the same for every attempt") {
+TEST_CASE("W11: a driver pod that cannot start causes a finding immediately, with the same text for every attempt") {
   auto node = Restarting("new").WithPods({});
   const auto finding = [&](const char* reason) {
     node.WithDriverPods({DriverPod("new").FailingToStart(reason, "driver:typo").Build()});
@@ -316,7 +316,7 @@ TEST_CASE("I1: a failed node that another client uncordoned counts as unavailabl
   CHECK(verdict.tally.unavailable == 1);
 }
 
-// Found by the simulation (seed 59981): another node took the last free place of maxUnavailable in the same pass.
+// Found by the simulation (seed 59981): another node took the last free place under maxUnavailable in the same pass.
 TEST_CASE(
     "I1: a node that another client uncordoned counts as unavailable in the pass in which its driver fails again") {
   auto node = NodeUnderTest("uncordon-required", "new");
@@ -383,7 +383,7 @@ TEST_CASE("dep-F3: the driver of a failed node is not loaded under workloads") {
   CHECK_FALSE(node.After(node.Judge()).annotations.contains(Gpu().SafeLoadAnnotation()));
 }
 
-TEST_CASE("arch-A10, dep-F3: a failed node is judged again when a pod that it waits for counts as lost") {
+TEST_CASE("arch-A10, dep-F3: a failed node is evaluated again when a pod that it waits for counts as lost") {
   auto node = NodeUnderTest("upgrade-failed", "new").Draining().Annotated(Gpu().SafeLoadAnnotation(), "true");
   node.WithDriverPods({DriverPod("new").NotReady().Build()});
   node.CordonedByUs().WithPods({WebPod().Terminating(kNow + absl::Seconds(30)).Build()});

@@ -156,7 +156,8 @@ TEST_CASE("arch-A9: a request without a response is not repeated, and a refused 
   CHECK(Calls(node.Judge().plan) == std::vector{Kind::kCreate});
 }
 
-TEST_CASE("dep-F8, H13: if the maintenance operator has uncordoned a node early, the engine cordons and uncordons it") {
+TEST_CASE("dep-F8, H13: if the maintenance operator uncordons a node early, the engine cordons it, and uncordons it at "
+          "the end") {
   RequestedNode node("pod-restart-required");
   node.Draining();
   const Verdict verdict = node.Judge();
@@ -180,8 +181,8 @@ TEST_CASE("The engine does not lift the maintenance operator's cordon") {
   CHECK(node.After(verdict).unschedulable);
 }
 
-TEST_CASE(
-    "dep-F8: the driver pod is deleted only after the pods that our policy drains, except the maintenance operator's") {
+TEST_CASE("dep-F8: the driver pod is deleted once the pods that our policy drains are gone, except the maintenance "
+          "operator's") {
   RequestedNode node("pod-restart-required");
   node.With("Ready").Cordoned().Draining();
   const Pod maintenance_operator =
@@ -208,7 +209,7 @@ TEST_CASE("T48: in requestor mode a node finishes through uncordon-required, whi
 TEST_CASE("T50, dep-F13: a node is done only after the claim is released") {
   RequestedNode node("uncordon-required", "new");
   node.Cordoned();
-  SECTION("our own object is deleted, and its end is awaited") {
+  SECTION("the node waits until our own object is deleted") {
     node.With("Ready");
     Verdict verdict = node.Judge();
     CHECK(Path(verdict.plan).empty());
@@ -225,7 +226,7 @@ TEST_CASE("T50, dep-F13: a node is done only after the claim is released") {
     CHECK(Path(verdict.plan) == "upgrade-done");
     CHECK_FALSE(node.After(verdict).annotations.contains(kMode));
   }
-  SECTION("the engine leaves an object of another requestor, and the node is done while the object still exists") {
+  SECTION("our entry is removed from another requestor's object, and the node is done while the object still exists") {
     node.With("Ready", "nvidia.network-operator", {kId, "third"});
     const Verdict verdict = node.Judge();
     REQUIRE(Calls(verdict.plan) == std::vector{Kind::kLeave});
@@ -239,7 +240,7 @@ TEST_CASE("T50, dep-F13: a node is done only after the claim is released") {
   }
 }
 
-TEST_CASE("dep-F13: a failure is reported to the maintenance operator, and the next attempt withdraws it") {
+TEST_CASE("dep-F13: a failure is reported to the maintenance operator, and the next attempt withdraws the report") {
   RequestedNode node("pod-restart-required");
   node.With("Ready").Cordoned().WithPods({}).WithDriverPods({DriverPod("new").Crashing(11).Build()});
   Verdict verdict = node.Judge();

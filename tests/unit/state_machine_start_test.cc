@@ -49,7 +49,7 @@ TEST_CASE("T2: a node whose only driver pod is orphaned counts as done") {
   CHECK(Path(NodeUnderTest().WithDriverPods({orphan}).Judge().plan) == "upgrade-done");
 }
 
-TEST_CASE("dep-F15: a node whose target revision is unknown is not judged") {
+TEST_CASE("dep-F15: a node waits while its target revision is unknown") {
   NodeUnderTest node("upgrade-done", "old");
   node.facts.daemon_sets["ds"].wanted_revision.reset();
   node.facts.daemon_sets["ds"].why_unknown = "generation 2 is not observed";
@@ -59,7 +59,7 @@ TEST_CASE("dep-F15: a node whose target revision is unknown is not judged") {
   CHECK(verdict.gate->detail == "generation 2 is not observed");
 }
 
-TEST_CASE("R14, dep-F1: a driver pod without a revision label is a finding on its node") {
+TEST_CASE("R14, dep-F1: a driver pod without a revision label causes a finding on its node") {
   Pod pod = DriverPod("old").Build();
   pod.labels.erase("controller-revision-hash");
   const Verdict verdict = NodeUnderTest("upgrade-done").WithDriverPods({pod}).Judge();
@@ -115,7 +115,7 @@ TEST_CASE("arch-A4: an admitted node proceeds to its first wait in one patch tha
   CHECK(verdict.plan.evict.empty());
 }
 
-TEST_CASE("arch-A4: with EveryState a pass enters one state") {
+TEST_CASE("arch-A4: with EveryState each pass enters only one state") {
   auto node = NodeUnderTest("upgrade-required").Draining();
   node.policy.pacing = Pacing::kEveryState;
   const Verdict verdict = node.Judge(/*admitted=*/true);
@@ -302,7 +302,7 @@ TEST_CASE("dep-F9: with autoUpgrade off a node stays unchanged") {
   CHECK(node.Judge().gate->detail == "the policy is not understood");
 }
 
-TEST_CASE("A label value that is not a state is a finding, and the node is left alone") {
+TEST_CASE("A label value that is not a state causes a finding, and the node is left alone") {
   const Verdict verdict = NodeUnderTest("upgrade-reqired").Judge(/*admitted=*/true);
   CHECK_FALSE(verdict.plan.patch);
   CHECK(GateOf(verdict) == "UnknownState");
@@ -418,7 +418,7 @@ TEST_CASE("T7: a node whose restart-only predicate fails waits, and takes no slo
   CHECK(verdict.wake_at == kNow + absl::Seconds(5));
 }
 
-TEST_CASE("T8: an administrator's cordon outlives a restart") {
+TEST_CASE("T8: an administrator's cordon stays after a restart without an evacuation") {
   NodeUnderTest node("upgrade-required");
   node.Cordoned().view.restart_only = true;
   node.view.node = node.After(node.Judge(/*admitted=*/true));

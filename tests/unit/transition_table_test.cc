@@ -62,7 +62,7 @@ TEST_CASE("IsLegalEdge accepts only the edges in the table") {
   CHECK_FALSE(IsLegalEdge(UpgradeState::kDone, UpgradeState::kDone));
 }
 
-// With EveryState pacing, one judgement makes at most one transition, and the table must contain it.
+// With EveryState pacing, one evaluation makes at most one transition, and the table must contain it.
 TEST_CASE("T1-T49: the table contains every transition, whatever the condition of the node") {
   std::set<std::pair<UpgradeState, UpgradeState>> seen;
   for (const UpgradeState from : kAllUpgradeStates) {
@@ -86,7 +86,7 @@ TEST_CASE("T1-T49: the table contains every transition, whatever the condition o
       if (flag(11) && flag(10)) node.options.requestor->enabled = false;
       if (flag(12)) node.view.restart_only = true;
       const Verdict verdict = node.Judge(/*admitted=*/true);
-      // Without a state label, the other marks determine the node's state, and one judgement can take the node through
+      // Without a state label, the other marks determine the node's state, and one evaluation can take the node through
       // several states.
       const bool has_label = from != UpgradeState::kUnknown;
       UpgradeState left = verdict.plan.from;

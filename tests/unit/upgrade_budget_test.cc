@@ -48,7 +48,7 @@ TEST_CASE("dep-F18: a node counts at most once in each total") {
   CHECK(TallyOfNode(node) == expected);
 }
 
-TEST_CASE("dep-F14: a node that an administrator has cordoned takes no slot unless the policy includes it") {
+TEST_CASE("dep-F14: a node that an administrator has cordoned takes no slot unless cordonedNodes is WithinBudget") {
   auto node = NodeUnderTest("drain-required").Cordoned().Annotated(Gpu().InitiallyUnschedulableAnnotation(), "true");
   CHECK(TallyOfNode(node).slots == 0);
   CHECK(TallyOfNode(node).unavailable == 1);
@@ -245,7 +245,8 @@ TEST_CASE("§5.3: the slot examples in the tests of the Go library hold for flee
   CHECK(Starts(policy, row.fleet) == row.starts);
 }
 
-TEST_CASE("arch-A7: a node that is not admitted shows the budget, its use, and the place in the queue") {
+TEST_CASE("arch-A7: the gate of a node that is not admitted shows the limit, the slots taken, and the place in the "
+          "queue") {
   const std::vector<AdmissionDecision> decisions =
       Decide({.total = 4, .parallel_max = 1}, /*paused=*/false, Candidates({"a", "b", "c"}));
   REQUIRE(decisions.size() == 3);

@@ -111,7 +111,7 @@ class DeletionsSoFar final : public Observer {
   const std::shared_ptr<FakeCluster> cluster_;
 };
 
-TEST_CASE("W39: the finding NothingIsEvicted comes before a rollout deletes its first driver pod") {
+TEST_CASE("W39: the finding NothingIsEvicted is reported before a rollout deletes its first driver pod") {
   const auto clock = std::make_shared<FakeClock>();
   const auto cluster = std::make_shared<FakeCluster>(clock);
   const auto fleet = testing::AddFleet(*cluster, {.node_count = 1, .workload = ""});

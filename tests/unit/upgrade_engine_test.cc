@@ -61,7 +61,7 @@ TEST_CASE("arch-A12: three patches, one eviction for each pod and one deletion u
   CHECK(world.cluster->CallCount(Operation::kDeletePod) == 1);
 }
 
-TEST_CASE("A disruption budget that allows nothing fails its node at the drain deadline, and the others continue") {
+TEST_CASE("If a disruption budget blocks a drain until its deadline, the node fails, and the other nodes continue") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster, {.node_count = 3, .workload = ""});
   world.cluster->AddPod(testing::PodBuilder("team-b", "pinned")
@@ -228,7 +228,7 @@ TEST_CASE("arch-A6: a write with a lost response counts as applied until the nod
   CHECK(world.most_in_progress <= 2);
 }
 
-TEST_CASE("arch-A9: a lost admission prevents neither its own node nor other nodes from starting") {
+TEST_CASE("arch-A9: if the patch that starts a node is lost, that node and the other nodes still start") {
   World world;
   world.policy.max_parallel = 1;
   world.policy.max_unavailable = Count{1};
@@ -343,7 +343,7 @@ TEST_CASE("dep-F1: a driver pod on a deleted node is a finding, and does not sto
   CHECK(plan.findings[0].code == FindingCode::kNodeMissing);
 }
 
-TEST_CASE("Only a list that fails completely fails a pass, and the next pass continues") {
+TEST_CASE("A pass fails if the list of nodes fails, and the next pass continues the upgrade") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster, {.node_count = 2});
   world.Start(fleet);

@@ -68,7 +68,7 @@ SOAK_GATE = gate("Soak", "Clock", detail="stage canary soaks until 12:12:34", no
 
 
 def make_node(number, count, state, finished=None):
-    """Returns a node in a rollout that starts nodes in name order, and has finished `finished` nodes."""
+    """Returns a node of a rollout that starts nodes in the order of their names, and has finished `finished` nodes."""
     name = f"gpu-{number:0{max(3, len(str(count - 1)))}}"
     passed = state in ("upgrade-done", "upgrade-failed")
     since = 6800 * (1 - number / (finished or count)) + 20 if passed else (30 + number * 37 % 500 if state in IN_PROGRESS else 7100)

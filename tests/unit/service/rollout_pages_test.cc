@@ -47,12 +47,12 @@ struct ShownWorld : World {
     return 0;
   }
   json::Document Document() {
-    clock->Advance(absl::Seconds(1));  // the page is formatted at most once a second
+    clock->Advance(absl::Seconds(1));  // the document is formatted at most once a second
     return ParsedJson(service->Rollout());
   }
 };
 
-TEST_CASE("The document keeps its schema from before the first pass to the end of a rollout in stages") {
+TEST_CASE("The document matches its schema from before the first pass to the end of a rollout in stages") {
   ShownWorld world(RolloutPolicy{.stages = {{.name = "canary", .nodes = CountOrPercent(Count{1})}}});
   std::vector<std::string> states;
   for (int i = 0; i < 400 && !world.service->End(); ++i) {
@@ -122,7 +122,7 @@ TEST_CASE("The document causes no requests, and keeps its tag until something ch
   CHECK(CallsOf(*world.cluster) == before);
 }
 
-TEST_CASE("A stream sends the document immediately, and again once something has changed") {
+TEST_CASE("A stream sends the document immediately, as a server-sent event") {
   ShownWorld world;
   world.Turn();
   const std::string answer = HttpGet(world.port(), "/rollout?watch=true", {.until = "\n\n"});

@@ -73,7 +73,7 @@ TEST_CASE("Over the network, the page and its document require a token of an aut
   CHECK(document->body.find(R"("kind":"Rollout")") != std::string::npos);
 }
 
-TEST_CASE("A stream ends when its reader loses the permission") {
+TEST_CASE("A stream ends when its reader loses the permission to read the document") {
   std::atomic<bool> may_read = true;
   SecureWorld world([&](const std::string&) {
     return may_read ? absl::OkStatus() : absl::PermissionDeniedError("bob may not get /rollout");

@@ -95,7 +95,7 @@ struct World {
     REQUIRE(next.ok());
     return *next;
   }
-  // Runs one step and returns when the cache has seen all changes.
+  // Runs one step, waits until the cache has seen all changes, and advances the clock by half a second.
   void Turn() {
     Step();
     if (director.worked && director.worked->has_cache) cluster->AwaitWatchesIdle(kWatches);

@@ -78,7 +78,7 @@ TEST_CASE("no node is upgraded before the director has prepared the cluster, and
   CHECK(world.service->End()->IsGood());
 }
 
-TEST_CASE("a service is not ready until its director has listed the engines, and ends if the list is empty") {
+TEST_CASE("a service is not ready until its director has listed the engines, and an empty list ends the rollout") {
   World world;
   world.Make(world.Options());
   world.Step();
@@ -94,7 +94,7 @@ TEST_CASE("a service is not ready until its director has listed the engines, and
   CHECK_FALSE(world.service->End()->IsGood());
 }
 
-TEST_CASE("engines are added and removed at the director's request, and counters stay") {
+TEST_CASE("engines are added and removed at the director's request, and counters keep their values") {
   World world;
   world.director.wanted = std::vector{world.Spec()};
   world.Make(world.Options());
@@ -146,7 +146,7 @@ TEST_CASE("the Lease contains the policy in effect, and a new leader's policy re
   CHECK(reported().empty());
 }
 
-TEST_CASE("the Lease contains the policies of all engines, or no policy if they are too long together") {
+TEST_CASE("the Lease contains the policies of all engines, or no policy if the policies are too long together") {
   World world;
   ServiceOptions options = world.Options();
   options.election = world.Election("a");
@@ -182,7 +182,7 @@ TEST_CASE("the Lease contains the policies of all engines, or no policy if they 
   }
 }
 
-TEST_CASE("the Lease reports the options of its leader while it leads and after it has stopped (W36)") {
+TEST_CASE("the Lease contains the options of its leader, even after the leader has stopped (W36)") {
   World world;
   ServiceOptions options = world.Options();
   options.election = world.Election("a");
@@ -227,7 +227,7 @@ TEST_CASE("the Lease reports the options of its leader while it leads and after 
   CHECK(reported().empty());
 }
 
-TEST_CASE("an engine that cannot be created ends the service by default") {
+TEST_CASE("by default, the service stops if an engine cannot be created") {
   World world;
   EngineSpec spec = world.Spec();
   spec.name = "no DNS name";
@@ -287,7 +287,7 @@ TEST_CASE("the nodes of a removed owner are released, and the release is reporte
     world.Step();
     CHECK(marked() == 2);
   }
-  SECTION("the nodes are released if it does") {
+  SECTION("the nodes are released if the director reports the removal") {
     world.director.gone = {spec};
     world.cluster->FailNext(Operation::kPatchNode, absl::PermissionDeniedError("no"));
     world.Step();

@@ -59,14 +59,14 @@ TEST_CASE("A page handler receives the host of the request, and whether the clie
   CHECK(HttpGet(server->port(), "/x?watch=true", {.host = "evil.example"}).ends_with("evil.example watch"));
 }
 
-TEST_CASE("A server can end while clients read a stream") {
+TEST_CASE("A server can be stopped while clients read a stream") {
   auto server = Started({{"/x", [](const PageRequest&) { return Page{.next = [] { return std::string("piece"); }}; }}});
   std::jthread reader([port = server->port()] { HttpGet(port, "/x"); });
   CHECK(HttpGet(server->port(), "/x", {.until = "piece"}).find("piece") != std::string::npos);
   server.reset();
 }
 
-TEST_CASE("A server that has ended releases its port, and a running server does not share its port") {
+TEST_CASE("A stopped server has released its port, and a running server does not share its port") {
   auto server = Started({});
   const std::string address = "127.0.0.1:" + std::to_string(server->port());
   const auto second = WebServer::Start(address, {});
@@ -75,7 +75,7 @@ TEST_CASE("A server that has ended releases its port, and a running server does 
   CHECK(WebServer::Start(address, {}).ok());
 }
 
-TEST_CASE("An invalid address is an error that names it") {
+TEST_CASE("An invalid address is refused with an error that contains the address") {
   const char* address = GENERATE("", "8080", "localhost", "localhost:", "localhost:http", "localhost:-1",
                                  "localhost:65536", "localhost:80 ", "http://localhost:80", "::1:80", "[]:80");
   CAPTURE(address);

@@ -33,7 +33,7 @@ TEST_CASE("sleeping on a fake clock takes only virtual time") {
   CHECK(clock.Now() == absl::FromUnixSeconds(86400));
 }
 
-TEST_CASE("a stop request ends a sleep on a fake clock before it begins") {
+TEST_CASE("a sleep on a fake clock returns immediately if a stop has been requested") {
   FakeClock clock(absl::FromUnixSeconds(0));
   std::stop_source stop;
   stop.request_stop();

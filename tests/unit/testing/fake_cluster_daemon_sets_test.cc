@@ -176,7 +176,7 @@ TEST_CASE("a cordoned node and a node that is not ready still get driver pods (R
   CHECK(world.On("n3").front().phase == PodPhase::kPending);
 }
 
-TEST_CASE("driver pods are created and removed when nodes are, or when their labels change") {
+TEST_CASE("driver pods are created and removed when nodes are added or removed, or when the labels of nodes change") {
   World world;
   world.cluster.EditNode("cpu", [](Node& node) { node.labels["gpu"] = "true"; });
   CHECK(world.On("cpu").size() == 1);
@@ -189,7 +189,7 @@ TEST_CASE("driver pods are created and removed when nodes are, or when their lab
   CHECK(world.On("n1").size() == 1);
 }
 
-TEST_CASE("a driver pod with a crashing template is not ready, and counts restarts until it is fixed") {
+TEST_CASE("a driver pod that matches a crash rule is not ready, and keeps restarting until the rule is removed") {
   World world;
   REQUIRE(world.cluster.AddCrashRule("gpu", "driver", "bbb", "n1"));
   REQUIRE(world.cluster.SetTemplate("gpu", "driver", "bbb"));
@@ -264,7 +264,7 @@ TEST_CASE("removing a DaemonSet removes its pods and revisions, or orphans them"
   CHECK_FALSE(world.cluster.RemoveDaemonSet("gpu", "driver"));
 }
 
-TEST_CASE("a DaemonSet with pending pods starts them later, and may use RollingUpdate") {
+TEST_CASE("a DaemonSet can be added with pods that start later, and with RollingUpdate") {
   World world;
   const DaemonSet ofed = world.cluster.AddDaemonSet({.ns = "net",
                                                      .name = "ofed",

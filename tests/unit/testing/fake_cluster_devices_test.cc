@@ -124,7 +124,7 @@ TEST_CASE("F5: a rule is deleted with the node that owns it, and so are the slic
   CHECK(world.cluster->resource_slices().empty());
 }
 
-TEST_CASE("A claim is allocated with its pod, reserved for it, and deleted with it") {
+TEST_CASE("A claim is allocated and reserved when its pod is scheduled, and deleted with the pod") {
   World world;
   world.clock->Advance(absl::Milliseconds(2500));
   world.AddPod("train");
@@ -299,7 +299,8 @@ TEST_CASE("A gang restarts with new claims, on nodes that have the devices") {
   }
 }
 
-TEST_CASE("F24, F25: a plugin publishes one complete pool for its node, and other devices raise its generation") {
+TEST_CASE("F24, F25: a plugin publishes one complete pool for its node, and a change of the devices raises its "
+          "generation") {
   World world;
   const ResourceSlice first = world.cluster->resource_slices().at(0);
   CHECK(first.pool == "n1");

@@ -69,7 +69,8 @@ TEST_CASE("a missing pod, and a pod with the same name and another UID, count as
       world.cluster.EvictPod(world.context, {.pod = {.ns = "team-a", .name = "web"}}).status()));
 }
 
-TEST_CASE("a budget without allowed disruptions refuses with the server's message and its name (E10)") {
+TEST_CASE("a budget without allowed disruptions refuses evictions with the server's message and the budget's name "
+          "(E10)") {
   World world;
   world.cluster.AddDisruptionBudget({.ns = "team-a", .name = "web", .max_unavailable = 1});
   CHECK(world.Budget().disruptions_allowed == 1);
@@ -137,7 +138,7 @@ TEST_CASE("maxUnavailable allows no disruption of pods without a workload, but m
   CHECK(world.Evict(job.ref).refusal == Refusal::kDisruptionBudget);
 }
 
-TEST_CASE("two budgets for one pod refuse it permanently, even if each would allow it (E7)") {
+TEST_CASE("a pod with two budgets is never evicted, even if each budget would allow it (E7)") {
   World world;
   world.cluster.AddDisruptionBudget({.ns = "team-a", .name = "one", .max_unavailable = 3});
   world.cluster.AddDisruptionBudget({.ns = "team-a", .name = "two", .max_unavailable = 3});
@@ -157,7 +158,7 @@ TEST_CASE("a budget in another namespace or for other labels does not count (E6)
   CHECK(world.Evict(world.On("n1")).accepted());
 }
 
-TEST_CASE("finished and pending pods are evicted regardless of budgets, even of several (E5)") {
+TEST_CASE("finished and pending pods are evicted regardless of their budgets, even if several budgets match (E5)") {
   World world;
   world.cluster.AddDisruptionBudget({.ns = "team-a", .name = "one", .min_available = 9});
   world.cluster.AddDisruptionBudget({.ns = "team-a", .name = "two", .min_available = 9});
@@ -191,7 +192,7 @@ TEST_CASE("an unready pod is evicted if the others are healthy enough, or the bu
   }
 }
 
-TEST_CASE("a budget that is not processed yet refuses and returns when to retry (E9)") {
+TEST_CASE("a budget that has not been processed yet refuses evictions, and the response contains a retry delay (E9)") {
   World world;
   world.cluster.AddDisruptionBudget({.ns = "team-a", .name = "web", .max_unavailable = 3, .processed = false});
   const EvictionAnswer answer = world.Evict(world.On("n1"));
@@ -212,7 +213,7 @@ TEST_CASE("in a terminating namespace pods can be deleted, but not evicted, and 
   CHECK(world.cluster.pods().size() == 2);
 }
 
-TEST_CASE("a deletion needs no budget, and a missing or replaced pod is not an error (E23)") {
+TEST_CASE("a deletion ignores budgets, and succeeds if the pod is missing or has been replaced (E23)") {
   World world;
   world.cluster.AddDisruptionBudget({.ns = "team-a", .name = "web", .min_available = 3});
   const PodRef pod = world.On("n1");

@@ -72,7 +72,7 @@ TEST_CASE("faults of one operation occur in the order in which they were set") {
   CHECK(world.cluster.GetNode(world.context, {.name = "n1"}).ok());
 }
 
-TEST_CASE("a throttled eviction is a response, not an error (E24)") {
+TEST_CASE("throttling of an eviction is returned as a refusal, not as an error (E24)") {
   World world;
   world.cluster.FailNext(Operation::kEvictPod, absl::ResourceExhaustedError("too many requests"));
   world.cluster.FailNext(Operation::kEvictPod, absl::NotFoundError("gone"));
@@ -97,7 +97,7 @@ TEST_CASE("any response to an eviction can be set") {
   CHECK(world.cluster.EvictPod(world.context, {.pod = world.pod.ref})->accepted());
 }
 
-TEST_CASE("a call that is stopped or late does not reach the cluster") {
+TEST_CASE("a call that has been stopped, or whose deadline has passed, does not reach the cluster") {
   World world;
   std::stop_source stop;
   stop.request_stop();
@@ -190,7 +190,7 @@ TEST_CASE("events are kept in the order in which they were recorded") {
   CHECK(world.cluster.events() == std::vector{on_node, on_pod});
 }
 
-TEST_CASE("events of a series are stored as one, until they expire") {
+TEST_CASE("the Events of a series are stored as one Event until it expires") {
   World world;
   const RecordEventParams first{.node_name = "n1", .reason = "Blocked", .message = "by web"};
   RecordEventParams second = first;

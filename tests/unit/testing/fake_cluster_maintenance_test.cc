@@ -249,7 +249,7 @@ TEST_CASE("the delay of a step can be set, and the operator also processes exist
   CHECK(world.State() == "Ready");
 }
 
-TEST_CASE("M0: an object belongs to its node once the operator has processed it") {
+TEST_CASE("M0: an object gets the UID of its node once the operator has processed it") {
   World world;
   world.cluster.RunMaintenanceOperator();
   world.Create(world.Request());
@@ -323,7 +323,7 @@ TEST_CASE("M2: a node has at most one object past Pending at a time") {
   CHECK(world.State("nic-n1") == "Ready");
 }
 
-TEST_CASE("M3: from Scheduled on, the finalizer prevents the end of the object") {
+TEST_CASE("M3: from Scheduled on, a finalizer delays the deletion of the object") {
   World world;
   world.cluster.RunMaintenanceOperator();
   world.Create(world.Request());
@@ -519,7 +519,7 @@ TEST_CASE(
   CHECK_FALSE(world.Cordoned());
 }
 
-TEST_CASE("M9: a drain ends with its object") {
+TEST_CASE("M9: a drain stops when its object is deleted") {
   World world;
   world.cluster.AddPod(PodBuilder("a", "web").OnNode("n1").OwnedByReplicaSet("web").Build());
   world.cluster.AddDisruptionBudget({.ns = "a", .name = "strict", .min_available = 1});
@@ -557,7 +557,7 @@ TEST_CASE("M10: additional requestors keep an object that is deleted in Ready or
   CHECK_FALSE(world.Cordoned());
 }
 
-TEST_CASE("an administrator removes an object with its finalizer, and the node stays unchanged") {
+TEST_CASE("an administrator can remove an object despite its finalizer, and the node stays unchanged") {
   World world;
   world.cluster.RunMaintenanceOperator();
   world.Create(world.Request());

@@ -53,7 +53,7 @@ TEST_CASE("a patch that changes nothing keeps the version") {
   CHECK(world.cluster.revision() == 1001);
 }
 
-TEST_CASE("a patch with another version is a conflict with the server's message, and changes nothing (api-A24)") {
+TEST_CASE("a patch with another version causes a conflict with the server's message, and changes nothing (api-A24)") {
   World world;
   const Node node = world.cluster.AddNode(NodeBuilder("n1").Build());
   REQUIRE(world.cluster.Cordon("n1"));
@@ -68,7 +68,7 @@ TEST_CASE("a patch with another version is a conflict with the server's message,
   CHECK(world.cluster.node("n1")->labels.empty());
 }
 
-TEST_CASE("a patch with another UID is a conflict, whatever the version") {
+TEST_CASE("a patch with another UID causes a conflict, whatever its version is") {
   World world;
   const Node node = world.cluster.AddNode(NodeBuilder("n1").Build());
   PatchNodeParams params = PatchOf(node);
@@ -93,7 +93,7 @@ TEST_CASE("a patch needs a name, UID, and version, and an existing node") {
   CHECK(absl::IsNotFound(world.cluster.GetNode(world.context, {.name = "n2"}).status()));
 }
 
-TEST_CASE("lists are sorted by name and restricted by selector, namespace and node") {
+TEST_CASE("lists are sorted by name, and can be filtered by selector, namespace, and node") {
   World world;
   for (const char* name : {"n2", "n10", "n1"}) {
     world.cluster.AddNode(NodeBuilder(name).WithLabel("gpu", name[1] == '1' ? "yes" : "no").Build());

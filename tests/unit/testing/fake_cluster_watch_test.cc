@@ -120,7 +120,7 @@ TEST_CASE("a watch continues after the given version (api-A14)") {
   CHECK(sink.Take() == Lines{"bookmark"});
 }
 
-TEST_CASE("an object that starts or stops matching is a change or a deletion (api-A13)") {
+TEST_CASE("an object that starts or stops matching is reported as a change or a deletion (api-A13)") {
   World world;
   WatchRecorder<Node> sink;
   const WatchParams params{.label_selector = LabelSelector::FromMatchLabels({{"gpu", "yes"}}),
@@ -387,7 +387,7 @@ TEST_CASE("a watch is recorded and counted like other calls") {
   CHECK(world.cluster.journal().front().applied);
 }
 
-TEST_CASE("a sink may use the cluster, and sees the effect after it returns") {
+TEST_CASE("a sink may change the cluster during a call, and receives the change after that call") {
   World world;
   NodeWatch watch(world.cluster, {.resource_version = world.Version()});
   world.cluster.AwaitWatchesIdle(1);

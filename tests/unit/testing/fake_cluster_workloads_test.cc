@@ -89,21 +89,21 @@ TEST_CASE("a successor stays pending and unbound until a node fits") {
   CHECK(waiting.phase == PodPhase::kPending);
   world.cluster.Advance(absl::Hours(1));
   CHECK(world.cluster.pods().front() == waiting);
-  SECTION("a label") {
+  SECTION("a node gets the label") {
     world.cluster.EditNode("n2", [](Node& node) { node.labels["gpu"] = "true"; });
     CHECK(world.On("n2").size() == 1);
   }
-  SECTION("a new node") {
+  SECTION("a matching node is added") {
     world.cluster.AddNode(NodeBuilder("n4").WithLabel("gpu", "true").Build());
     CHECK(world.On("n4").size() == 1);
   }
-  SECTION("an uncordoned node") {
+  SECTION("a matching node is uncordoned") {
     world.cluster.AddNode(NodeBuilder("n4").WithLabel("gpu", "true").Cordoned().Build());
     CHECK(world.On("n4").empty());
     world.cluster.Uncordon("n4");
     CHECK(world.On("n4").size() == 1);
   }
-  SECTION("a node that becomes ready") {
+  SECTION("a matching node becomes ready") {
     world.cluster.AddNode(NodeBuilder("n4").WithLabel("gpu", "true").NotReady().Build());
     CHECK(world.On("n4").empty());
     world.cluster.SetNodeReady("n4", true);
@@ -122,7 +122,7 @@ TEST_CASE("a bare pod is bound and started, but not replaced") {
   CHECK(world.cluster.pods().empty());
 }
 
-TEST_CASE("pods that are added with a ReplicaSet as owner create it, and the ReplicaSet keeps their number") {
+TEST_CASE("pods that are added with a ReplicaSet as owner create the ReplicaSet, which keeps their number") {
   World world;
   const Pod one = world.cluster.AddPod(
       PodBuilder("a", "web-1").OnNode("n1").OwnedByReplicaSet("web").WithLabel("app", "web").WithEmptyDir().Build());
@@ -145,7 +145,7 @@ TEST_CASE("pods that are added with a ReplicaSet as owner create it, and the Rep
   CHECK(world.cluster.pods().size() == 2);
 }
 
-TEST_CASE("a pod of a Job succeeds when its time has passed, and is not replaced") {
+TEST_CASE("a pod of a Job succeeds when its run time has passed, and is not replaced") {
   World world;
   world.cluster.AddPod(PodBuilder("a", "job-1").OnNode("n1").OwnedByJob("job").Build(),
                        {.run_time = absl::Minutes(10)});

@@ -85,7 +85,7 @@ TEST_CASE("a limit scales with the fleet as an IntOrString percentage does in Ku
   CHECK(ScaledLimit(row.limit, row.total) == row.expected);
 }
 
-TEST_CASE("the defaults are valid") { CHECK(Validate(UpgradePolicy{}).ok()); }
+TEST_CASE("the default policy is valid") { CHECK(Validate(UpgradePolicy{}).ok()); }
 
 struct ValidationRow {
   std::string error;
@@ -117,7 +117,8 @@ TEST_CASE("an invalid policy is refused with the field names of policy documents
   CHECK(std::string(status.message()) == row.error);
 }
 
-TEST_CASE("W11: a driver pod has 30 minutes if failures have a limit, unless the policy sets another time") {
+TEST_CASE("W11: a driver pod has 30 minutes to become ready if failures are limited, unless the policy sets another "
+          "deadline") {
   const auto deadline = [](const UpgradePolicy& policy) { return NodeRules(policy).deadlines.pod_restart; };
   CHECK(deadline({}) == absl::InfiniteDuration());
   CHECK(deadline({.failure_policy = FailurePolicy{}}) == absl::Minutes(30));

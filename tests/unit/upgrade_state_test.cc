@@ -37,13 +37,13 @@ TEST_CASE("every state is spelled as in the Go library and knows whether it is i
   CHECK(IsInProgress(row.state) == row.in_progress);
 }
 
-TEST_CASE("every state has a unique spelling, and the list contains all states") {
+TEST_CASE("every state has a unique name, and kAllUpgradeStates contains all states") {
   std::set<std::string> spellings;
   for (const UpgradeState state : kAllUpgradeStates) spellings.emplace(ToString(state));
   CHECK(spellings.size() == 13);
 }
 
-TEST_CASE("a label value that is not a state differs from a missing label") {
+TEST_CASE("a label value that is not a state is distinguished from a missing label") {
   const std::string value = GENERATE("unknown", "Upgrade-done", "upgrade-done ", "done", "drain-require");
   CAPTURE(value);
   CHECK(ParseUpgradeState(value) == std::nullopt);

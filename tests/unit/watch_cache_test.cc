@@ -77,7 +77,8 @@ TEST_CASE(
   CHECK(world.cache->Health(absl::ZeroDuration()).message().find("no such kind") != std::string::npos);
 }
 
-TEST_CASE("api-A16: a version that is too old leads to a list immediately, and no change is lost") {
+TEST_CASE("api-A16: if the version of a watch is too old, the cache lists the objects immediately, and no change is "
+          "lost") {
   World world;
   world.cluster->AddNode(testing::NodeBuilder("n1").Build());
   world.cache->Turn({});
@@ -94,8 +95,8 @@ TEST_CASE("api-A16: a version that is too old leads to a list immediately, and n
   CHECK(world.cache->Take(0).nodes == std::set<std::string>{"n1", "n2"});
 }
 
-TEST_CASE(
-    "api-A16: a version of DaemonSets that is too old also leads to a list immediately, without a second failure") {
+TEST_CASE("api-A16: if the version of the DaemonSet watch is too old, the cache also lists immediately, without "
+          "another failure") {
   World world;
   world.cache->Turn({});
   world.cluster->AddDaemonSet({.ns = "gpu", .name = "driver", .labels = {{"app", "driver"}}});
@@ -106,7 +107,7 @@ TEST_CASE(
   CHECK(world.cache->DaemonSets(0).size() == 1);
 }
 
-TEST_CASE("Pods of many nodes are read by one list, and its result is reported for each") {
+TEST_CASE("Pods of many nodes are read with one list, and the result is returned for each node") {
   World world;
   for (const char* node : {"n1", "n2", "n3"}) world.cluster->AddNode(testing::NodeBuilder(node).Build());
   for (const char* pod : {"a", "b"}) world.cluster->AddPod(testing::PodBuilder("team", pod).OnNode("n1").Build());
@@ -157,7 +158,8 @@ TEST_CASE("A single failure of the node watch is enough to detect a restore of t
   CHECK(world.cache->Synced());
 }
 
-TEST_CASE("After one failure, a watch of another kind continues from its version, and its known objects are used") {
+TEST_CASE("After one failure, the watch of a kind other than nodes continues from its version, and the cache stays "
+          "synced") {
   World world;
   world.cache->Turn({});
   world.cluster->FailNext(Operation::kWatchDaemonSets, absl::UnavailableError("connection reset"));
@@ -249,7 +251,7 @@ TEST_CASE("A watch that keeps failing at its version periodically restarts from 
   CHECK(world.follower.anew == 5);
 }
 
-TEST_CASE("A watch is healthy after a list has repaired it, and the count of failures restarts after progress") {
+TEST_CASE("A watch is healthy again after a list, and progress resets the count of its failures") {
   FollowerWorld world;
   world.follower.next = {.status = absl::UnavailableError("reset")};
   world.follower.Pause();
@@ -280,7 +282,7 @@ TEST_CASE("Every end of a watch is counted once by its reason") {
   CHECK(after({}) == Counts{2, 1, 2, 0});  // the watch ended as soon as it started
 }
 
-TEST_CASE("A missing kind is not a failure of the watch, and a stopped watch does not restart") {
+TEST_CASE("A missing kind is not counted as a failure of the watch, and the end of a stopped watch is not counted") {
   World world("maintenance");
   world.cluster->FailNext(Operation::kWatchNodeMaintenances, absl::NotFoundError("no such kind"));
   world.cache->Turn({});

@@ -8,7 +8,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-/// A store with one node and two drivers, both of which have already taken their changes.
+/// A store without nodes and with two drivers, both of which have already taken their changes.
 struct Store : WatchStore {
   Store() : WatchStore(2) {
     Change([](ObjectStore& store) { store.NodesListed({}, "1"); });
@@ -46,7 +46,7 @@ TEST_CASE("A change that affects several drivers wakes every subscriber") {
   CHECK(woken == std::array{1, 1});
 }
 
-TEST_CASE("A subscriber is woken without a lock held, and only by changes that it can take") {
+TEST_CASE("A subscriber is woken while no lock is held, and only by changes that it can take") {
   Store store;
   int woken = 0;
   store.Subscribe(0, [&] {

@@ -41,7 +41,7 @@ TEST_CASE("A pool waits for tasks on the threads of a runner") {
   CHECK(runs == 4);
 }
 
-TEST_CASE("A task that a runner has dropped is not waited for") {
+TEST_CASE("The pool does not wait for a task that the runner has dropped") {
   const auto runner = std::make_shared<LateTasks>();
   WorkerPool pool(8, runner);
   pool.Submit([] {});

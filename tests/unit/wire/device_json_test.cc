@@ -66,7 +66,7 @@ std::string ErrorOf(std::string_view kind, const std::string& members) {
   return std::string(object.status().message());
 }
 
-TEST_CASE("DRA objects are read with all fields that an upgrade needs") {
+TEST_CASE("DRA objects are parsed with all fields that an upgrade needs") {
   CHECK(ParseObject<DeviceTaintRule>(fixtures::kDeviceTaintRule).value() == kRule);
   CHECK(ParseObject<ResourceClaim>(fixtures::kResourceClaim).value() == kClaim);
   CHECK(ParseObject<ResourceSlice>(fixtures::kResourceSlice).value() == kSlice);
@@ -79,7 +79,7 @@ TEST_CASE("missing members of a DRA object are empty") {
   CHECK(rule.value() == DeviceTaintRule{});
 }
 
-TEST_CASE("A-9: a claim belongs to a pod only if a Pod controls it") {
+TEST_CASE("A-9: a claim belongs to a pod only if its controller is a Pod of the core API") {
   const auto owner = GENERATE(as<std::string>(), R"("apiVersion":"v1","kind":"Pod")",
                               R"("apiVersion":"example.com/v1","kind":"Pod","controller":true)",
                               R"("apiVersion":"scheduling.k8s.io/v1","kind":"PodGroup","controller":true)");
@@ -88,7 +88,7 @@ TEST_CASE("A-9: a claim belongs to a pod only if a Pod controls it") {
   CHECK(claim.value().pod_uid.empty());
 }
 
-TEST_CASE("lists and watches of DRA objects are read") {
+TEST_CASE("lists and watch events of DRA objects are parsed") {
   const auto page = ParseList<ResourceClaim>(
       fmt::format(R"({{"kind":"ResourceClaimList","metadata":{{"resourceVersion":"9","continue":"c"}},"items":[{}]}})",
                   fixtures::kResourceClaim));
@@ -128,7 +128,7 @@ TEST_CASE("an error in a DRA object contains the path") {
         "spec.devices[0].attributes.driverVersion: expected an object, got a string");
 }
 
-TEST_CASE("a DRA object that cannot be read still names its node") {
+TEST_CASE("a device taint rule or slice that cannot be parsed still contains its name and its node") {
   const auto rules = ParseList<DeviceTaintRule>(
       R"({"kind":"DeviceTaintRuleList","items":[
           {"metadata":{"name":"r","uid":"u","resourceVersion":"1","labels":{"a":"b"},
@@ -163,7 +163,7 @@ TEST_CASE("a DRA object that cannot be read still names its node") {
                                   .unreadable = "spec.devices: expected an array, got a number"}});
 }
 
-TEST_CASE("every proper prefix of a DRA object is an error, and does not crash the parser") {
+TEST_CASE("the parser refuses every proper prefix of a DRA object, and does not crash") {
   for (const std::string_view whole :
        {fixtures::kDeviceTaintRule, fixtures::kResourceClaim, fixtures::kResourceSlice}) {
     for (std::size_t length = 0; length < whole.size(); ++length) {

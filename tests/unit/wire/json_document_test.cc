@@ -14,7 +14,7 @@ std::string Kept(std::string_view text, internal::WantedMembers wanted) {
   return internal::JsonField(document.root(), error).Json();
 }
 
-TEST_CASE("Only those members of a pod that are read are kept, also in a list and in a watch") {
+TEST_CASE("The parser keeps only the members of a pod that are used, also in lists and watch events") {
   const std::string whole =
       R"({"kind":"Pod","metadata":{"name":"a","managedFields":[{"manager":"kubelet"}]},"spec":{"nodeName":"n1","dnsPolicy":"x"}})";
   const std::string kept = R"({"kind":"Pod","metadata":{"name":"a"},"spec":{"nodeName":"n1"}})";

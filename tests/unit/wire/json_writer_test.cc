@@ -42,7 +42,7 @@ std::string ByWriter(const std::string& text) {
   return writer.Take();
 }
 
-TEST_CASE("Keys and strings are written as by RapidJSON, with any character at any position") {
+TEST_CASE("Keys and strings are written exactly as RapidJSON writes them, with any character at any position") {
   int differing = 0;
   for (int c = 1; c < 0x80; ++c) {
     for (std::size_t size = 0; size < 12; ++size) {

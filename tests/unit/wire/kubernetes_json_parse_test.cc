@@ -58,7 +58,7 @@ TEST_CASE("a pod is read with all fields that an upgrade needs") {
             .scheduler_name = "default-scheduler"});
 }
 
-TEST_CASE("W11: a container that cannot start has a reason and its image") {
+TEST_CASE("W11: the status of a container that cannot start is parsed with the reason and the image") {
   const auto read = [](const std::string& reason) {
     const Pod pod = *ParseObject<Pod>(
         R"({"kind":"Pod","status":{"containerStatuses":[{"name":"c","image":"driver:typo","state":{"waiting":{"reason":")" +
@@ -94,7 +94,7 @@ TEST_CASE("W3 to W8: all fields that can prevent the upgrade of a node are read 
   CHECK(*ParseObject<Node>(FormatObject(*node)) == *node);
 }
 
-TEST_CASE("W5: an unbound pod is read with the node in its affinity, and the reason why it is not scheduled") {
+TEST_CASE("W5: an unbound pod is parsed with the node in its affinity, and the reason why it is not scheduled") {
   const auto read = [](std::string_view fields) {
     return *ParseObject<Pod>(fmt::format(
         R"({{"kind":"Pod","metadata":{{"name":"p"}},"spec":{{{}"affinity":{{"nodeAffinity":{{
@@ -112,7 +112,7 @@ TEST_CASE("W5: an unbound pod is read with the node in its affinity, and the rea
   CHECK(read(R"("nodeName":"gpu-1",)").affinity_node_name.empty());
 }
 
-TEST_CASE("a list of daemon sets is read") {
+TEST_CASE("a DaemonSet list is parsed") {
   const absl::StatusOr<ListPage<DaemonSet>> page = ParseList<DaemonSet>(fixtures::kDaemonSetList);
   REQUIRE(page.ok());
   CHECK(page->continue_token.empty());
@@ -134,7 +134,7 @@ TEST_CASE("a list of daemon sets is read") {
                                     .on_delete = true});
 }
 
-TEST_CASE("a controller revision is read, even if its number exceeds the precision of a double") {
+TEST_CASE("a ControllerRevision is parsed, even if its number exceeds the precision of a double") {
   const absl::StatusOr<ControllerRevision> revision = ParseObject<ControllerRevision>(fixtures::kControllerRevision);
   REQUIRE(revision.ok());
   CHECK(*revision == ControllerRevision{.ns = "gpu-operator",
@@ -171,7 +171,7 @@ TEST_CASE("a DaemonSet and its current revision have templates with the same dig
   }
 }
 
-TEST_CASE("a disruption budget is read") {
+TEST_CASE("a PodDisruptionBudget is parsed") {
   const absl::StatusOr<PodDisruptionBudget> budget = ParseObject<PodDisruptionBudget>(fixtures::kBudget);
   REQUIRE(budget.ok());
   CHECK(*budget == PodDisruptionBudget{.ns = "shop",
@@ -194,7 +194,7 @@ TEST_CASE("missing or null members get the default, and unknown members are igno
   CHECK(ParseList<Pod>(R"({"kind":"PodList","metadata":{"continue":"abc"}})")->continue_token == "abc");
 }
 
-TEST_CASE("a daemon set is OnDelete only if its update strategy says so") {
+TEST_CASE("a DaemonSet counts as OnDelete only if its update strategy is OnDelete") {
   using Row = std::pair<std::string, bool>;
   const auto [strategy, expected] = GENERATE(values<Row>({{R"({"type":"OnDelete"})", true},
                                                           {R"({"type":"RollingUpdate"})", false},
@@ -248,7 +248,7 @@ TEST_CASE("a selector object is interpreted as S12 requires") {
   CHECK(budget->selector == row.expected);
 }
 
-TEST_CASE("the last of equal keys counts, as in Go") {
+TEST_CASE("if a key occurs several times, its last value counts, as in Go") {
   const auto node = ParseObject<Node>(
       R"({"kind":"Pod","metadata":{"name":"first"},"kind":"Node","metadata":{"name":"last","labels":{"a":"1","a":"2"}}})");
   REQUIRE(node.ok());
@@ -256,7 +256,7 @@ TEST_CASE("the last of equal keys counts, as in Go") {
   CHECK(node->labels == StringMap{{"a", "2"}});
 }
 
-TEST_CASE("a wrong type is an error that contains the path") {
+TEST_CASE("a value of the wrong type causes an error that contains the path") {
   struct Row {
     std::string items;
     std::string error;
@@ -295,7 +295,8 @@ ListPage<T> MarkedList(const std::string& kind, const std::string& items) {
   return *std::move(page);
 }
 
-TEST_CASE("an object that cannot be read is marked and has only its identity, and other objects are complete") {
+TEST_CASE("an object that cannot be parsed is marked and contains only its identity, and the other objects are "
+          "complete") {
   const ListPage<Node> page =
       MarkedList<Node>("Node", R"({"metadata":{"name":"a","labels":{"x":"y"}},"spec":{"unschedulable":true}},
                  {"metadata":{"name":"b","uid":"u","resourceVersion":"7","labels":{"x":"y"},"annotations":{"k":"v"}},
@@ -362,7 +363,7 @@ TEST_CASE("objects of every kind can be marked as unreadable") {
                                               .unreadable = "spec.requestorID: expected a string, got a number"});
 }
 
-TEST_CASE("an object without a readable name fails the list, because the error could not name the object") {
+TEST_CASE("a list fails if the name of an object cannot be parsed, because the error could not name the object") {
   const auto [item, error] = GENERATE(values<std::pair<std::string, std::string>>({
       {R"({"metadata":{"name":1}})", "items[0].metadata.name: expected a string, got a number"},
       {R"({"metadata":{"uid":1}})", "items[0].metadata.name: expected a name, got nothing"},
@@ -373,7 +374,7 @@ TEST_CASE("an object without a readable name fails the list, because the error c
   CHECK(ErrorOf(ParseList<Pod>(R"({"kind":"PodList","items":[)" + item + "]}", OnUnreadable::kMark).status()) == error);
 }
 
-TEST_CASE("a Lease that cannot be read always fails the list") {
+TEST_CASE("a Lease list fails if a Lease cannot be parsed, even with OnUnreadable::kMark") {
   CHECK_FALSE(
       ParseList<Lease>(R"({"kind":"LeaseList","items":[{"metadata":{"name":"l"},"spec":7}]})", OnUnreadable::kMark)
           .ok());
@@ -389,7 +390,7 @@ TEST_CASE("a document of another kind is not treated as an empty object") {
   CHECK(ErrorOf(ParseList<Node>("null").status()) == "expected an object");
 }
 
-TEST_CASE("a malformed document is an error that contains the byte position") {
+TEST_CASE("a malformed document causes an error that contains the byte position") {
   struct Row {
     std::string name;
     std::string json;
@@ -431,7 +432,7 @@ TEST_CASE("a malformed document is an error that contains the byte position") {
   CHECK_FALSE(ParseApiStatus(row.json).has_value());
 }
 
-TEST_CASE("a raw control character is an error at any position in a string") {
+TEST_CASE("a raw control character at any position in a string causes an error") {
   const std::string before = R"({"kind":"Node","metadata":{"name":"n","labels":{"a":")";
   for (char control = 0; control < 0x20; ++control) {
     for (std::size_t place = 0; place < 40; ++place) {
@@ -483,7 +484,7 @@ TEST_CASE("64 levels of nesting are accepted, and so are huge numbers in members
   CHECK(ParseObject<Node>(R"({"kind":"Node","x":[1e308,-1e308,1e-999999999999,)" + std::string(300, '9') + "]}").ok());
 }
 
-TEST_CASE("every proper prefix of a document is an error, and does not crash the parser") {
+TEST_CASE("the parser refuses every proper prefix of a document, and does not crash") {
   const std::string_view whole = fixtures::kPod;
   for (std::size_t length = 0; length < whole.size(); ++length) {
     REQUIRE_FALSE(ParseObject<Pod>(std::string(whole.substr(0, length))).ok());
@@ -502,7 +503,7 @@ TEST_CASE("a wrong byte at any position of a document does not crash the parser"
   }
 }
 
-TEST_CASE("a Status is read with its details") {
+TEST_CASE("a Status is parsed with its details") {
   const auto status = ParseApiStatus(R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",
     "message":"Cannot evict pod as it would violate the pod's disruption budget.","reason":"TooManyRequests",
     "details":{"name":"web","group":"policy","kind":"pods","causes":[{"reason":"DisruptionBudget","message":"m","field":"f"}],
@@ -520,7 +521,7 @@ TEST_CASE("a Status is read with its details") {
 }
 
 // Tests rule api-A1.
-TEST_CASE("a Status is read as far as it is valid") {
+TEST_CASE("the valid members of a Status are parsed, even if other members are invalid") {
   CHECK_FALSE(ParseApiStatus("Too many requests, please try again later.").has_value());
   CHECK_FALSE(ParseApiStatus(R"({"kind":"Pod"})").has_value());
   CHECK_FALSE(ParseApiStatus("[]").has_value());
@@ -529,7 +530,7 @@ TEST_CASE("a Status is read as far as it is valid") {
   CHECK(*status == ApiStatus{.message = "m"});
 }
 
-TEST_CASE("W9: the labels of a node show whether the node selector and affinity of a DaemonSet can match it") {
+TEST_CASE("W9: Wants returns whether the node selector and affinity of a DaemonSet can match the labels of a node") {
   const auto wants = [](const std::string& pod_spec, const StringMap& labels) {
     const auto set = ParseObject<DaemonSet>(R"({"kind":"DaemonSet","spec":{"template":{"spec":{)" + pod_spec + "}}}}");
     REQUIRE(set.ok());

@@ -75,7 +75,7 @@ std::string NameOf(const RecordEventParams& params) {
 }
 
 // Tests rule api-A46.
-TEST_CASE("an event on a node is in the namespace default") {
+TEST_CASE("an Event on a node is created in the namespace default") {
   CHECK(EventNamespace(NodeEvent()) == "default");
   CHECK(FormatEvent(NodeEvent(), "gpu-operator") ==
         R"({"apiVersion":"v1","kind":"Event",)"
@@ -88,7 +88,7 @@ TEST_CASE("an event on a node is in the namespace default") {
             R"("firstTimestamp":"2026-01-02T03:04:05Z","lastTimestamp":"2026-01-02T03:04:05Z","count":1})");
 }
 
-TEST_CASE("an event on a pod is in the pod's namespace") {
+TEST_CASE("an Event on a pod is created in the pod's namespace") {
   RecordEventParams params = NodeEvent();
   params.pod = kWeb;
   params.type = EventType::kWarning;
@@ -166,7 +166,7 @@ TEST_CASE("output is valid UTF-8 and has no raw control characters") {
 }
 
 // The text is longer than a block of the fast path. The control character is at each position of the text in turn.
-TEST_CASE("a control character is escaped at any position, and read again") {
+TEST_CASE("a control character is escaped at any position, and the text is read back unchanged") {
   for (char control = 0; control < 0x20; ++control) {
     for (std::size_t place = 0; place < 40; ++place) {
       Node node{.name = "n", .annotations = {{"notes", std::string(40, 'x')}}};

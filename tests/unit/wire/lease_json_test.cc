@@ -34,7 +34,7 @@ std::string Spec(const Lease& lease) {
   return json.substr(json.find(R"("spec":)"));
 }
 
-TEST_CASE("a lease is read with a resolution of a microsecond") {
+TEST_CASE("a lease is parsed with a resolution of a microsecond") {
   const absl::StatusOr<Lease> lease = ParseObject<Lease>(kLease);
   REQUIRE(lease.ok());
   CHECK(*lease == kHeld);
@@ -58,7 +58,7 @@ TEST_CASE("missing members of a lease are empty or zero") {
   CHECK(*lease == Lease{.name = "l"});
 }
 
-TEST_CASE("a wrong type in a lease is an error that contains the path") {
+TEST_CASE("a value of the wrong type in a lease causes an error that contains the path") {
   using Row = std::pair<std::string, std::string>;
   const auto [spec, error] = GENERATE(values<Row>({
       {R"({"holderIdentity":1})", "spec.holderIdentity: expected a string, got a number"},
@@ -81,14 +81,14 @@ TEST_CASE("a lease is written with six fractional digits, and is read back uncha
   CHECK(*ParseObject<Lease>(FormatObject(Lease{})) == Lease{});
 }
 
-TEST_CASE("zeros in a lease are written, and a new lease has neither a UID nor a version") {
+TEST_CASE("zero values in a lease are written, and a new lease has neither a UID nor a version") {
   CHECK(FormatObject(Lease{.ns = "gpu", .name = "l"}) ==
         R"({"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"l","namespace":"gpu"},)"
         R"("spec":{"holderIdentity":"","leaseDurationSeconds":0,"acquireTime":"1970-01-01T00:00:00.000000Z",)"
         R"("renewTime":"1970-01-01T00:00:00.000000Z","leaseTransitions":0}})");
 }
 
-TEST_CASE("a lease is written within the bounds of the schema") {
+TEST_CASE("a lease is written with values within the bounds of the schema") {
   Lease odd{.duration = -absl::Seconds(3), .acquire_time = absl::InfinitePast(), .renew_time = absl::InfiniteFuture()};
   CHECK(Spec(odd) == R"("spec":{"holderIdentity":"","leaseDurationSeconds":0,"acquireTime":null,"renewTime":null,)"
                      R"("leaseTransitions":0}})");
@@ -98,7 +98,7 @@ TEST_CASE("a lease is written within the bounds of the schema") {
                               R"("acquireTime":"2026-01-02T03:04:05.000007Z")"));
 }
 
-TEST_CASE("a config map is read with its metadata and data, but without binaryData") {
+TEST_CASE("a config map is parsed with its metadata and data, but without binaryData") {
   const auto config_map = ParseObject<ConfigMap>(R"({"kind":"ConfigMap","apiVersion":"v1",
     "metadata":{"name":"budget","namespace":"gpu","uid":"u-c","resourceVersion":"8","labels":{"a":"b"}},
     "data":{"n1":"{\"x\":1}","n2":""},"binaryData":{"blob":"AAEC"},"immutable":false})");

@@ -20,7 +20,7 @@ std::string ErrorOf(std::string_view json) {
   return std::string(objects.status().message());
 }
 
-TEST_CASE("A mixed list is split by kind, and each kind is in the order of the document") {
+TEST_CASE("A mixed list is split by kind, and the objects of each kind stay in the order of the document") {
   const std::string document = ListOf(fmt::format(
       R"({{"apiVersion":"v1","kind":"Pod","metadata":{{"namespace":"b","name":"p"}}}},
          {},
@@ -62,7 +62,7 @@ TEST_CASE("Items of other kinds and of other groups are ignored, whatever they c
   CHECK(objects->pod_disruption_budgets.size() == 1);
 }
 
-TEST_CASE("An empty list is an empty cluster") {
+TEST_CASE("An empty list is parsed as an empty cluster") {
   for (const char* json : {R"({"kind":"List","items":[]})", R"({"kind":"List","items":null})", R"({"kind":"List"})"}) {
     const absl::StatusOr<ClusterObjects> objects = ParseMixedList(json);
     REQUIRE(objects.ok());
@@ -95,7 +95,7 @@ TEST_CASE("An object that cannot be read is marked if requested") {
   CHECK(objects->nodes[1].unreadable.empty());
 }
 
-TEST_CASE("Two objects of one kind, namespace, and name are an error") {
+TEST_CASE("Two objects with the same kind, namespace, and name cause an error") {
   CHECK(ErrorOf(ListOf(R"({"kind":"Node","metadata":{"name":"n"}},{"kind":"Node","metadata":{"name":"n"}})")) ==
         R"(items[1].metadata.name: another Node of this namespace has the name "n")");
   CHECK(ParseMixedList(ListOf(R"({"kind":"Pod","metadata":{"namespace":"a","name":"n"}},

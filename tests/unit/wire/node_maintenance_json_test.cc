@@ -58,7 +58,7 @@ TEST_CASE("a node maintenance is read with all fields that an upgrade needs") {
                             .last_transition_time = At(2, 15, 5)}}});
 }
 
-TEST_CASE("missing members of a node maintenance have the defaults of the server's schema") {
+TEST_CASE("missing members of a NodeMaintenance get the defaults of the server's schema") {
   CHECK(*ParseObject<NodeMaintenance>(R"({"kind":"NodeMaintenance"})") == NodeMaintenance{});
   const auto sparse = ParseObject<NodeMaintenance>(
       R"({"kind":"NodeMaintenance","metadata":null,"status":null,"new":1,
@@ -71,7 +71,7 @@ TEST_CASE("missing members of a node maintenance have the defaults of the server
   CHECK(sparse->wait_for_pod_completion == MaintenanceWait{});
 }
 
-TEST_CASE("lists of node maintenances are read") {
+TEST_CASE("a NodeMaintenance list is parsed") {
   const auto page = ParseList<NodeMaintenance>(fmt::format(
       R"({{"kind":"NodeMaintenanceList","metadata":{{"resourceVersion":"9","continue":"c"}},"items":[{}]}})",
       fixtures::kNodeMaintenance));
@@ -80,7 +80,7 @@ TEST_CASE("lists of node maintenances are read") {
   CHECK(page->continue_token == "c");
 }
 
-TEST_CASE("errors in a node maintenance contain the path") {
+TEST_CASE("errors in a NodeMaintenance contain the path") {
   using Row = std::pair<std::string, std::string>;
   const auto [members, error] = GENERATE(values<Row>({
       {R"("spec":[])", "spec: expected an object, got an array"},
@@ -107,7 +107,7 @@ TEST_CASE("errors in a node maintenance contain the path") {
   CHECK(ErrorOf(members) == error);
 }
 
-TEST_CASE("every proper prefix of a node maintenance is an error, and does not crash the parser") {
+TEST_CASE("the parser refuses every proper prefix of a NodeMaintenance, and does not crash") {
   const std::string_view whole = fixtures::kNodeMaintenance;
   for (std::size_t length = 0; length < whole.size(); ++length) {
     REQUIRE_FALSE(ParseObject<NodeMaintenance>(whole.substr(0, length)).ok());
@@ -134,7 +134,7 @@ TEST_CASE("a request is created with all zero and false values (dep-F13)") {
         R"("drainSpec":{"force":false,"podSelector":"","timeoutSeconds":0,"deleteEmptyDir":false}}})");
 }
 
-TEST_CASE("timeouts are whole seconds within the schema's bounds") {
+TEST_CASE("timeouts are written as whole seconds within the bounds of the schema") {
   using Row = std::pair<absl::Duration, std::int64_t>;
   const auto [timeout, written] = GENERATE(values<Row>({
       {absl::ZeroDuration(), 0},
@@ -151,7 +151,7 @@ TEST_CASE("timeouts are whole seconds within the schema's bounds") {
         std::string::npos);
 }
 
-TEST_CASE("patches of a node maintenance contain the uid and version, and replace a whole list") {
+TEST_CASE("patches of a NodeMaintenance contain the UID and version, and replace a whole list") {
   PatchNodeMaintenanceParams patch{.ns = "default", .name = "n", .uid = "u", .resource_version = "7"};
   patch.additional_requestors = std::vector<std::string>{"a", "b"};
   CHECK(FormatNodeMaintenancePatch(patch) ==
@@ -174,12 +174,12 @@ TEST_CASE("patches of a node maintenance contain the uid and version, and replac
         R"("reason":"","message":""}]}})");
 }
 
-TEST_CASE("a deletion of a node maintenance contains its UID") {
+TEST_CASE("a deletion of a NodeMaintenance contains its UID") {
   CHECK(FormatDeleteOptions(DeleteNodeMaintenanceParams{.ns = "default", .name = "n", .uid = "u"}) ==
         R"({"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"u"}})");
 }
 
-TEST_CASE("a node maintenance that is written and read again is unchanged") {
+TEST_CASE("a NodeMaintenance that is written and read again is unchanged") {
   const NodeMaintenance maintenance = *ParseObject<NodeMaintenance>(fixtures::kNodeMaintenance);
   CHECK(*ParseObject<NodeMaintenance>(FormatObject(maintenance)) == maintenance);
   CHECK(*ParseObject<NodeMaintenance>(FormatObject(kSmall)) == kSmall);
@@ -188,7 +188,7 @@ TEST_CASE("a node maintenance that is written and read again is unchanged") {
   CHECK(*ParseList<NodeMaintenance>(FormatList(page)) == page);
 }
 
-TEST_CASE("the data of a controller revision is kept as compact JSON, whatever it contains") {
+TEST_CASE("the data of a ControllerRevision is kept as compact JSON, whatever it contains") {
   using Row = std::pair<std::string, std::string>;
   const auto [data, expected] = GENERATE(values<Row>({
       {"null", ""},
@@ -212,7 +212,7 @@ TEST_CASE("data that is not JSON does not corrupt the output") {
   CHECK(read->data.empty());
 }
 
-TEST_CASE("data that is nested too deeply fails the document like any other member") {
+TEST_CASE("a ControllerRevision whose data is nested too deeply is refused") {
   std::string data;
   for (int i = 0; i < 200; ++i) data += R"({"a":)";
   data += "1" + std::string(200, '}');

@@ -138,7 +138,7 @@ TEST_CASE("numbers are not changed") {
   CHECK(world.objects.Get(world.context, kPolicies, {.name = "x"})->json == json);
 }
 
-TEST_CASE("a watch with a selector that matches nothing is empty, without a request") {
+TEST_CASE("a watch with a selector that matches nothing yields an empty list without a request") {
   World world;
   Seen seen;
   CHECK(world.objects.Watch(world.context, kPolicies, {.label_selector = LabelSelector::Nothing()}, seen).ok());

@@ -86,7 +86,7 @@ TEST_CASE("a new lease and a new config map are posted without UID and version")
   CHECK(world.transport->requests[0].content_type == "application/json");
 }
 
-TEST_CASE("a lease is replaced, and a config map patched, at its version") {
+TEST_CASE("a lease is replaced, and a config map is patched, only at the version that the caller has read") {
   World world;
   world.transport->Answer(200, FormatObject(kLease));
   CHECK(world.cluster->UpdateLease(world.context, kLease).value() == kLease);

@@ -32,7 +32,7 @@ const DeleteNodeMaintenanceParams kDelete{.ns = "default", .name = "nvidia-opera
 
 std::string Text(const absl::Status& status) { return std::string(status.message()); }
 
-TEST_CASE("node maintenances are supported, and read from the right path") {
+TEST_CASE("NodeMaintenances are supported, and read from the correct paths") {
   World world;
   for (const Operation operation :
        {Operation::kGetNodeMaintenance, Operation::kListNodeMaintenances, Operation::kCreateNodeMaintenance,
@@ -106,7 +106,7 @@ TEST_CASE("additional requestors are patched in the object, and conditions in it
   CHECK(world.transport->requests[1].body == FormatNodeMaintenancePatch(fail));
 }
 
-TEST_CASE("a patch of a node maintenance that has changed or was replaced returns Aborted") {
+TEST_CASE("a patch of a NodeMaintenance that has changed or was replaced returns Aborted") {
   World world;
   const auto [code, body] = GENERATE(values<std::pair<int, std::string>>({
       {409, StatusBody(409, "Conflict", "the object has been modified")},
@@ -127,7 +127,7 @@ TEST_CASE("a patch that violates the schema returns InvalidArgument, and a patch
   CHECK(absl::IsNotFound(world.cluster->PatchNodeMaintenance(world.context, kJoin).status()));
 }
 
-TEST_CASE("a node maintenance is deleted by name and UID, and a missing one counts as deleted") {
+TEST_CASE("a NodeMaintenance is deleted by name and UID, and a missing NodeMaintenance counts as deleted") {
   World world;
   const auto [code, body] = GENERATE(values<std::pair<int, std::string>>({
       {200, fixtures::kNodeMaintenance},
@@ -141,7 +141,7 @@ TEST_CASE("a node maintenance is deleted by name and UID, and a missing one coun
   CHECK(world.transport->requests[0].body == FormatDeleteOptions(kDelete));
 }
 
-TEST_CASE("a failed deletion of a node maintenance returns the reason") {
+TEST_CASE("a failed deletion of a NodeMaintenance returns the reason") {
   World world;
   world.transport->Answer(409, StatusBody(409, "Conflict", "modified"));
   CHECK(absl::IsAborted(world.cluster->DeleteNodeMaintenance(world.context, kDelete)));
@@ -150,7 +150,7 @@ TEST_CASE("a failed deletion of a node maintenance returns the reason") {
         "delete node maintenance default/nvidia-operator-gpu-7: 403 Forbidden: no");
 }
 
-TEST_CASE("the response to a write of a node maintenance must be a node maintenance") {
+TEST_CASE("the response to a write of a NodeMaintenance must be a NodeMaintenance") {
   World world;
   const std::string body = GENERATE(as<std::string>(), "", R"({"kind":"Node"})");
   for (int i = 0; i < 2; ++i) world.transport->Answer(200, body);
@@ -158,7 +158,7 @@ TEST_CASE("the response to a write of a node maintenance must be a node maintena
   CHECK(absl::IsUnavailable(world.cluster->PatchNodeMaintenance(world.context, kJoin).status()));
 }
 
-TEST_CASE("the required members of a node maintenance are checked before a write is sent") {
+TEST_CASE("the required members of a NodeMaintenance are checked before a write is sent") {
   World world;
   PatchNodeMaintenanceParams both = kJoin, no_uid = kJoin, no_version = kJoin, bad_name = kJoin;
   both.conditions = std::vector<Condition>();

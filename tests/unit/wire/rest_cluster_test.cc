@@ -35,7 +35,7 @@ std::string PageOf(std::vector<T> items, std::string token = "") {
 
 std::string Text(const absl::Status& status) { return std::string(status.message()); }
 
-TEST_CASE("every operation is supported, sent once, and has the caller's deadline") {
+TEST_CASE("a request is sent once, with the caller's deadline") {
   World world;
   CHECK(world.cluster->Supports(Operation::kGetNode));
   CHECK(world.cluster->Supports(Operation::kRecordEvent));
@@ -111,7 +111,7 @@ TEST_CASE("a list continues as long as there is a continue token, even after emp
                                         "GET /api/v1/nodes?labelSelector=x&limit=2&continue=t2"});
 }
 
-TEST_CASE("a page size of zero requests everything at once") {
+TEST_CASE("a page size of zero requests all objects in one page") {
   World world;
   world.cluster = MakeRestCluster(world.transport, {.page_size = 0});
   world.transport->Answer(200, PageOf<Node>({}));
@@ -119,17 +119,17 @@ TEST_CASE("a page size of zero requests everything at once") {
   CHECK(world.transport->lines == Lines{"GET /api/v1/nodes"});
 }
 
-TEST_CASE("a list whose snapshot has expired starts once more") {
+TEST_CASE("a list is restarted once if its snapshot expires") {
   World world;
   const std::string expired = StatusBody(410, "Expired", "The provided continue parameter is too old.");
   world.transport->Answer(200, PageOf<Node>({{.name = "old"}}, "t1"));
   world.transport->Answer(410, expired);
   world.transport->Answer(200, PageOf<Node>({{.name = "new"}}, "t2"));
-  SECTION("and may succeed") {
+  SECTION("the second attempt succeeds") {
     world.transport->Answer(200, PageOf<Node>({{.name = "newer"}}));
     CHECK(*world.cluster->ListNodes(world.context, {}) == std::vector<Node>{{.name = "new"}, {.name = "newer"}});
   }
-  SECTION("and fails if the snapshot expires again") {
+  SECTION("the list fails if the snapshot expires again") {
     world.transport->Answer(410, expired);
     const absl::Status status = world.cluster->ListNodes(world.context, {}).status();
     CHECK(absl::IsUnavailable(status));
@@ -139,14 +139,14 @@ TEST_CASE("a list whose snapshot has expired starts once more") {
                                         "GET /api/v1/nodes?limit=500", "GET /api/v1/nodes?limit=500&continue=t2"});
 }
 
-TEST_CASE("a 410 for the first page is an error, without a retry") {
+TEST_CASE("a 410 for the first page causes an error, without a retry") {
   World world;
   world.transport->Answer(410, "");
   CHECK(absl::IsUnavailable(world.cluster->ListNodes(world.context, {}).status()));
   CHECK(world.transport->lines.size() == 1);
 }
 
-TEST_CASE("a list that does not end is an error") {
+TEST_CASE("a list that does not end causes an error") {
   World world;
   for (int i = 0; i < 3; ++i) world.transport->Answer(200, PageOf<Node>({{.name = "a"}}, "same"));
   const absl::Status status = world.cluster->ListNodes(world.context, {}).status();
@@ -167,7 +167,7 @@ TEST_CASE("a list fails if a later page fails") {
   CHECK(Text(status) == "list pods in namespace shop with labels a=b on node n1: no answer");
 }
 
-TEST_CASE("a patch is a single merge patch, and returns the node") {
+TEST_CASE("PatchNode sends a single merge patch, and returns the node") {
   World world;
   world.transport->Answer(200, fixtures::kNode);
   const absl::StatusOr<Node> node = world.cluster->PatchNode(world.context, kPatch);
@@ -203,7 +203,7 @@ TEST_CASE("a write with an unreadable response may have been applied") {
 }
 
 // Tests rule api-A2.
-TEST_CASE("an HTTP failure has the code that ClusterFacade documents, and names the attempt") {
+TEST_CASE("an HTTP error is returned with the code that ClusterFacade documents, and its message names the attempt") {
   struct Row {
     int http;
     std::string body;
@@ -250,7 +250,7 @@ TEST_CASE("the text of an error has a maximum length") {
   CHECK(Text(status).size() < 1500);
 }
 
-TEST_CASE("the Retry-After time is kept, but only in seconds") {
+TEST_CASE("the Retry-After delay is kept if it is a number of seconds") {
   struct Row {
     std::string header;
     std::string details;
@@ -287,7 +287,7 @@ TEST_CASE("an error of the transport keeps its code and its not-sent mark") {
   CHECK(Text(status) == "delete pod shop/web-1: connect to 10.0.0.1:6443: refused");
 }
 
-TEST_CASE("an eviction is a policy/v1 Eviction with the UID of the pod") {
+TEST_CASE("an eviction is sent as a policy/v1 Eviction with the UID of the pod") {
   World world;
   world.transport->Answer(201, R"({"kind":"Status","status":"Success","code":201})");
   CHECK(*world.cluster->EvictPod(world.context, {.pod = kWeb}) == EvictionAnswer{});

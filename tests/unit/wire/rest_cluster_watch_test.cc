@@ -100,14 +100,14 @@ TEST_CASE("api-A9: a list that expires before the watch starts is retried once, 
   World world;
   world.transport->Answer(200, PageOf({"old"}, "7", "t1"));
   world.transport->Answer(410, StatusBody(410, "Expired", "too old"));
-  SECTION("and may succeed") {
+  SECTION("the retry succeeds") {
     world.transport->Answer(200, PageOf({"new"}, "9"));
     world.transport->AnswerLines({});
     CHECK(world.Watch().ok());
     CHECK(world.nodes.notes == Lines{"list new @9"});
     CHECK(world.transport->lines.back() == std::string(kWatch) + "9" + kRest);
   }
-  SECTION("and may fail again, without another retry") {
+  SECTION("the retry fails, and the list is not retried again") {
     world.transport->Answer(410, "");
     const absl::Status status = world.Watch();
     CHECK(absl::IsUnavailable(status));
@@ -168,7 +168,7 @@ TEST_CASE("each kind is watched at its path, in one namespace or in all") {
         "stream GET /apis/apps/v1/daemonsets?watch=1&resourceVersion=7&allowWatchBookmarks=true&timeoutSeconds=300");
 }
 
-TEST_CASE("api-A15: the timeout for the server is in whole seconds within its limits") {
+TEST_CASE("api-A15: the timeout is sent to the server in whole seconds, within the server's limits") {
   using Row = std::pair<absl::Duration, std::string>;
   const auto [timeout, seconds] = GENERATE(values<Row>({
       {absl::Seconds(60), "60"},
@@ -194,7 +194,7 @@ TEST_CASE("a sink can end the watch successfully, and is not called again") {
   CHECK(world.transport->lines.size() == (world.nodes.enough == "list a @7" ? 1 : 2));
 }
 
-TEST_CASE("api-A16: a version that is too old is OutOfRange in either form") {
+TEST_CASE("api-A16: a version that is too old returns OutOfRange, whether a response or an event reports it") {
   World world;
   const std::string text = "too old resource version: 7 (99)";
   SECTION("410 as the response") {
@@ -207,7 +207,7 @@ TEST_CASE("api-A16: a version that is too old is OutOfRange in either form") {
     world.transport->Answer(410, "");
     CHECK(absl::IsOutOfRange(world.Watch({.resource_version = "7"})));
   }
-  SECTION("an error event") {
+  SECTION("an error event with the complete Status") {
     world.transport->AnswerLines({Event("ADDED", "a", "8"), ErrorEvent(StatusBody(410, "Expired", text))});
     const absl::Status status = world.Watch({.resource_version = "7"});
     CHECK(absl::IsOutOfRange(status));
@@ -279,19 +279,19 @@ TEST_CASE("a refused watch returns the code that ClusterFacade documents") {
 TEST_CASE("a watch fails if its list fails, and delivers no objects") {
   World world;
   const bool list = GENERATE(true, false);
-  SECTION("refused") {
+  SECTION("the list is refused") {
     world.transport->Answer(403, StatusBody(403, "Forbidden", "cannot list"));
     const absl::Status status = world.Watch({.list = list});
     CHECK(absl::IsPermissionDenied(status));
     CHECK(Text(status) == "watch nodes: list: 403 Forbidden: cannot list");
   }
-  SECTION("without a version to continue from") {
+  SECTION("the list has no version to continue from") {
     world.transport->Answer(200, PageOf({"a"}, ""));
     const absl::Status status = world.Watch({.list = list});
     CHECK(absl::IsUnavailable(status));
     CHECK(Text(status) == "watch nodes: list: cannot parse the response: the list has no resource version");
   }
-  SECTION("not a list") {
+  SECTION("the response is not a list") {
     world.transport->Answer(200, "<html>");
     CHECK(absl::IsUnavailable(world.Watch({.list = list})));
   }
@@ -317,7 +317,7 @@ TEST_CASE("a watch with OnUnreadable::kMark continues past an object that cannot
   World world;
   const Lines events = {Event("ADDED", "a", "8"), Bad(Event("MODIFIED", "a", "9")), Bad(Event("DELETED", "a", "10")),
                         Event("ADDED", "b", "11")};
-  SECTION("marked") {
+  SECTION("the object is marked") {
     world.transport->AnswerLines(events);
     CHECK(world.Watch({.resource_version = "7", .on_unreadable = OnUnreadable::kMark}).ok());
     CHECK(world.nodes.notes == Lines{"change a @8", "change a @9", "delete a @10", "change b @11"});

@@ -68,7 +68,7 @@ TEST_CASE("an object that cannot be read is marked if requested, and its event h
       Node{.name = "n", .uid = "u", .resource_version = "5", .unreadable = "status: expected an object, got a number"});
 }
 
-TEST_CASE("an event whose object has no readable name or version is always an error") {
+TEST_CASE("an event whose object has no readable name or version always causes an error") {
   for (const char* metadata :
        {R"({"name":1,"resourceVersion":"5"})", R"({"name":"n","resourceVersion":5})", R"({"name":"n"})", "[]"}) {
     const std::string object = std::string(R"({"kind":"Node","metadata":)") + metadata + R"(,"status":7})";
@@ -116,7 +116,7 @@ TEST_CASE("an event of an unknown type is returned as unknown, whatever else it 
   CHECK(event->resource_version.empty());
 }
 
-TEST_CASE("a line that is not an event is an error that contains the path") {
+TEST_CASE("a line that is not an event causes an error that contains the path") {
   using Row = std::pair<std::string, std::string>;
   const auto [line, error] = GENERATE(values<Row>({
       {"", "malformed JSON at byte 0: the document is empty"},
@@ -142,7 +142,7 @@ TEST_CASE("a line that is not an event is an error that contains the path") {
   CHECK(ErrorOf<Node>(line) == error);
 }
 
-TEST_CASE("every proper prefix of a line is an error, and does not crash the parser") {
+TEST_CASE("the parser refuses every proper prefix of a line, and does not crash") {
   const std::string whole = Line("ADDED", fixtures::kPod);
   for (std::size_t length = 0; length < whole.size(); ++length) {
     REQUIRE_FALSE(ParseWatchEvent<Pod>(std::string_view(whole).substr(0, length)).ok());

@@ -327,8 +327,7 @@ Result Play(Mistake mistake, std::uint64_t first, std::uint64_t last) {
 }
 
 // Tests rule api-A62.
-TEST_CASE("I1: for 1,000 seeds, two engines that both lead stay within the budgets thanks to the ledger, and finish "
-          "the rollout") {
+TEST_CASE("I1: for 1,000 seeds, two engines that both lead finish, and stay within the budgets thanks to the ledger") {
   const Result result = Play(Mistake::kNone, 1, 1'000);
   INFO(result.report);
   CHECK(result.failures == 0);

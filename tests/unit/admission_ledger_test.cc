@@ -230,8 +230,8 @@ TEST_CASE("After a failed compare-and-set, no node is admitted until the ledger 
   CHECK(two.ledger->grants() == one.ledger->grants());
 }
 
-TEST_CASE("If the response to a write is lost, no node is admitted, but the next pass uses a grant that was stored "
-          "anyway") {
+TEST_CASE(
+    "If the response to a write is lost, no node is admitted, but the next pass uses a grant that was stored anyway") {
   ObjectServer<ConfigMap> server;
   Replica replica(server);
   const Fault fault = GENERATE(Fault::kLostBefore, Fault::kLostAfter);
@@ -244,8 +244,7 @@ TEST_CASE("If the response to a write is lost, no node is admitted, but the next
   CHECK(replica.facade->writes == (fault == Fault::kLostAfter ? 1 : 2));
 }
 
-TEST_CASE("A refused write is retried without another read of the ledger, and no node is admitted if the ledger cannot "
-          "be read") {
+TEST_CASE("A refused write is retried without reading the ledger again, and an unreadable ledger admits no node") {
   ObjectServer<ConfigMap> server;
   Replica replica(server);
   replica.facade->down = true;

@@ -71,8 +71,7 @@ TEST_CASE("A patch that is refused repeatedly is retried less and less often, do
   CHECK(last >= absl::Seconds(27));
 }
 
-TEST_CASE("arch-A9: a patch with a conflict is retried once a newer version of the node is read, or after 15 s, and "
-          "later 30 s") {
+TEST_CASE("arch-A9: a patch with a conflict is retried once a newer version is read, or after 15 s, and later 30 s") {
   internal::AttemptLog log;
   for (const absl::Duration delay : {absl::Seconds(15), absl::Seconds(30), absl::Seconds(30)}) {
     log.PatchSent(kNode, {.unschedulable = true}, kT0);
@@ -134,8 +133,8 @@ TEST_CASE("A patch that changes nothing is settled by its response, because no n
   }
 }
 
-TEST_CASE("A call for a device taint rule is repeated after a pause, or as soon as a newer version of the rule has "
-          "been read") {
+TEST_CASE(
+    "A call for a device taint rule is repeated after a pause, or once a newer version of the rule has been read") {
   internal::AttemptLog log;
   DeviceCall call{.kind = DeviceCall::Kind::kPatch, .object = {.name = "r", .resource_version = "7"}};
   log.DeviceCallSent("u1", call);
@@ -290,8 +289,8 @@ TEST_CASE("The responses for one pod are counted even without a log, so each ref
   CHECK(attempts.pods.size() == 1);
 }
 
-TEST_CASE("W1: a label that another client removed before we read it counts as lost, and a label that we removed does "
-          "not") {
+TEST_CASE(
+    "W1: a label that another client removed before we read it counts as lost, and a label that we removed does not") {
   const std::string key = "nvidia.com/gpu-driver-upgrade-state";
   for (const bool removed_by_us : {false, true}) {
     CAPTURE(removed_by_us);

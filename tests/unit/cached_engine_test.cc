@@ -31,8 +31,8 @@ class SkewedClock final : public Clock {
 
 using World = CachedWorld;
 
-TEST_CASE("arch-A10: a rollout that reads from a cache completes, lists pods once per node, and never lists or gets "
-          "nodes") {
+TEST_CASE(
+    "arch-A10: a rollout that reads from a cache completes, lists pods once per node, and never lists or gets nodes") {
   World world;
   world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
   world.Settle();
@@ -436,8 +436,8 @@ TEST_CASE("T7: the restart check runs again when the target revision of the Daem
   CHECK(pass->plan.nodes[0].to() == UpgradeState::kPodRestartRequired);
 }
 
-TEST_CASE("W40: in 200 rollouts with lagging watches, drivers restart without a drain exactly if their template has "
-          "not changed") {
+TEST_CASE(
+    "W40: in 200 rollouts with lagging watches, drivers restart without a drain exactly if the template is the same") {
   constexpr int kRollouts = 10;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     SeededRandom random(seed);

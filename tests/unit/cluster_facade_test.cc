@@ -136,8 +136,8 @@ TEST_CASE("An operation is a write unless it gets, lists or watches") {
   }
 }
 
-TEST_CASE("an operation that a facade does not implement returns Unimplemented with its own name, even through a "
-          "decorator") {
+TEST_CASE(
+    "an operation that a facade does not implement returns Unimplemented with its own name, even through a decorator") {
   ForwardingFacade decorated(std::make_shared<EmptyFacade>());
   const std::vector<absl::Status> answers = CallAll(decorated);
   REQUIRE(answers.size() == static_cast<std::size_t>(Operation::kRecordEvent) + 1);
@@ -177,8 +177,8 @@ TEST_CASE("a decorator that counts calls overrides one hook for all operations")
   CHECK(counting.writes() == 2);
 }
 
-TEST_CASE("a decorator that refuses a call does not forward it, and a refusal with an OK status becomes an Internal "
-          "error") {
+TEST_CASE(
+    "a decorator that refuses a call does not forward it, and a refusal with an OK status becomes an Internal error") {
   const auto recorder = std::make_shared<RecordingFacade>();
   RefusingFacade refusing(recorder, absl::PermissionDeniedError("no"));
   CHECK(absl::IsPermissionDenied(refusing.GetNode({}, {.name = "n1"}).status()));

@@ -54,8 +54,8 @@ TEST_CASE("dep-F7: a name counts while its driver's upgrade is in progress or ha
   }
 }
 
-TEST_CASE("dep-F8: a driver that does not write its name, like drivers of the Go library, is recognized by its state "
-          "label") {
+TEST_CASE(
+    "dep-F8: a driver that does not write its name, like drivers of the Go library, is recognized by its state label") {
   const Node node = NodeWith("nvidia.com/gpu", {{"nvidia.com/gpu-driver-upgrade-state", "drain-required"},
                                                 {"nvidia.com/ofed-driver-upgrade-state", "drain-required"},
                                                 {"example.com/x-driver-upgrade-state", "upgrade-done"},
@@ -83,8 +83,8 @@ TEST_CASE("W2: a cordon of another program is recognized by the annotation of th
   CHECK_FALSE(internal::ForeignCordonOwner({.unschedulable = true}));
 }
 
-TEST_CASE("dep-F7: if a program and an engine have both cordoned a node, the program leaves the engine's cordon in "
-          "place") {
+TEST_CASE(
+    "dep-F7: if a program and an engine have both cordoned a node, the program leaves the engine's cordon in place") {
   const DriverIdentity tuner = *DriverIdentity::Create("example.com", "tuner");
   const Node before{.name = "n1", .uid = "u1", .resource_version = "7"};
   const PatchNodeParams cordon = CordonPatch(before, tuner);

@@ -113,8 +113,8 @@ TEST_CASE("api-A48: Events that arrive every 300 s are never dropped") {
   CHECK(Written(correlator, 200, absl::Seconds(300)) == 200);
 }
 
-TEST_CASE("api-A48: setting the clock back does not add to the allowance, and does not block Events after the next 300 "
-          "s") {
+TEST_CASE(
+    "api-A48: setting the clock back does not add to the allowance, and does not block Events after the next 300 s") {
   EventCorrelator correlator;
   CHECK(Written(correlator, 26) == 25);
   const absl::Time before = kBegin - absl::Hours(1000);

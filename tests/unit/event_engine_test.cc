@@ -93,8 +93,7 @@ TEST_CASE("api-A48: a disruption budget that blocks for hours causes one Event, 
   CHECK(world.Warnings()[0].series->count == 6);
 }
 
-TEST_CASE("api-A48: a wait that does not change for hours is reported repeatedly, even if passes run only at their "
-          "wake times") {
+TEST_CASE("api-A48: a wait that lasts for hours is reported repeatedly, even if passes run only at their wake times") {
   World world(GENERATE(false, true));
   world.policy.drain->timeout = absl::Seconds(10);
   world.AddBudget();
@@ -184,8 +183,8 @@ TEST_CASE("Events about transitions and Events about findings can be disabled se
   CHECK(world.Warnings().size() == (row.findings ? 1 : 0));
 }
 
-TEST_CASE("W31: if a node changes its state several times in one pass, its Events sort by name in the order of the "
-          "changes") {
+TEST_CASE(
+    "W31: if a node changes its state several times in one pass, its Events sort by name in the order of the changes") {
   World world(GENERATE(false, true));
   world.policy = {.auto_upgrade = true};
   world.Run(absl::Minutes(5));

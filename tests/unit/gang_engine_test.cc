@@ -20,8 +20,8 @@ namespace {
 using testing::FakeClock;
 using testing::FakeCluster;
 
-TEST_CASE("a gang waits while the label of one of its nodes is still being written, because that node's pods are read "
-          "afterwards") {
+TEST_CASE(
+    "a gang waits while a label of one of its nodes is being written, because the node's pods are read afterwards") {
   const auto clock = std::make_shared<FakeClock>();
   const auto cluster = std::make_shared<FakeCluster>(clock, testing::FakeClusterOptions{.watches_follow = false});
   const testing::Fleet fleet = AddFleet(*cluster, {.node_count = 3, .workload = ""});

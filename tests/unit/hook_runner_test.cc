@@ -49,8 +49,8 @@ struct HangingCall {
   }
 };
 
-TEST_CASE("A callback that exceeds its time limit is asked to stop and abandoned, and the rest of the round fails "
-          "immediately") {
+TEST_CASE(
+    "A callback that exceeds its time limit is stopped and abandoned, and the rest of the round fails immediately") {
   HookRunner hooks(absl::Milliseconds(1));
   std::promise<void> release;
   const HangingCall hanging{release.get_future().share()};

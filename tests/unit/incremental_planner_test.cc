@@ -79,8 +79,8 @@ int RollOut(Fleet& fleet) {
   return 1'000;
 }
 
-TEST_CASE("arch-A10: a rollout over 10,000 nodes evaluates each node only a few times, regardless of the number of "
-          "passes") {
+TEST_CASE(
+    "arch-A10: a rollout over 10,000 nodes evaluates each node only a few times, regardless of the number of passes") {
   constexpr int kNodes = 10'000;
   // One evaluation for each step of a node (new, waiting, admitted, draining, pods read, driver replaced, done), and
   // one spare.
@@ -115,8 +115,8 @@ TEST_CASE("arch-A8: planners on separate threads share nothing") {
   CHECK(std::count(judgements.begin(), judgements.end(), judgements[0]) == kThreads);
 }
 
-TEST_CASE("arch-A10: if Advance may evaluate only seven nodes, no node starts until repeated calls have covered all "
-          "nodes") {
+TEST_CASE(
+    "arch-A10: if Advance may evaluate only seven nodes, no node starts until repeated calls have covered all nodes") {
   Fleet whole(50, Parallel(2));
   Fleet pieces(50, Parallel(2));
   constexpr internal::AdvanceLimits kSeven{.judged = 7, .told = 7};
@@ -260,8 +260,8 @@ TEST_CASE("arch-A10: planned work that was not done is planned again") {
   CHECK(fleet.planner.Advance(kNow).plan.nodes == first.nodes);
 }
 
-TEST_CASE("W5: a node with unscheduled driver pods counts once as unavailable, and the gates of waiting nodes give the "
-          "reason") {
+TEST_CASE(
+    "W5: a node with unscheduled driver pods is unavailable once, and the gates of waiting nodes give the reason") {
   UpgradePolicy policy = Parallel(5);
   policy.max_unavailable = Count{2};
   Fleet fleet(4, policy);

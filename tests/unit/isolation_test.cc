@@ -392,15 +392,15 @@ TEST_CASE("A-15: the end of an upgrade removes the rules even if an administrato
   CHECK(node.After(verdict).unschedulable);
 }
 
-TEST_CASE("A-9: a node whose devices are isolated is not drained, even if another client sets the state "
-          "drain-required") {
+TEST_CASE(
+    "A-9: a node whose devices are isolated is not drained, even if another client sets the state drain-required") {
   auto node = Settled("drain-required").WithCpuPod();
   CHECK(Evicted(node.Judge()).empty());
   CHECK(Path(node.Judge().plan) == "pod-restart-required");
 }
 
-TEST_CASE("A-11: a pod that got a device after the driver pod was deleted is evicted if it runs, and stays if it is "
-          "pending") {
+TEST_CASE(
+    "A-11: a pod that got a device after the driver pod was deleted is evicted if it runs, but not if it is pending") {
   auto node = Settled("pod-restart-required").WithCpuPod();
   node.WithDriverPods({DriverPod("new").NotReady().Build()});
   SECTION("it runs") {
@@ -490,14 +490,13 @@ TEST_CASE("A-13: a node is cordoned for its validation, and its rules are remove
 TEST_CASE("A-14: a rule loses its effect, and is deleted 5 s later") {
   auto node = Ready("uncordon-required");
   CHECK(Calls(node.Judge()) == "patch None");
-  SECTION("the rule is not deleted after only 4 s") {
+  SECTION("after only 4 s: the rule is not deleted yet") {
     node.Ruled(DeviceTaintEffect::kNone, absl::Seconds(4));
     const Verdict verdict = node.Judge();
     CHECK(Calls(verdict).empty());
     CHECK(verdict.gate->not_before == kNow + absl::Seconds(1));
   }
-  SECTION("the rule is deleted after 5 "
-          "s") { CHECK(Calls(node.Ruled(DeviceTaintEffect::kNone, absl::Seconds(5)).Judge()) == "delete"); }
+  SECTION("after 5 s") { CHECK(Calls(node.Ruled(DeviceTaintEffect::kNone, absl::Seconds(5)).Judge()) == "delete"); }
   SECTION("the node is done once the rule is deleted") {
     node.view.devices->rules.clear();
     const Verdict verdict = node.Judge();

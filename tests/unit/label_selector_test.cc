@@ -200,7 +200,7 @@ TEST_CASE("the empty selector selects everything and is the default") {
   CHECK_FALSE(LabelSelector::Parse("a")->empty());
 }
 
-TEST_CASE("the selector that matches nothing still matches nothing after its text is parsed") {
+TEST_CASE("after a round trip through its text, LabelSelector::Nothing still rejects all labels") {
   const LabelSelector nothing = LabelSelector::Nothing();
   CHECK_FALSE(nothing.empty());
   CHECK_FALSE(nothing.Matches({}));

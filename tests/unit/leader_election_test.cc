@@ -233,8 +233,7 @@ TEST_CASE("A crashed leader is replaced within lease_duration + 2.2 retry period
   }
 }
 
-TEST_CASE("While the API server is down, leadership survives 9 s and ends at 10 s, and it is acquired again after the "
-          "outage") {
+TEST_CASE("If the API server is down, leadership survives 9 s, ends at 10 s, and is acquired again after the outage") {
   ObjectServer<Lease> server;
   Replica a(server, "a");
   a.Run(absl::Seconds(30));

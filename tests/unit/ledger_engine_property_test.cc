@@ -302,8 +302,8 @@ TEST_CASE("I1: two engines on lists that both lead stay within the budgets thank
   CHECK(result.started > 1'500);
 }
 
-TEST_CASE("I1: an engine that uses lists and an engine that uses a cache stay within the budgets if both lead, and "
-          "finish") {
+TEST_CASE(
+    "I1: an engine that uses lists and an engine that uses a cache stay within the budgets if both lead, and finish") {
   const Result result = Play({.cache = true}, 100);
   INFO(result.report);
   CHECK(result.failures == 0);

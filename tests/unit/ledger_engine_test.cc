@@ -183,7 +183,7 @@ TEST_CASE(
   if (world.cache) CHECK(world.cluster->journal().size() == calls);
 }
 
-TEST_CASE("An engine without a ledger makes no requests for ConfigMaps") {
+TEST_CASE("An engine sends requests for ConfigMaps only if it has a ledger") {
   World world(GENERATE(Reads::kLists, Reads::kCache));
   world.ledger.reset();
   world.RunUntilDone();
@@ -192,8 +192,8 @@ TEST_CASE("An engine without a ledger makes no requests for ConfigMaps") {
         3 * 2 + 2);  // two patches per node, and one more for each node that waits
 }
 
-TEST_CASE("After a crash between a grant and its patch, the next engine starts the node with the grant before all "
-          "others") {
+TEST_CASE(
+    "After a crash between a grant and its patch, the next engine starts the node with the grant before all others") {
   World world(GENERATE(Reads::kLists, Reads::kCache));
   world.Store(world.Line("node-3"));
   const std::string granted = world.Stored();

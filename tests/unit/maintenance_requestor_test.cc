@@ -174,8 +174,9 @@ TEST_CASE("Requestor options that the API server would refuse are refused in adv
   for (const auto& c : cases) CHECK(Validate(c.options) == absl::InvalidArgumentError(c.error));
 }
 
-TEST_CASE("arch-A9: a call for a NodeMaintenance is retried after a pause, but immediately for a newer version of the "
-          "object") {
+TEST_CASE(
+    "arch-A9: a call for a NodeMaintenance is retried after a pause, or immediately for a newer version of the "
+    "object") {
   internal::AttemptLog log;
   const MaintenanceCall call{.kind = Kind::kJoin, .object = Object("nvidia.network-operator")};
   log.MaintenanceCallSent("n1-uid", call);

@@ -67,8 +67,8 @@ struct Journey {
   }
 };
 
-TEST_CASE("The time of a node in a state is counted when the node leaves it, and the duration of an upgrade when it "
-          "ends") {
+TEST_CASE(
+    "The time of a node in a state is counted when the node leaves it, and the duration of an upgrade when it ends") {
   Journey journey;
   journey.To({UpgradeState::kUpgradeRequired});
   journey.To({UpgradeState::kCordonRequired, UpgradeState::kDrainRequired}, absl::Seconds(60));
@@ -81,7 +81,7 @@ TEST_CASE("The time of a node in a state is counted when the node leaves it, and
   CHECK(figures.state_seconds.at(UpgradeState::kDrainRequired).sum == 10);
   CHECK(figures.state_seconds.at(UpgradeState::kFailed).sum == 100);
   CHECK_FALSE(
-      figures.state_seconds.contains(UpgradeState::kCordonRequired));  // one patch entered and left this state
+      figures.state_seconds.contains(UpgradeState::kCordonRequired));  // the same patch entered and left this state
   CHECK_FALSE(figures.state_seconds.contains(UpgradeState::kDone));
   CHECK(figures.upgrade_seconds.Count() == 1);
   CHECK(figures.upgrade_seconds.sum == 111);

@@ -176,8 +176,7 @@ TEST_CASE("T8: a restart-only mark covers the revisions that were compared, and 
   CHECK_FALSE((mark.Covers("ab") || mark.Covers("bc,d") || mark.Covers("")));
 }
 
-TEST_CASE("A shared view is evaluated like a new view with the same content, and a changed copy according to its new "
-          "content") {
+TEST_CASE("A shared view is evaluated like a new view with the same content, and a changed copy by its new content") {
   NodeUnderTest node("drain-required");
   node.CordonedByUs().StageBegan("drain-required", absl::Seconds(30)).Draining().WithPods({WebPod().Build()});
   const StateMachine machine = node.Machine();

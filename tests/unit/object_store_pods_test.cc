@@ -210,8 +210,8 @@ TEST_CASE("arch-A11: two lists of one node at the same time do not affect each o
   CHECK_FALSE(store.EndPodList("n1", *second, {}));
 }
 
-TEST_CASE("arch-A11: a list from before the cordon is discarded, even while a list from after the cordon is in "
-          "progress") {
+TEST_CASE(
+    "arch-A11: a list from before the cordon is discarded, even while a list from after the cordon is in progress") {
   Store store;
   const auto before = store.BeginPodList("n1");
   store.NodeChanged(NodeAt("n1", "3"));

@@ -175,8 +175,8 @@ TEST_CASE("The response to our own write neither restores a deleted node nor ove
   CHECK(store.FindNode("n1")->uid == "another");
 }
 
-TEST_CASE("A new engine receives the complete state, and so does an engine that has not taken changes for a long "
-          "time") {
+TEST_CASE(
+    "A new engine receives the complete state, and so does an engine that has not taken changes for a long time") {
   Store store;
   store.Listed<Pod>(0, {PodAt("driver", "n3", "4")});
   store.Take(0);

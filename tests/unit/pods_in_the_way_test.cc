@@ -27,8 +27,8 @@ NodeUnderTest Busy() {
   return node;
 }
 
-TEST_CASE("The blocking pods are those that the drain must remove, even if the policy does not allow the drain to "
-          "evict them") {
+TEST_CASE(
+    "The blocking pods are those that the drain must remove, even if the policy does not allow it to evict them") {
   NodeUnderTest node = Busy();
   CHECK(InTheWay(node) == 0);  // the policy evicts no pods
   node.Draining();

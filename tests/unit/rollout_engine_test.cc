@@ -273,8 +273,8 @@ TEST_CASE("a node is measured only by the replica that started it, and only if t
   CHECK(*Measured(world) <= absl::Minutes(2));
 }
 
-TEST_CASE("the embedding operator can halt a rollout, and the halt stays after its callback no longer reports a "
-          "problem") {
+TEST_CASE(
+    "the embedding operator can halt a rollout, and the halt stays after its callback no longer reports a problem") {
   World world(1);
   auto engine = world.Engine();
   world.RunUntil(*engine, [&] { return world.IsDone("c0") && world.IsDone("c1"); });
@@ -340,8 +340,8 @@ TEST_CASE("a lost record restarts the rollout at its first stage, and an invalid
                     [](const Finding& finding) { return finding.code == FindingCode::kRollout; }));
 }
 
-TEST_CASE("while a node of a later stage waits, a missing approval causes a finding with the command that approves the "
-          "stage") {
+TEST_CASE(
+    "while a node of a later stage waits, a missing approval causes a finding with the command for the approval") {
   World world(1);
   world.policy.rollout->stages[0].approval = Approval::kManual;
   const auto engine = world.Engine();

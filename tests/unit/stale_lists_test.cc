@@ -60,8 +60,8 @@ struct LaggingWorld : World {
   }
 };
 
-TEST_CASE("I2, dep-F11: a list from before the node was ready does not cause the deletion of a driver pod that is in "
-          "use") {
+TEST_CASE(
+    "I2, dep-F11: a list from before the node was ready does not cause the deletion of a driver pod that is in use") {
   LaggingWorld world({.workload_behavior = {.stop_delay = absl::Minutes(2)}});
   const std::string node = world.fleet.node_names.front();
   world.PassUntil([&] { return world.cluster->CallCount(Operation::kEvictPod) > 0; });

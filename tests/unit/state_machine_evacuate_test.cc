@@ -325,8 +325,7 @@ TEST_CASE("B-21: with gangs, a patch before evictions confirms that the node is 
     node.policy.rollout = RolloutPolicy{.gangs = NodeGangs{.steer = Steer::kNone}};
     CHECK(Describe(node.Judge().plan) == "n1: drain-required; confirm node; evict team-a/web");
   }
-  SECTION("no patch is sent without "
-          "gangs") { CHECK(Describe(node.Judge().plan) == "n1: drain-required; evict team-a/web"); }
+  SECTION("no patch without gangs") { CHECK(Describe(node.Judge().plan) == "n1: drain-required; evict team-a/web"); }
 }
 
 TEST_CASE(

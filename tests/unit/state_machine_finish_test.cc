@@ -234,8 +234,7 @@ TEST_CASE("T39b, T47: with validation the node returns to service when every val
   CHECK(Path(node.Judge().plan) == "uncordon-required,upgrade-done");
 }
 
-TEST_CASE("W34: a validation pod that was ready too early blocks the node, is restarted, or counts, depending on the "
-          "option") {
+TEST_CASE("W34: a validation pod that was ready too early blocks, is restarted, or counts, depending on the option") {
   auto node = Validating().StageBegan("validation-required", absl::Seconds(1));
   node.WithDriverPods({DriverPod("new").ReadySince(kNow - absl::Seconds(20)).Build()});
   const auto early = [] { return Validator("a").OwnedByDaemonSet("validator", "h").ReadySince(kNow - absl::Hours(1)); };

@@ -156,8 +156,9 @@ TEST_CASE("arch-A9: a request without a response is not repeated, and a refused 
   CHECK(Calls(node.Judge().plan) == std::vector{Kind::kCreate});
 }
 
-TEST_CASE("dep-F8, H13: if the maintenance operator uncordons a node early, the engine cordons it, and uncordons it at "
-          "the end") {
+TEST_CASE(
+    "dep-F8, H13: a node that the maintenance operator uncordons early is cordoned and later uncordoned by the "
+    "engine") {
   RequestedNode node("pod-restart-required");
   node.Draining();
   const Verdict verdict = node.Judge();
@@ -181,8 +182,8 @@ TEST_CASE("The engine does not lift the maintenance operator's cordon") {
   CHECK(node.After(verdict).unschedulable);
 }
 
-TEST_CASE("dep-F8: the driver pod is deleted once the pods that our policy drains are gone, except the maintenance "
-          "operator's") {
+TEST_CASE(
+    "dep-F8: the driver pod is deleted only after the pods that our policy drains, except the maintenance operator's") {
   RequestedNode node("pod-restart-required");
   node.With("Ready").Cordoned().Draining();
   const Pod maintenance_operator =

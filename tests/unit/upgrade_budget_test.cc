@@ -245,8 +245,8 @@ TEST_CASE("§5.3: the slot examples in the tests of the Go library hold for flee
   CHECK(Starts(policy, row.fleet) == row.starts);
 }
 
-TEST_CASE("arch-A7: the gate of a node that is not admitted shows the limit, the slots taken, and the place in the "
-          "queue") {
+TEST_CASE(
+    "arch-A7: the gate of a node that is not admitted shows the limit, the slots taken, and the place in the queue") {
   const std::vector<AdmissionDecision> decisions =
       Decide({.total = 4, .parallel_max = 1}, /*paused=*/false, Candidates({"a", "b", "c"}));
   REQUIRE(decisions.size() == 3);

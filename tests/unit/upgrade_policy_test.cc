@@ -117,8 +117,8 @@ TEST_CASE("an invalid policy is refused with the field names of policy documents
   CHECK(std::string(status.message()) == row.error);
 }
 
-TEST_CASE("W11: a driver pod has 30 minutes to become ready if failures are limited, unless the policy sets another "
-          "deadline") {
+TEST_CASE(
+    "W11: if failures are limited, a driver pod has 30 minutes to become ready unless the policy sets another time") {
   const auto deadline = [](const UpgradePolicy& policy) { return NodeRules(policy).deadlines.pod_restart; };
   CHECK(deadline({}) == absl::InfiniteDuration());
   CHECK(deadline({.failure_policy = FailurePolicy{}}) == absl::Minutes(30));

@@ -77,8 +77,8 @@ TEST_CASE(
   CHECK(world.cache->Health(absl::ZeroDuration()).message().find("no such kind") != std::string::npos);
 }
 
-TEST_CASE("api-A16: if the version of a watch is too old, the cache lists the objects immediately, and no change is "
-          "lost") {
+TEST_CASE(
+    "api-A16: if the version of a watch is too old, the cache lists the objects immediately, and no change is lost") {
   World world;
   world.cluster->AddNode(testing::NodeBuilder("n1").Build());
   world.cache->Turn({});
@@ -95,8 +95,8 @@ TEST_CASE("api-A16: if the version of a watch is too old, the cache lists the ob
   CHECK(world.cache->Take(0).nodes == std::set<std::string>{"n1", "n2"});
 }
 
-TEST_CASE("api-A16: if the version of the DaemonSet watch is too old, the cache also lists immediately, without "
-          "another failure") {
+TEST_CASE(
+    "api-A16: if the version of the DaemonSet watch is too old, the cache also lists immediately, without a failure") {
   World world;
   world.cache->Turn({});
   world.cluster->AddDaemonSet({.ns = "gpu", .name = "driver", .labels = {{"app", "driver"}}});
@@ -158,8 +158,8 @@ TEST_CASE("A single failure of the node watch is enough to detect a restore of t
   CHECK(world.cache->Synced());
 }
 
-TEST_CASE("After one failure, the watch of a kind other than nodes continues from its version, and the cache stays "
-          "synced") {
+TEST_CASE(
+    "After one failure, the watch of a kind other than nodes continues from its version, and the cache stays synced") {
   World world;
   world.cache->Turn({});
   world.cluster->FailNext(Operation::kWatchDaemonSets, absl::UnavailableError("connection reset"));

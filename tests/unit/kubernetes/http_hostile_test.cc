@@ -88,8 +88,10 @@ TEST_CASE("Headers over the limit are refused", "[http_hostile]") {
   CHECK(transport->Send({}, Get("/fits")).ok());
 }
 
-TEST_CASE("A server that sends interim responses indefinitely does not block a caller beyond the "
-          "deadline", "[http_hostile]") {
+TEST_CASE(
+    "A server that sends interim responses indefinitely does not block a caller beyond the "
+    "deadline",
+    "[http_hostile]") {
   LoopbackServer server([](Connection& connection, const std::string& request) {
     if (request.starts_with("GET /fits")) return connection.Answer(200, "{}");
     while (connection.Write("HTTP/1.1 100 Continue\r\n\r\n")) {
@@ -115,8 +117,10 @@ TEST_CASE("A server that sends interim responses indefinitely does not block a c
 
 // cpprestsdk treats an interim response as the final response. The bytes that follow must not be mistaken for the
 // response to another request.
-TEST_CASE("An interim response is skipped or causes an error, and later requests still get their own "
-          "responses", "[http_hostile]") {
+TEST_CASE(
+    "An interim response is skipped or causes an error, and later requests still get their own "
+    "responses",
+    "[http_hostile]") {
   LoopbackServer server([](Connection& connection, const std::string& request) {
     if (request.starts_with("GET /interim")) connection.Write("HTTP/1.1 102 Processing\r\n\r\n");
     return connection.Answer(200, request.substr(4, request.find(' ', 4) - 4));

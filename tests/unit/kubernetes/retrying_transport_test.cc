@@ -186,8 +186,10 @@ TEST_CASE("A rate limit allows a burst, and then delays requests to the configur
   CHECK(sent_by(1) == absl::Seconds(3.5) - absl::Hours(1));
 }
 
-TEST_CASE("A request that the rate limit would delay beyond its deadline fails, and releases its "
-          "slot", "[rate_limited]") {
+TEST_CASE(
+    "A request that the rate limit would delay beyond its deadline fails, and releases its "
+    "slot",
+    "[rate_limited]") {
   auto clock = std::make_shared<FakeClock>();
   auto inner = std::make_shared<ScriptedTransport>(std::deque<Result>{Answer(200)});
   const auto transport = MakeRateLimitedTransport(inner, {.requests_per_second = 1, .clock = clock});

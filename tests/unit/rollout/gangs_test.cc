@@ -13,8 +13,8 @@ Pod PodWith(const StringMap& labels, const StringMap& annotations = {}) {
   return {.ref = {.ns = "team", .name = "p"}, .labels = labels, .annotations = annotations};
 }
 
-TEST_CASE("the gang of a pod is the largest group that restarts as a whole, unless an annotation on the pod names a "
-          "gang") {
+TEST_CASE(
+    "the gang of a pod is the largest group that restarts as a whole, unless an annotation on the pod names a gang") {
   struct Case {
     StringMap labels;
     StringMap annotations;

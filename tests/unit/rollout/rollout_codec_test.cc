@@ -108,7 +108,7 @@ TEST_CASE("an empty rollout section has the defaults, and a missing one means no
   CHECK_FALSE(ParsedSections("rollout: null").rollout);
 }
 
-TEST_CASE("a stage that sets no limits has none, and a soak of zero means no soak") {
+TEST_CASE("a missing limit of a stage means no limit, and a soak of zero ends immediately") {
   const RolloutPolicy rollout = Parsed("{stages: [{name: a, nodes: 1, soakSeconds: 0}]}");
   CHECK_FALSE(rollout.stages[0].max_parallel);
   CHECK_FALSE(rollout.stages[0].max_failures);

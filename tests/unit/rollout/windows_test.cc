@@ -61,8 +61,8 @@ TEST_CASE("a window keeps its length on the nights of clock changes") {
   CHECK_FALSE(StartTimeAt(rollout, At("2026-10-25 03:00", "Europe/Berlin"), kNode).open);
 }
 
-TEST_CASE("a start in a skipped hour moves to the end of that hour, and a start in a repeated hour is its first "
-          "occurrence") {
+TEST_CASE(
+    "a start in a skipped hour moves to the end of that hour, and a start in a repeated hour is its first occurrence") {
   RolloutPolicy rollout = WeekendNights();
   rollout.windows[0].start = absl::Hours(2) + absl::Minutes(30);
   rollout.windows[0].duration = absl::Minutes(10);

@@ -220,8 +220,8 @@ TEST_CASE("log lines name the owner of their nodes") {
   }));
 }
 
-TEST_CASE("a rollout succeeds without nodes that the skip label leaves out, but not if a node has failed or its label "
-          "is invalid") {
+TEST_CASE(
+    "a rollout succeeds without nodes that have the skip label, but not if a node has failed or its label is invalid") {
   World world;
   world.Run({"a"}, std::nullopt);
   CHECK_FALSE(world.group->End());  // no engine has run a pass yet
@@ -243,8 +243,8 @@ TEST_CASE("a rollout succeeds without nodes that the skip label leaves out, but 
   }
 }
 
-TEST_CASE("if autoUpgrade is off for one owner, the rollout ends without success, whatever the labels of the nodes "
-          "are") {
+TEST_CASE(
+    "if autoUpgrade is off for one owner, the rollout ends without success, whatever the labels of the nodes are") {
   World world;
   world.Run({"a", "b"}, std::nullopt);
   std::vector<EngineSpec> specs = world.Specs({"a", "b"});

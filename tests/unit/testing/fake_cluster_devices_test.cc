@@ -299,8 +299,8 @@ TEST_CASE("A gang restarts with new claims, on nodes that have the devices") {
   }
 }
 
-TEST_CASE("F24, F25: a plugin publishes one complete pool for its node, and a change of the devices raises its "
-          "generation") {
+TEST_CASE(
+    "F24, F25: a plugin publishes one complete pool for its node, and a change of the devices raises its generation") {
   World world;
   const ResourceSlice first = world.cluster->resource_slices().at(0);
   CHECK(first.pool == "n1");

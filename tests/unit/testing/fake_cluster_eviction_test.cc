@@ -69,8 +69,8 @@ TEST_CASE("a missing pod, and a pod with the same name and another UID, count as
       world.cluster.EvictPod(world.context, {.pod = {.ns = "team-a", .name = "web"}}).status()));
 }
 
-TEST_CASE("a budget without allowed disruptions refuses evictions with the server's message and the budget's name "
-          "(E10)") {
+TEST_CASE(
+    "a budget without allowed disruptions refuses evictions with the server's message and the budget's name (E10)") {
   World world;
   world.cluster.AddDisruptionBudget({.ns = "team-a", .name = "web", .max_unavailable = 1});
   CHECK(world.Budget().disruptions_allowed == 1);

@@ -419,7 +419,7 @@ TEST_CASE(
   CHECK(world.cluster.CallCount(Operation::kEvictPod) == 0);
 }
 
-TEST_CASE("M6: eviction filters select pods by resource, and match any part of the resource name") {
+TEST_CASE("M6: an eviction filter selects pods by resource, and may match any part of the resource name") {
   World world;
   AddPodsOfAllKinds(world.cluster);
   world.cluster.RunMaintenanceOperator();

@@ -295,8 +295,8 @@ ListPage<T> MarkedList(const std::string& kind, const std::string& items) {
   return *std::move(page);
 }
 
-TEST_CASE("an object that cannot be parsed is marked and contains only its identity, and the other objects are "
-          "complete") {
+TEST_CASE(
+    "an object that cannot be parsed is marked and contains only its identity, and the other objects are complete") {
   const ListPage<Node> page =
       MarkedList<Node>("Node", R"({"metadata":{"name":"a","labels":{"x":"y"}},"spec":{"unschedulable":true}},
                  {"metadata":{"name":"b","uid":"u","resourceVersion":"7","labels":{"x":"y"},"annotations":{"k":"v"}},

@@ -334,7 +334,7 @@ TEST_CASE("I1: for 1,000 seeds, two engines that both lead finish, and stay with
   CHECK(result.started > 10'000);
 }
 
-TEST_CASE("I1: every rule for using the ledger is necessary") {
+TEST_CASE("I1: for each rule for using the ledger, some seed fails if the engines break the rule") {
   CHECK(Play(Mistake::kNoLedger, 1, 50).failures > 0);
   CHECK(Play(Mistake::kIgnoresFailure, 1, 100).failures > 0);
   CHECK(Play(Mistake::kGrantsUncounted, 1, 50).failures > 0);

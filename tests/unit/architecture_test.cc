@@ -1,4 +1,4 @@
-// Checks the includes against the include graph in docs/architecture.md.
+// Checks rules about the text of the sources: which files they include, which names they use, and how tests are named.
 #include <filesystem>
 #include <fstream>
 #include <iterator>

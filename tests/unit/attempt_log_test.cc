@@ -203,7 +203,7 @@ TEST_CASE("The log forgets requests that a read settles, and keeps the rest") {
     log.NodeRead(newer, nullptr);
     CHECK_FALSE(log.ForNode("u1").patch);
   }
-  SECTION("a pod that our request removed is remembered until a patch has recorded it") {
+  SECTION("a request that has removed a pod is remembered until a patch has recorded the removal") {
     internal::AttemptLog evicting;
     evicting.PodRequestSent("u1", "7", "pod-a", kT0);
     evicting.PodRequestAnswered("u1", "pod-a", {.outcome = Outcome::kApplied, .answered_at = kT0});

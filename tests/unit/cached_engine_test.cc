@@ -412,7 +412,7 @@ TEST_CASE("A callback that failed is called again, even if nothing changes") {
   CHECK(asked >= 3);
 }
 
-TEST_CASE("T7: the restart check runs again when the target revision of the DaemonSet changes") {
+TEST_CASE("T7: the restart-only predicate runs again when the target revision of the DaemonSet changes") {
   World world({.node_count = 1}, /*calls_in_flight=*/1, /*with_threads=*/false);
   world.restart_only = [](const CallContext&, const Pod&, const ControllerRevision&,
                           const ControllerRevision&) -> absl::StatusOr<bool> { return true; };
@@ -421,8 +421,8 @@ TEST_CASE("T7: the restart check runs again when the target revision of the Daem
   world.MakeEngine();
   world.cache->Turn({});
   REQUIRE(world.engine->Reconcile({}, world.policy).ok());
-  // The engine learns of the new revision while the DaemonSet still looks unobserved (F15). After that, the engine sees
-  // only a change to the DaemonSet.
+  // The engine learns of the new revision while the observed generation of the DaemonSet is still outdated (F15). After
+  // that, the engine sees only a change to the DaemonSet.
   world.line->unobserved = true;
   world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
   world.cache->Turn({});

@@ -145,7 +145,7 @@ TEST_CASE("arch-A11: pods that arrive after the cordon are evicted, even if the 
   CHECK_FALSE(world.cluster->pod("team-a", "late"));
 }
 
-TEST_CASE("arch-A11: pods that arrive while the driver starts are evicted before it is replaced again") {
+TEST_CASE("arch-A11: pods that arrive while the driver starts are evicted before the driver is replaced again") {
   // With these delays, the engine learns in the same step that the previous driver pod has ended and that the next one
   // exists. At that time, the engine knows the node's other pods.
   const testing::PodBehavior at_once{.start_delay = absl::Seconds(20), .stop_delay = absl::ZeroDuration()};

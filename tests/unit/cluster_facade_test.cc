@@ -152,7 +152,7 @@ TEST_CASE(
   CHECK(names.size() == answers.size());
 }
 
-TEST_CASE("W39: the error for a facade without Events names the option that disables Events") {
+TEST_CASE("W39: the error for a facade that cannot record Events names the option that disables Events") {
   CHECK(internal::CheckSupports(EmptyFacade(), {Operation::kRecordEvent}).message() ==
         "the cluster facade does not implement record event: implement RecordEvent, or set executor.events = false");
   CHECK(internal::CheckSupports(EmptyFacade(), {Operation::kGetLease}).message() ==
@@ -208,7 +208,7 @@ TEST_CASE("only a status that rules out a change means that a write was not appl
   }
 }
 
-TEST_CASE("every response to an eviction has its own text") {
+TEST_CASE("each kind of response to an eviction has a different text") {
   std::set<std::string> texts;
   for (int refusal = 0; refusal <= static_cast<int>(Refusal::kOther); ++refusal) {
     texts.emplace(ToString(EvictionAnswer{.refusal = static_cast<Refusal>(refusal)}));

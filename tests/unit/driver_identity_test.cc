@@ -51,7 +51,7 @@ TEST_CASE("identities are equal if both domain and driver are equal") {
   CHECK_FALSE(gpu == *DriverIdentity::Create("amd.com", "gpu"));
 }
 
-TEST_CASE("a driver name of 13 characters is the longest whose keys Kubernetes accepts") {
+TEST_CASE("driver names are limited to 13 characters, so that Kubernetes accepts their keys") {
   const absl::StatusOr<DriverIdentity> longest = DriverIdentity::Create("nvidia.com", "a-13-char-drv");
   REQUIRE(longest.ok());
   const std::string key = longest->PodCompletionStartAnnotation();

@@ -140,7 +140,7 @@ TEST_CASE("A finding that requires no action causes an Event of type Normal") {
   CHECK(news[0].type == EventType::kNormal);
 }
 
-TEST_CASE("A message is no longer than the limit of an Event") {
+TEST_CASE("A message that is too long for an Event is truncated") {
   World world;
   const auto news = world.Follow(Changes({Waits("n1", GateReason::kFailed, std::string(5'000, 'x'))}));
   REQUIRE(news.size() == 1);

@@ -96,7 +96,7 @@ TEST_CASE(
 }
 
 // Meant for ThreadSanitizer, which would report a race on any data that planners share.
-TEST_CASE("arch-A8: planners on separate threads share nothing") {
+TEST_CASE("arch-A8: planners on separate threads share no data") {
   constexpr int kThreads = 4;
   std::array<std::uint64_t, kThreads> judgements = {};
   std::array<int, kThreads> done = {};
@@ -386,7 +386,7 @@ TEST_CASE("ADR 0013: a new reason for a wait is reported, even if the node is un
   CHECK_FALSE(Told(fleet.planner.Advance(kNow), "n00001"));
 }
 
-TEST_CASE("ADR 0013: if one node of a group that starts together is withheld, none of them starts") {
+TEST_CASE("ADR 0013: if one node of a group that starts together is withheld, no node of the group starts") {
   UpgradePolicy racks = Parallel(10);
   racks.rollout = RolloutPolicy{.groups = NodeGroups{.by = "rack", .mode = GroupMode::kTogether}};
   Fleet fleet(3, racks);

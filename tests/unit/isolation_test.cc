@@ -56,7 +56,7 @@ struct DeviceNode : NodeUnderTest {
       Annotated(identity.IsolatedDevicesAnnotation(), "8");
     }
   }
-  /// Adds our rule with this effect, which was set `ago` before now. The controller manager has processed the rule.
+  /// Adds our rule, whose `effect` was set at `now - ago`. The controller manager has processed the rule.
   DeviceNode& Ruled(DeviceTaintEffect effect, absl::Duration ago = absl::Minutes(1)) {
     DeviceTaintRule rule = internal::RuleFor(view.node, kGpu, identity);
     rule.uid = "rule-uid";
@@ -275,7 +275,7 @@ TEST_CASE("A-9: pods with devices are evicted, and all others stay") {
   }
 }
 
-TEST_CASE("A-9: a pod that is not bound yet is awaited, and evicted if it was bound too late") {
+TEST_CASE("A-9: a node waits for a pod that is not bound yet, and evicts it if its claim was allocated too late") {
   const Pod pending = WebPod("pending").Build();
   const bool is_late = GENERATE(false, true);
   auto node = Settled("pod-deletion-required").WithCpuPod();

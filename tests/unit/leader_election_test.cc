@@ -293,7 +293,7 @@ TEST_CASE("A write with an unknown outcome neither starts nor ends leadership") 
   }
 }
 
-TEST_CASE("A failed attempt is reported") {
+TEST_CASE("The status contains the error of a failed attempt") {
   ObjectServer<Lease> server;
   Replica a(server, "a");
   a.facade->faults = {Fault::kRefused};

@@ -100,7 +100,7 @@ struct World {
     const auto state = ParseUpgradeState(State(name));
     return !state || IsInProgress(*state);
   }
-  /// Returns `<node name> <version>` for each stored grant.
+  /// Returns the stored grants, each as a line `<node UID> <version>`, or `none` if there is no ConfigMap.
   std::string Stored() const {
     const auto map = cluster->config_map("ops", "ledger");
     return map ? map->data.at(kKey) : "none";

@@ -98,7 +98,7 @@ TEST_CASE("The time in a state is not counted unless the observer saw the same n
   CHECK(figures.upgrade_seconds.Count() == 0);
 }
 
-TEST_CASE("A clock that is set back causes no negative time") {
+TEST_CASE("A clock that is set back does not lead to a negative time in a state") {
   Journey journey;
   journey.To({UpgradeState::kUpgradeRequired});
   const MetricsSnapshot figures = journey.To({UpgradeState::kCordonRequired}, -absl::Hours(1));
@@ -172,7 +172,7 @@ TEST_CASE("Findings are counted from the last plan, and ended findings count as 
         std::map<FindingCode, int>{{FindingCode::kForeignCordon, 1}, {FindingCode::kLedger, 0}});
 }
 
-TEST_CASE("Findings about the configuration come from the last successful pass, and are added to those in its plan") {
+TEST_CASE("Findings about the configuration come from the last successful pass, and are added to those in the plan") {
   Observed observed;
   const Finding nothing{.code = FindingCode::kNothingIsEvicted};
   const Finding ledger{.code = FindingCode::kLedger};

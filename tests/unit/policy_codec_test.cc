@@ -26,7 +26,7 @@ UpgradePolicy Parsed(const std::string& document, const PolicyDefaults& defaults
   return *policy;
 }
 
-// The example in the GPU operator's manual, with podDeletion spelled as in the Helm chart.
+// The example in the GPU operator's manual, with the section podDeletion under its name in the Helm chart.
 constexpr const char* kGpuOperatorManual = R"(
   # autoUpgrade (default=true): Switch which enables / disables the driver upgrade controller.
   #     If set to false all other options are ignored.

@@ -506,7 +506,7 @@ class RolloutDuel {
       broken_ = after.name + " starts before the canaries have soaked";
   }
 
-  // Checks that no grants are added after a halt was stored.
+  // Checks that no grants are added after a halt has been stored.
   void WatchLedger(const ConfigMap* before, const ConfigMap& after) {
     const auto entry = [](const ConfigMap* map, const char* key) {
       return map != nullptr && map->data.contains(key) ? std::optional(map->data.at(key)) : std::nullopt;

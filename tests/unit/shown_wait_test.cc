@@ -153,7 +153,7 @@ TEST_CASE("The gate of a driver that is not ready is shown only after ten minute
   CHECK(drain.Shown().starts_with("DriverPodNotReady: "));
 }
 
-TEST_CASE("A planned patch is planned again until the node shows it") {
+TEST_CASE("A planned patch is planned again until the node contains the change") {
   Drain drain;
   drain.Pass(absl::ZeroDuration());
   CHECK(drain.Look(kMinute));

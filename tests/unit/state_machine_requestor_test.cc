@@ -321,7 +321,7 @@ TEST_CASE("H16: a node finishes in the mode in which it started") {
   }
 }
 
-TEST_CASE("H16: if requestor mode is switched off before an object exists, the node returns and starts in place") {
+TEST_CASE("H16: if requestor mode is switched off before an object exists, the node returns to upgrade-required") {
   RequestedNode node("node-maintenance-required");
   node.options.requestor->enabled = false;
   const Verdict verdict = node.Judge();

@@ -283,7 +283,8 @@ TEST_CASE("dep-F14: cordoned nodes wait if the policy ignores them") {
   CHECK(GateOf(node.Judge(/*admitted=*/true)) == "Cordoned");
 }
 
-TEST_CASE("dep-F17: a request stays on the node until admission, and then names the pod to restart") {
+TEST_CASE(
+    "dep-F17: a request stays on the node until admission, and is then replaced with the UID of the pod to restart") {
   auto node = NodeUnderTest("upgrade-required", "new").Annotated(Gpu().UpgradeRequestedAnnotation(), "true").Draining();
   CHECK_FALSE(node.Judge().plan.patch);
   const Node after = node.After(node.Judge(/*admitted=*/true));

@@ -136,7 +136,7 @@ std::string Admitted(const UpgradeBudget& budget, const std::vector<WaitingNode>
   return text;
 }
 
-TEST_CASE("Admission is in order of node name, whatever the order of the candidates") {
+TEST_CASE("Nodes are admitted in the order of their names, whatever the order of the candidates") {
   const UpgradeBudget budget{.total = 4, .parallel_max = 2};
   CHECK(Admitted(budget, Candidates({"c", "a", "d", "b"})) == "a,b");
   CHECK(Admitted(budget, Candidates({"a", "b", "c", "d"})) == "a,b");

@@ -417,7 +417,7 @@ class HeldFacade final : public ForwardingFacade {
   std::binary_semaphore let_go_{0};
 };
 
-TEST_CASE("An explanation contains the result of the last pass, and does not wait for the running pass") {
+TEST_CASE("Explain and Everything return the result of the last pass, and do not wait for a running pass") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster);
   world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");

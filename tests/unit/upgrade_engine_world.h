@@ -33,8 +33,8 @@ inline bool IsBusy(const std::string& state) {
   return !parsed || IsInProgress(*parsed);
 }
 
-/// A cluster, an engine, and counters for events that must never happen. The counters observe the cluster's commits,
-/// and do not rely on the engine.
+/// A cluster, an engine, and the largest numbers of nodes that were in progress or cordoned at the same time. These
+/// numbers come from the cluster's commits, and do not rely on the engine.
 struct World {
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
   std::shared_ptr<FakeCluster> cluster = {};

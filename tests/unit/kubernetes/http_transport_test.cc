@@ -117,7 +117,7 @@ TEST_CASE("Every verb reaches the server, with and without a body", "[http_trans
   CHECK(UsesConnectionAgain(*transport, server));
 }
 
-TEST_CASE("Any HTTP status is a response", "[http_transport]") {
+TEST_CASE("A response with any HTTP status is returned", "[http_transport]") {
   LoopbackServer server([](Connection& connection, const std::string& request) {
     const int status = std::stoi(request.substr(5, 3));
     return connection.Answer(status, status == 204 ? "" : "text", "RETRY-after: 7\r\nX-A: 1\r\nX-A: 2\r\n");
@@ -147,7 +147,7 @@ TEST_CASE("A redirect is returned, and the token is not sent elsewhere", "[http_
   CHECK(thief.connections() == 0);
 }
 
-TEST_CASE("A silent server is abandoned at the deadline", "[http_transport]") {
+TEST_CASE("A call to a server that does not finish its response ends at the deadline", "[http_transport]") {
   LoopbackServer server([](Connection& connection, const std::string& request) {
     // A steady trickle of bytes does not extend the deadline.
     if (request.starts_with("GET /drip")) {
@@ -215,7 +215,7 @@ TEST_CASE("A call that is stopped or past its deadline before it starts is not s
   CHECK(server.connections() == 0);
 }
 
-TEST_CASE("A refused connection proves that nothing was sent", "[http_transport]") {
+TEST_CASE("If the connection is refused, the request counts as not sent", "[http_transport]") {
   LoopbackServer server(AnswerOk);
   server.StopListening();
   const auto transport = MakeTransport({.server = server.url()});
@@ -226,7 +226,7 @@ TEST_CASE("A refused connection proves that nothing was sent", "[http_transport]
   CHECK(RequestWasNotSent(status));
 }
 
-TEST_CASE("A host name that does not exist proves that the request was not sent", "[http_transport]") {
+TEST_CASE("If the host name does not exist, the request counts as not sent", "[http_transport]") {
   const auto transport = MakeTransport({.server = "https://does-not-exist.invalid", .insecure_skip_tls_verify = true});
   const absl::Status status = transport->Send(Patiently(), Get("/")).status();
   INFO(Message(status));

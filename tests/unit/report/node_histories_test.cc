@@ -80,7 +80,7 @@ TEST_CASE("The histories of removed nodes do not accumulate, and waiting nodes k
   CHECK(known <= 106);
 }
 
-TEST_CASE("Deleted nodes have no history") {
+TEST_CASE("The histories of deleted nodes are dropped") {
   NodeHistories histories;
   for (const char* node : {"a", "b", "c"}) {
     histories.Follow({.node = node, .path = {UpgradeState::kDone}}, {.patched = true}, kStart);

@@ -34,7 +34,7 @@ StartTime TooLate(absl::Time until) { return {.open = false, .until = until, .to
 
 constexpr absl::Duration kNode = absl::Minutes(10);
 
-TEST_CASE("without windows and closed days nodes start at any time") {
+TEST_CASE("without windows or closed days, nodes start at any time") {
   CHECK(StartTimeAt({}, At("2026-01-01 00:00"), kNode) == StartTime{});
 }
 

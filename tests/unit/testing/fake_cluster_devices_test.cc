@@ -1,4 +1,4 @@
-// Tests Dynamic Resource Allocation in the fake cluster, which must behave as observed on Kubernetes 1.37.
+// Tests Dynamic Resource Allocation in the fake cluster, which must behave in the same way as Kubernetes 1.37.
 #include <algorithm>
 #include <memory>
 #include <optional>

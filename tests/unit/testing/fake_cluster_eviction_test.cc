@@ -120,7 +120,7 @@ TEST_CASE("maxUnavailable is based on the expected replicas, not on the existing
   for (const char* name : {"n1", "n2", "n3"}) world.cluster.Cordon(name);
   REQUIRE(world.Evict(world.On("n1")).accepted());
   world.cluster.Advance(absl::Hours(1));
-  // No node has room for the successor.
+  // All nodes are cordoned, so the successor cannot be scheduled.
   CHECK(world.Budget().desired_healthy == 2);
   CHECK(world.Budget().current_healthy == 2);
   CHECK(world.Evict(world.On("n2")).refusal == Refusal::kDisruptionBudget);

@@ -128,7 +128,7 @@ TEST_CASE("in a terminating namespace no objects can be created, but existing ob
   CHECK(world.cluster.UpdateLease({}, lease).ok());
 }
 
-TEST_CASE("calls for leases fail like others, and a client whose response was lost finds its own write (fault-F6)") {
+TEST_CASE("calls for leases can be made to fail, and a client finds its write if the response was lost (fault-F6)") {
   World world;
   Lease lease = world.Create().value();
   lease.holder = "two";

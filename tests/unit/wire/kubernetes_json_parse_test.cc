@@ -445,7 +445,7 @@ TEST_CASE("a raw control character at any position in a string causes an error")
   }
 }
 
-TEST_CASE("members that are not read are skipped, but must be valid") {
+TEST_CASE("unused members are skipped, but must be valid JSON") {
   for (const auto& [unread, error] : std::vector<std::pair<std::string, std::string>>{
            {R"("env")", ""},
            {R"([{"name":"nodeName","x":[[],{},{"name":{}}]},1,null,true,-7,1.5])", ""},
@@ -470,14 +470,14 @@ TEST_CASE("members that are not read are skipped, but must be valid") {
   }
 }
 
-TEST_CASE("a label may have the name of a member that is not read") {
+TEST_CASE("a label may have the same name as an unused member") {
   const auto pod = ParseObject<Pod>(
       R"({"kind":"Pod","metadata":{"name":"a","labels":{"env":"prod","managedFields":"x"},"managedFields":[{"labels":{}}]}})");
   REQUIRE(pod.ok());
   CHECK(pod->labels == StringMap{{"env", "prod"}, {"managedFields", "x"}});
 }
 
-TEST_CASE("64 levels of nesting are accepted, and so are huge numbers in members that are not read") {
+TEST_CASE("64 levels of nesting are accepted, and so are huge numbers in unused members") {
   const std::string opened(63, '['), closed(63, ']');
   CHECK(ParseObject<Node>(R"({"kind":"Node","x":)" + opened + closed + "}").ok());
   CHECK_FALSE(ParseObject<Node>(R"({"kind":"Node","x":[)" + opened + closed + "]}").ok());

@@ -124,7 +124,8 @@ TEST_CASE("api-A25: updating an object that has changed, was replaced, or was de
   CHECK(Text(status).starts_with(lease ? "update lease gpu/leader: 409 " : "patch config map gpu/budget: 409 "));
 }
 
-TEST_CASE("an update that violates the schema returns InvalidArgument, and an update of a missing object NotFound") {
+TEST_CASE(
+    "an update that violates the schema returns InvalidArgument, and an update of a missing object returns NotFound") {
   World world;
   const bool lease = GENERATE(true, false);
   world.transport->Answer(422, StatusBody(422, "Invalid", "must be greater than 0"));

@@ -118,7 +118,8 @@ TEST_CASE("a patch of a NodeMaintenance that has changed or was replaced returns
   CHECK(absl::IsAborted(world.cluster->PatchNodeMaintenance(world.context, kJoin).status()));
 }
 
-TEST_CASE("a patch that violates the schema returns InvalidArgument, and a patch of a missing object NotFound") {
+TEST_CASE(
+    "a patch that violates the schema returns InvalidArgument, and a patch of a missing object returns NotFound") {
   World world;
   world.transport->Answer(
       422, StatusBody(422, "Invalid", "duplicate", R"("causes":[{"field":"spec.additionalRequestors[1]"}])"));

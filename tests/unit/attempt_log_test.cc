@@ -85,7 +85,9 @@ TEST_CASE("arch-A9: a patch with a conflict is retried once a newer version is r
   CHECK(internal::NextPatchDue(*log.ForNode("u1").patch, newer) == absl::InfinitePast());
 }
 
-TEST_CASE("arch-A9: refused evictions are due after 5 s, doubling to 40 s, with a deterministic jitter of 10 %") {
+TEST_CASE(
+    "arch-A9: a refused eviction is retried after 5 s, and the delay doubles up to 40 s, with a deterministic jitter "
+    "of 10 %") {
   const absl::Duration expected[] = {absl::Seconds(5), absl::Seconds(10), absl::Seconds(20), absl::Seconds(40),
                                      absl::Seconds(40)};
   int count = 0;

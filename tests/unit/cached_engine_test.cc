@@ -301,7 +301,9 @@ void LeadElsewhere(World& world, absl::Duration duration) {
   REQUIRE(world.cluster->UpdateLease({}, lease).ok());
 }
 
-TEST_CASE("dep-F4: a leader that returns to a node past its deadline fails no node and deletes no pod for a minute") {
+TEST_CASE(
+    "dep-F4: a leader that returns after a drain has timed out waits a minute before it fails the node or deletes a "
+    "pod") {
   World world({.node_count = 1});
   const bool deletes = GENERATE(false, true);
   CAPTURE(deletes);

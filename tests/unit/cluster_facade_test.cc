@@ -195,7 +195,7 @@ TEST_CASE("a decorator may make the call with a different context") {
   CHECK(recorder->deadline == absl::FromUnixSeconds(9));
 }
 
-TEST_CASE("only a status that rules out a change means that a write was not applied") {
+TEST_CASE("WasNotApplied returns true only for status codes that rule out that the write was applied") {
   const std::set<absl::StatusCode> not_applied = {
       absl::StatusCode::kNotFound,         absl::StatusCode::kAlreadyExists,   absl::StatusCode::kInvalidArgument,
       absl::StatusCode::kPermissionDenied, absl::StatusCode::kUnauthenticated, absl::StatusCode::kResourceExhausted,

@@ -26,7 +26,7 @@ TEST_CASE("dep-F7: a driver's full name consists of a valid domain and a valid d
   }
 }
 
-TEST_CASE("dep-F7: names form a set, regardless of how an administrator has written it") {
+TEST_CASE("dep-F7: the names in the annotation form a set, regardless of spaces, duplicates, and empty entries") {
   CHECK(internal::CordonNames(testing::NodeBuilder("n1").Build()).empty());
   CHECK(internal::CordonNames(NodeWith(" a/b ,, c/d,a/b, ")) == Names{"a/b", "c/d"});
   CHECK(internal::Spell(Names{"c/d", "a/b"}) == "a/b,c/d");

@@ -33,7 +33,7 @@ TEST_CASE("the keys of the GPU driver equal the keys of the Go library") {
   CHECK(gpu->EventReason() == "GPUDriverUpgrade");
 }
 
-TEST_CASE("the keys that the Go library does not know share its prefix") {
+TEST_CASE("keys that the Go library does not have start with the same prefix") {
   const absl::StatusOr<DriverIdentity> ofed = DriverIdentity::Create("nvidia.com", "ofed");
   REQUIRE(ofed.ok());
   CHECK(ofed->StateLabel() == "nvidia.com/ofed-driver-upgrade-state");

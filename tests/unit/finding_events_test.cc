@@ -161,7 +161,7 @@ struct Refused {
   }
 };
 
-TEST_CASE("§5.5: a refused patch is a Warning with the text of the Go library") {
+TEST_CASE("§5.5: a refused patch causes a Warning with the same text as in the Go library") {
   Refused world;
   world.plan = {.node = "n1",
                 .uid = "u1",

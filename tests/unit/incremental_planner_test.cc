@@ -169,7 +169,7 @@ TEST_CASE("arch-A10: waiting nodes are reported a few at a time, and the planner
   CHECK(told.size() == 48);
 }
 
-TEST_CASE("arch-A10: a pass with no changes and no due nodes judges and reports nothing") {
+TEST_CASE("arch-A10: a pass without changes or due nodes evaluates and reports nothing") {
   Fleet fleet(50, Parallel(0));
   fleet.Apply(fleet.planner.Advance(kNow).plan);
   REQUIRE(fleet.planner.Advance(kNow).plan.nodes.empty());
@@ -184,7 +184,7 @@ TEST_CASE("arch-A10: a pass with no changes and no due nodes judges and reports 
   CHECK(update.ungated.empty());
 }
 
-TEST_CASE("arch-A10: after limits change, only the nodes that start are judged") {
+TEST_CASE("arch-A10: after limits change, only the nodes that start are evaluated") {
   UpgradePolicy policy = Parallel(1);
   policy.paused = true;
   policy.failure_policy = FailurePolicy{.max_failures = Count{1}};
@@ -217,7 +217,7 @@ TEST_CASE("arch-A10: after limits change, only the nodes that start are judged")
   CHECK(fleet.planner.judgements() >= before + 7 + 50);
 }
 
-TEST_CASE("arch-A10: after grants change, only their nodes are judged again") {
+TEST_CASE("arch-A10: after grants change, only the nodes of these grants are evaluated again") {
   Fleet fleet(50, Parallel(0));
   fleet.Apply(fleet.planner.Advance(kNow).plan);
   REQUIRE(fleet.planner.Advance(kNow).plan.nodes.empty());

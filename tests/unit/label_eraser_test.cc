@@ -60,7 +60,9 @@ TEST_CASE("W1: if another client erases labels, three idle nodes are written at 
   for (const std::string& node : world.fleet.node_names) CHECK(world.Events(node, "LabelTakenAway") <= 2);
 }
 
-TEST_CASE("W1: if another client erases labels, a driver that never becomes ready still stops at one node") {
+TEST_CASE(
+    "W1: if another client erases labels, the rollout of a driver that never becomes ready still stops at the first "
+    "node") {
   ErasedWorld world(3);
   world.policy.max_parallel = 1;
   world.controller->SetPolicy(world.policy);

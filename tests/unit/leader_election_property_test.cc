@@ -253,7 +253,8 @@ std::string World::Run(absl::Duration chaos) {
   return "";
 }
 
-TEST_CASE("api-A58, api-A60: two replicas never lead at the same time, and in the end one leads, for 1,000 seeds") {
+TEST_CASE(
+    "api-A58, api-A60: for 1,000 seeds, two replicas never lead at the same time, and one replica leads in the end") {
   std::string report;
   int failures = 0;
   int terms = 0;

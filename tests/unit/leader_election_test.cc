@@ -337,7 +337,7 @@ TEST_CASE("A new leader overwrites the announcement of its predecessor with the 
   CHECK((server.object()->annotations == StringMap{{"policy", "of b"}} || server.object()->annotations.empty()));
 }
 
-TEST_CASE("An announcement never costs the leadership: if it is too long or refused, it is omitted") {
+TEST_CASE("An announcement that is too long or refused is omitted, and never ends the leadership") {
   ObjectServer<Lease> server;
   Replica a(server, "a");
   SECTION("too long") {

@@ -295,7 +295,9 @@ Result Play(Setup setup, std::uint64_t seeds) {
   return result;
 }
 
-TEST_CASE("I1: two engines on lists that both lead stay within the budgets thanks to the ledger, and finish") {
+TEST_CASE(
+    "I1: two engines that use lists, and both lead, stay within the budgets thanks to the ledger, and finish the "
+    "rollout") {
   const Result result = Play({}, 500);
   INFO(result.report);
   CHECK(result.failures == 0);

@@ -114,7 +114,7 @@ TEST_CASE("H14, H15: the request contains the policy's settings and nothing else
   }
 }
 
-TEST_CASE("A claim is released according to its kind: our own object is deleted, and an additional requestor leaves") {
+TEST_CASE("On release, our own object is deleted, and from another requestor's object only our entry is removed") {
   const internal::MaintenanceRequestor requestor(kOptions);
   CHECK(requestor.Release(Object(), kNow)->kind == Kind::kDelete);
 

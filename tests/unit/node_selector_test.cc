@@ -78,7 +78,7 @@ struct World {
   }
 };
 
-TEST_CASE("an engine upgrades the nodes that its selector matches, by its own policy, and counts no others") {
+TEST_CASE("an engine upgrades the nodes that its selector matches, under its own policy, and counts no other nodes") {
   World world(GENERATE(false, true));
   CHECK(world.Pass("a").totals.total == 4);
   CHECK(world.InProgress(1, 4) == 2);

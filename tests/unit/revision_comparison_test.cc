@@ -8,7 +8,7 @@ ControllerRevision WithTemplate(const std::string& pod_template) {
   return {.ns = "drivers", .name = "driver-1", .data = R"({"spec":{"template":)" + pod_template + "}}"};
 }
 
-TEST_CASE("T8: a rollout restart and a new chart version do not change the driver") {
+TEST_CASE("T8: a rollout restart and a new chart version do not count as a change of the driver") {
   const ControllerRevision running = WithTemplate(
       R"({"metadata":{"labels":{"app":"driver","helm.sh/chart":"gpu-1"}},"spec":{"containers":[{"image":"driver:1"}]}})");
   const struct {

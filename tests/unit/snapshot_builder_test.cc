@@ -88,7 +88,7 @@ TEST_CASE("A pod in another namespace is a workload of the node, even with the d
   CHECK(world.Read().pods->size() == 1);
 }
 
-TEST_CASE("A node with nothing left but a NodeMaintenance that we claim is still managed") {
+TEST_CASE("A node on which nothing but a NodeMaintenance of ours is left is still managed") {
   const auto clock = std::make_shared<FakeClock>();
   const auto cluster = std::make_shared<FakeCluster>(clock);
   for (const char* name : {"claimed", "others"}) cluster->AddNode(testing::NodeBuilder(name).Build());

@@ -45,7 +45,7 @@ TEST_CASE("arch-A11: pods that have not been read since the cordon do not count 
   }
 }
 
-TEST_CASE("T14-T18: jobs are awaited, up to the deadline") {
+TEST_CASE("T14-T18: a node waits for its jobs until the deadline") {
   struct Row {
     const char* name;
     std::vector<Pod> pods;
@@ -177,7 +177,9 @@ TEST_CASE("arch-A9: evictions are not repeated while a response is outstanding, 
   }
 }
 
-TEST_CASE("T32: the drain deadline fails the node and reports which budget blocked which pod") {
+TEST_CASE(
+    "T32: at the drain deadline the node fails, and the reason names the pod and the budget that blocked its "
+    "eviction") {
   auto node = DrainingNode().WithPods({WebPod().Build()}).StageBegan("drain-required", absl::Seconds(300));
   node.view.attempts.pods["web-uid"] = {.count = 3,
                                         .outcome = Outcome::kNotApplied,
@@ -523,7 +525,7 @@ TEST_CASE("W10: a node that cannot be evacuated returns to service with its old 
   }
 }
 
-TEST_CASE("podDeletion.podSelector names pods that use the driver without requesting a resource") {
+TEST_CASE("podDeletion.podSelector selects pods that use the driver without requesting a resource") {
   auto node = NodeUnderTest("pod-deletion-required").CordonedByUs();
   node.StageBegan("pod-deletion-required", absl::Seconds(10)).WithPods({WebPod("a").Build(), WebPod("b").Build()});
   node.view.pods->at(0).labels["uses"] = "rdma";
@@ -531,7 +533,7 @@ TEST_CASE("podDeletion.podSelector names pods that use the driver without reques
   CHECK(Evicted(node.Judge()) == "team-a/a");
 }
 
-TEST_CASE("A pod filter that fails holds the node back with the gate Hook") {
+TEST_CASE("If a pod filter fails, the node waits with the gate Hook") {
   auto node = DeletingPods({});
   node.view.hook_errors["team-a/web"] = "resource claim not readable";
   const Verdict verdict = node.Judge();

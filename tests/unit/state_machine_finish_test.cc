@@ -126,7 +126,7 @@ TEST_CASE("arch-A12: a drained node is patched to pod-restart-required, and then
   CHECK(verdict.plan.remove.size() == 1);
 }
 
-TEST_CASE("T39a: with a ready driver the node returns to service in one patch that leaves nothing behind") {
+TEST_CASE("T39a: with a ready driver the node returns to service in one patch that leaves no annotations behind") {
   auto node = Restarting("new").StageBegan("pod-restart-required", absl::Seconds(10));
   const Verdict verdict = node.Judge();
   CHECK(Path(verdict.plan) == "uncordon-required,upgrade-done");
@@ -215,7 +215,7 @@ TEST_CASE("dep-F2: if a node fails while the target revision is unknown, its pre
   CHECK(node.After(verdict).annotations.at(Gpu().FailedRevisionAnnotation()) == "new");
 }
 
-TEST_CASE("T39: a driver that waits for its load is unblocked once the node is evacuated") {
+TEST_CASE("T39: a driver that waits for a safe load is unblocked once the node is evacuated") {
   auto node = Restarting("new").Annotated(Gpu().SafeLoadAnnotation(), "true").Draining();
   node.WithDriverPods({DriverPod("new").NotReady().Build()});
   node.StageBegan("pod-restart-required", absl::ZeroDuration());
@@ -370,7 +370,7 @@ TEST_CASE("dep-F2: with failurePolicy a failed node takes no slot, and counts ag
   CHECK_FALSE(internal::ComputeBudget({.total = 59, .failed = 1}, node.policy).Halted());
 }
 
-TEST_CASE("dep-F3: the driver of a failed node is not loaded under workloads") {
+TEST_CASE("dep-F3: the driver of a failed node is not loaded while the node runs workloads") {
   auto node = NodeUnderTest("upgrade-failed", "new").Draining().Annotated(Gpu().SafeLoadAnnotation(), "true");
   node.WithDriverPods({DriverPod("new").NotReady().Build()});
   node.Annotated(Gpu().FailedRevisionAnnotation(), "new");

@@ -183,7 +183,8 @@ TEST_CASE("The engine does not lift the maintenance operator's cordon") {
 }
 
 TEST_CASE(
-    "dep-F8: the driver pod is deleted only after the pods that our policy drains, except the maintenance operator's") {
+    "dep-F8: the driver pod is deleted once the pods that our policy drains are gone, except the maintenance "
+    "operator's") {
   RequestedNode node("pod-restart-required");
   node.With("Ready").Cordoned().Draining();
   const Pod maintenance_operator =

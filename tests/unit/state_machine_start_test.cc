@@ -130,7 +130,7 @@ TEST_CASE("dep-F7: an administrator's cordon is recorded when the upgrade starts
   CHECK_FALSE(after.annotations.contains(kCordonedBy));
 }
 
-TEST_CASE("dep-F7: the record that is made on entering upgrade-required is updated on leaving the state") {
+TEST_CASE("dep-F7: the record of an administrator's cordon from upgrade-required is updated when the node starts") {
   SECTION("uncordoned meanwhile") {
     auto node = NodeUnderTest("upgrade-required").Annotated(kInitial, "true").Draining();
     const Node after = node.After(node.Judge(/*admitted=*/true));

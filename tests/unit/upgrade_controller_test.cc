@@ -133,8 +133,7 @@ TEST_CASE("W39: the finding NothingIsEvicted is reported before a rollout delete
   CHECK(observer->deletions == std::vector{0, 1});
 }
 
-TEST_CASE(
-    "Labels that match no DaemonSet, and a policy that evicts no pods, are also reported if a controller runs alone") {
+TEST_CASE("Labels that match no DaemonSet, and a policy that evicts no pods, are reported even without a service") {
   World world;
   UpgradeController controller(*world.engine, world.cache, {});
   controller.SetPolicy({.auto_upgrade = true});
@@ -206,7 +205,7 @@ TEST_CASE("All nodes are checked for the end of a rollout only after a change si
   }
 }
 
-TEST_CASE("A replica reports whether it leads, and what prevents it") {
+TEST_CASE("A replica reports whether it leads, and what prevents it from leading") {
   World world;
   const std::shared_ptr<LeaderElection> election = *LeaderElection::Create(
       world.cluster, {.ns = world.fleet.ns, .name = "lease", .identity = "a", .clock = world.clock});

@@ -41,7 +41,7 @@ TEST_CASE("A rollout upgrades every node within both budgets and leaves nothing 
   CHECK(world.most_unschedulable == 3);
 }
 
-TEST_CASE("I12: a fleet that is up to date causes only reads") {
+TEST_CASE("I12: a pass over a fleet that is up to date writes nothing") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster);
   world.Start(fleet);
@@ -51,7 +51,7 @@ TEST_CASE("I12: a fleet that is up to date causes only reads") {
   CHECK(world.cluster->revision() == revision);
 }
 
-TEST_CASE("arch-A12: three patches, one eviction for each pod and one deletion upgrade a node") {
+TEST_CASE("arch-A12: the upgrade of a node without workloads takes three patches and one deletion") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster, {.node_count = 1, .workload = ""});
   world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
@@ -267,7 +267,7 @@ TEST_CASE("wake_at alone drives a rollout, even if calls fail") {
   CHECK(passes < 200);
 }
 
-TEST_CASE("A rollout ends the same after a crash at any request") {
+TEST_CASE("A rollout reaches the same result after a crash at any request") {
   int calls = 1000;
   for (int crash_at = 1; crash_at <= calls; ++crash_at) {
     CAPTURE(crash_at);
@@ -313,7 +313,7 @@ TEST_CASE("§5.5: the start and the end of a drain are reported once each") {
   }
 }
 
-TEST_CASE("arch-A5: a node that cannot be written does not block others") {
+TEST_CASE("arch-A5: a node that cannot be patched does not block the other nodes") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster, {.node_count = 3, .workload = ""});
   world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
@@ -330,7 +330,7 @@ TEST_CASE("arch-A5: a node that cannot be written does not block others") {
   CHECK(StateOf(*world.cluster->node("node-3")) == "upgrade-done");
 }
 
-TEST_CASE("dep-F1: a driver pod on a deleted node is a finding, and does not stop the rollout") {
+TEST_CASE("dep-F1: a driver pod on a deleted node causes a finding, and does not stop the rollout") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster, {.node_count = 2, .workload = ""});
   world.cluster->AddPod(
@@ -553,7 +553,7 @@ TEST_CASE("Requests for different nodes are sent in parallel") {
   CHECK(meeting->most() == 8);
 }
 
-TEST_CASE("dep-F9: a release continues while the ownership of NodeMaintenances is unknown") {
+TEST_CASE("dep-F9: a release fails while NodeMaintenances cannot be read, and succeeds at a later attempt") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster, {.node_count = 1});
   EngineOptions options{

@@ -14,7 +14,7 @@ struct Row {
   bool in_progress;
 };
 
-TEST_CASE("every state is spelled as in the Go library and knows whether it is in progress") {
+TEST_CASE("every state has the same label value as in the Go library, and is classified as in progress or not") {
   const Row row = GENERATE(values<Row>({
       {"", UpgradeState::kUnknown, false},
       {"upgrade-required", UpgradeState::kUpgradeRequired, false},

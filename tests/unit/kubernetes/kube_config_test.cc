@@ -109,7 +109,7 @@ TEST_CASE("Another context can be selected, and may have no credentials", "[kube
   CHECK(KubeConfig::Parse(kGood, {.context = "x"}).status().code() == absl::StatusCode::kNotFound);
 }
 
-TEST_CASE("JSON is read as YAML", "[kube_config]") {
+TEST_CASE("A kubeconfig in JSON is parsed as YAML", "[kube_config]") {
   const absl::StatusOr<KubeConfig> config = KubeConfig::Parse(
       R"({"current-context":"c","contexts":[{"name":"c","context":{"cluster":"k"}}],
           "clusters":[{"name":"k","cluster":{"server":"https://[2001:db8::1]"}}]})",

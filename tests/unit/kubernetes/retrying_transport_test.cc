@@ -104,7 +104,7 @@ TEST_CASE("Responses other than 429 and 5xx are never retried", "[retrying]") {
   }
 }
 
-TEST_CASE("A refused eviction is returned, because its caller handles it", "[retrying]") {
+TEST_CASE("A refused eviction is not retried, because the caller handles the refusal", "[retrying]") {
   const HttpRequest eviction{.verb = HttpVerb::kPost, .path = "/api/v1/namespaces/a/pods/b/eviction"};
   CHECK(Attempt({Answer(429, "10"), Answer(201)}, eviction).result->status == 429);
 }

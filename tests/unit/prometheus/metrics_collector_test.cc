@@ -188,7 +188,8 @@ TEST_CASE("The GPU Operator's status is 0 before the first pass, and -1 if the l
 }
 
 TEST_CASE(
-    "The number of nodes that may start follows from the limits, or without limits is the number of waiting nodes") {
+    "The number of nodes that may start follows from the limits, or equals the number of waiting nodes without "
+    "limits") {
   struct Row {
     UpgradeBudget budget;
     const char* value;

@@ -356,7 +356,7 @@ Outcome RollOut(std::uint64_t seed) {
           .late_starts = replicas[0].late_starts() + replicas[1].late_starts()};
 }
 
-TEST_CASE("no node starts against the rules, whatever is lost and whichever replicas consider themselves leader") {
+TEST_CASE("no node starts in violation of the rules, whatever is lost, and whichever replicas believe that they lead") {
   int starts = 0;
   int late_starts = 0;
   for (std::uint64_t seed = 1; seed <= 400; ++seed) {

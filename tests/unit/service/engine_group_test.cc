@@ -166,7 +166,7 @@ TEST_CASE("the gates of nodes show why their policy is frozen if the reason is n
   CHECK_FALSE(logged("autoUpgrade is off"));
 }
 
-TEST_CASE("a rollout that evicts no pods reports this once per rollout, and counts it in the metrics") {
+TEST_CASE("if the policy evicts no pods, this is reported once per rollout, and counted in the metrics") {
   World world;
   world.Run({"a"}, std::nullopt);
   const auto logged = [&] {

@@ -239,8 +239,7 @@ TEST_CASE("by default, the service stops if an engine cannot be created") {
   CHECK(absl::IsInvalidArgument(world.service->Run({})));
 }
 
-TEST_CASE(
-    "an engine that cannot be created does not stop the others if the director reports it, but fails the rollout") {
+TEST_CASE("if the director reports engines that cannot be created, the other engines continue, but the rollout fails") {
   World world;
   EngineSpec bad = world.Spec();
   bad.name = "no DNS name";
@@ -353,7 +352,7 @@ TEST_CASE("a finding of the director is reported once while it persists, and is 
   CHECK(world.service->Metrics().find(counted + "0\n") != std::string::npos);
 }
 
-TEST_CASE("a configuration that does not work as intended is counted in the metrics") {
+TEST_CASE("findings about the configuration are logged once, and counted in the metrics") {
   World world;
   EngineSpec spec = world.Spec();
   spec.driver_labels = LabelSelector::FromMatchLabels({{"app", "nobody"}});

@@ -18,7 +18,7 @@ std::string ErrorOf(const absl::Status& status) {
   return std::string(status.message());
 }
 
-TEST_CASE("a node is read with all fields that an upgrade needs") {
+TEST_CASE("a node is parsed with all fields that an upgrade needs") {
   const absl::StatusOr<Node> node = ParseObject<Node>(fixtures::kNode);
   REQUIRE(node.ok());
   CHECK(*node ==
@@ -32,7 +32,7 @@ TEST_CASE("a node is read with all fields that an upgrade needs") {
              .ready = false});
 }
 
-TEST_CASE("a pod is read with all fields that an upgrade needs") {
+TEST_CASE("a pod is parsed with all fields that an upgrade needs") {
   const absl::StatusOr<Pod> pod = ParseObject<Pod>(fixtures::kPod);
   REQUIRE(pod.ok());
   CHECK(*pod ==

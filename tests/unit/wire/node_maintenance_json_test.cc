@@ -25,7 +25,7 @@ std::string ErrorOf(const std::string& members) {
 const NodeMaintenance kSmall{
     .ns = "default", .name = "nvidia-operator-gpu-7", .requestor_id = "nvidia.gpu.operator", .node_name = "gpu-7"};
 
-TEST_CASE("a node maintenance is read with all fields that an upgrade needs") {
+TEST_CASE("a NodeMaintenance is parsed with all fields that an upgrade needs") {
   const absl::StatusOr<NodeMaintenance> maintenance = ParseObject<NodeMaintenance>(fixtures::kNodeMaintenance);
   REQUIRE(maintenance.ok());
   CHECK(*maintenance ==

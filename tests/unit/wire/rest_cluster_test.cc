@@ -309,7 +309,7 @@ constexpr std::pair kGone(Refusal::kNone, true);
 constexpr std::pair<Refusal, bool> RefusedBy(Refusal refusal) { return {refusal, false}; }
 
 // Tests rule drain-D28.
-TEST_CASE("the response to an eviction is one of the responses in E26") {
+TEST_CASE("each response to an eviction is mapped to one of the results in E26") {
   struct Row {
     std::string name;
     int http;

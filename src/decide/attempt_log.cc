@@ -242,7 +242,7 @@ void AttemptLog::NodeRead(const Node& node, const std::set<std::string>* live_po
     attempts.patch.reset();
   }
   if (live_pods != nullptr) {
-    // A deleted pod is kept until a patch that reports the deletion has been sent and was not refused.
+    // The attempt for a deleted pod is kept until a patch that reports the deletion has been sent and was not refused.
     const bool told = attempts.patch && attempts.patch->outcome != Outcome::kNotApplied;
     std::erase_if(attempts.pods, [&](const auto& pod) {
       return pod.second.outcome && !live_pods->contains(pod.first) &&

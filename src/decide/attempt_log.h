@@ -6,10 +6,12 @@
 //
 // - While a request for an object has no response, no further request for that object is sent.
 // - If the response to a patch is 409, or the outcome of the patch is unknown, the patch may have been applied. Until a
-//   newer version of the node is read, it counts in both its old and its new state. The patch is retried after 1 s,
-//   doubling to 30 s. After a 409 the first delay is 15 s, because the next patch will most likely be refused as well.
-// - An accepted eviction is not repeated for 30 s. A refused eviction is repeated after max(Retry-After, 5 s doubling
-//   to 40 s). A hash varies this delay by up to 10 %, which spreads evictions without random numbers.
+//   newer version of the node is read, it counts in both its old and its new state. The patch is retried after 1 s. The
+//   delay doubles with each retry, up to 30 s. After a 409, the first delay is 15 s, because the next patch will most
+//   likely be refused as well.
+// - An accepted eviction is not repeated for 30 s. A refused eviction is repeated after a delay that starts at 5 s and
+//   doubles up to 40 s, or after Retry-After if that is longer. A hash varies this delay by up to 10 %, which spreads
+//   evictions without random numbers.
 //
 // If the log is lost in a crash, requests may be repeated, but no rule is violated. AttemptLog is a value type, and is
 // not thread-safe.

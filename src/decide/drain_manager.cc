@@ -24,7 +24,8 @@ const PodAttempt* AttemptOn(const Pod& pod, const NodeView& view) {
   return found == view.attempts.pods.end() ? nullptr : &found->second;
 }
 
-// Returns why the last eviction of the pod was refused; kNone if the pod is terminating or has no response.
+// Returns why the last eviction of the pod was refused; kNone if the pod is terminating, or if no response to an
+// eviction has arrived.
 Refusal RefusalOf(const Pod& pod, const PodAttempt* attempt) {
   return pod.deletion_timestamp || attempt == nullptr || !attempt->outcome ? Refusal::kNone : attempt->refusal;
 }

@@ -1,4 +1,4 @@
-// Selects the nodes that an Advance judges again: changed nodes, nodes whose wake-up time has passed and, during a
+// Selects the nodes that an Advance evaluates again: changed nodes, nodes whose wake-up time has passed and, during a
 // sweep, all nodes in batches.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_DUE_NODES_H_
 #define DRIVERUPGRADE_SRC_DECIDE_DUE_NODES_H_
@@ -23,11 +23,11 @@ class DueNodes {
   void Change(const std::string& name) { changed_.insert(name); }
   void WakeAt(absl::Time time, const std::string& name) { wakes_.emplace(time, name); }
   void LetSleep(absl::Time time, const std::string& name) { wakes_.erase({time, name}); }
-  // Starts a sweep: makes all nodes due, except for nodes that are judged in the meantime. `judgements`: number of the
-  // last judgement.
+  // Starts a sweep: every node becomes due, unless it is evaluated before the sweep reaches it. `judgements`: number of
+  // the last evaluation.
   void Sweep(std::uint64_t judgements);
 
-  // Returns all due nodes in `acting`, and at most `most` other nodes that are due or were deleted.
+  // Returns all nodes in `acting`, and at most `most` other nodes that are due or were deleted.
   Names Take(absl::Time now, std::size_t most, const PlannedNodes& nodes, const Names& acting);
   // Returns true if the last Take left out due nodes, or if further nodes have become due since then.
   bool IsAny() const { return any_woken_ || !changed_.empty() || sweep_; }
@@ -47,7 +47,7 @@ class DueNodes {
   struct SweepEnd {
     std::string name;
     bool is_behind;               // the sweep has not wrapped around yet
-    std::uint64_t judgement = 0;  // nodes with a later judgement are not judged again
+    std::uint64_t judgement = 0;  // nodes that were evaluated later are skipped
   };
   std::optional<SweepEnd> sweep_ = std::nullopt;  // nullopt: no sweep is in progress
   std::string swept_to_;

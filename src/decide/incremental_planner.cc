@@ -129,7 +129,7 @@ void IncrementalPlanner::Impl::Remove(const std::string& name) {
 }
 
 PlanUpdate IncrementalPlanner::Impl::Advance(absl::Time now, const AdvanceLimits& limits) {
-  // A verdict is valid only from the time of its judgement until its wake_at, so a clock that was set back invalidates
+  // A verdict is valid only from the time of the evaluation until its wake_at, so a clock that was set back invalidates
   // every verdict.
   if (now < now_) Sweep();
   now_ = now;
@@ -198,7 +198,7 @@ PlanUpdate IncrementalPlanner::Impl::Withhold(const std::map<std::string, Gate>&
   for (const auto& [name, gate] : rollout_.WithGroups(gates)) {
     const auto found = nodes_.find(name);
     if (found == nodes_.end() || found->second.judged == nullptr) continue;
-    // The node was judged again after its admission and now waits, so there is nothing to cancel.
+    // The node was evaluated again after its admission and now waits, so there is nothing to cancel.
     if (found->second.judged->verdict.candidate) continue;
     Withdraw(name, found->second);
     auto judged = CopyOf(*found->second.judged);

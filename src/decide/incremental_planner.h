@@ -1,5 +1,5 @@
 // Makes the same decisions as StateMachine::Step, but incrementally: the caller reports changes, and only changed nodes
-// are judged again.
+// are evaluated again.
 //
 // Defines IncrementalPlanner, PlanUpdate and PublishedPlan.
 //
@@ -7,16 +7,16 @@
 //     planner.SetPolicy(policy);
 //     planner.SetDriver(snapshot.driver, snapshot.findings);
 //     for (const auto& view : snapshot.nodes) planner.Update(view);
-//     PlanUpdate update = planner.Advance(clock.Now());     // judges every node
+//     PlanUpdate update = planner.Advance(clock.Now());     // evaluates every node
 //     planner.Update(changed_view);
-//     update = planner.Advance(clock.Now());                // judges this node, and nodes whose wake-up time has come
+//     update = planner.Advance(clock.Now());                // evaluates this node and nodes whose wake-up time has come
 //
 // After each Advance, the planner's decision on every node is the one that Step would make for a snapshot of the same
-// views. A whole rollout costs a few judgements per node, rather than one per node in every pass.
+// views. A whole rollout costs a few evaluations per node, rather than one per node in every pass.
 //
-// The planner is pure except for its memory: it has no facade, clock, lock, log or random numbers. It owns its inputs;
-// views and facts are shared and immutable. Not thread-safe. Related: state_machine.h makes the decisions,
-// cluster_snapshot.h defines their input.
+// The planner is pure except for its memory: it does not access the cluster, and has no clock, lock, log or random
+// numbers. It owns its inputs; views and facts are shared and immutable. Not thread-safe. Related: state_machine.h
+// makes the decisions, cluster_snapshot.h defines their input.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_INCREMENTAL_PLANNER_H_
 #define DRIVERUPGRADE_SRC_DECIDE_INCREMENTAL_PLANNER_H_
 
@@ -53,10 +53,10 @@ struct PlanUpdate {
   std::vector<std::string> ungated = {};
 };
 
-// Limits on the work of one Advance. Nodes for which the last Advance planned an action are always judged, and do not
-// count against these limits.
+// Limits on the work of one Advance. Nodes for which the last Advance planned an action are always evaluated, and do
+// not count against these limits.
 struct AdvanceLimits {
-  // Maximum number of nodes that are judged because they have changed or are due. If more nodes are due, the plan is
+  // Maximum number of nodes that are evaluated because they have changed or are due. If more nodes are due, the plan is
   // not finished.
   std::size_t judged = std::numeric_limits<std::size_t>::max();
   // Maximum number of reported gates of nodes that wait for a slot. Later calls to Advance report the remaining gates.
@@ -105,47 +105,48 @@ class IncrementalPlanner {
   ~IncrementalPlanner();
 
   // Makes plans set the annotation that shows the gate of a node (DriverIdentity::WaitingForAnnotation). Step plans
-  // only its removal, because it does not know how long a node has had its gate.
+  // only the removal of this annotation, because it does not know how long a node has had its gate.
   void ShowWaits();
-  // Sets the policy. If the NodeRules differ, every node is judged again. If only the AdmissionLimits differ, no node
-  // is judged again, unless a pause starts or ends while waits are shown.
+  // Sets the policy. If the NodeRules differ, every node is evaluated again. If only the AdmissionLimits differ, no
+  // node is evaluated again.
   void SetPolicy(const UpgradePolicy& policy);
-  // Sets the data about the driver; `driver` must not be null. If the DaemonSets differ, every node is judged again.
+  // Sets the data about the driver; `driver` must not be null. If the DaemonSets differ, every node is evaluated again.
   // `findings`: problems that were found while the driver was read.
   void SetDriver(std::shared_ptr<const DriverFacts> driver, std::vector<Finding> findings);
-  // Sets ClusterSnapshot::active_since. If the time differs, every node is judged again, because an expired
-  // deadline may then lie in the future.
+  // Sets ClusterSnapshot::active_since. If the time differs, every node is evaluated again, because an expired deadline
+  // may then lie in the future.
   void SetActiveSince(absl::Time active_since);
-  // Sets ClusterSnapshot::grants. Nodes whose grants differ are judged again.
+  // Sets ClusterSnapshot::grants. Nodes whose grants differ are evaluated again.
   void SetGrants(const Grants& grants);
   // Sets the maximum number of grants in the ledger; nullopt, the default, means that there is no ledger. Step does not
-  // check this maximum. No node is judged again.
+  // check this maximum. No node is evaluated again.
   void SetGrantsMax(std::optional<std::size_t> grants_max);
-  // Sets ClusterSnapshot::shared_slots. No node is judged again.
+  // Sets ClusterSnapshot::shared_slots. No node is evaluated again.
   void SetSharedSlots(const std::optional<SharedSlots>& shared);
-  // Sets ClusterSnapshot::rollout. No node is judged again.
+  // Sets ClusterSnapshot::rollout. No node is evaluated again.
   void SetRollout(const RolloutFacts& rollout);
 
   // Adds a node, or replaces its view. `view` must not be null. The node name is the key.
   void Update(std::shared_ptr<const NodeView> view);
-  // Must be called if the pods of the node are no longer watched, so that the next judgement does not use the pods in
+  // Must be called if the pods of the node are no longer watched, so that the next evaluation does not use the pods in
   // the view. The last verdict stays valid, because it did not request the pods. Does nothing if the node is unknown.
   void ForgetPods(const std::string& node);
   // Removes a deleted node. Does nothing if the node is unknown.
   void Remove(const std::string& node);
 
-  // Judges nodes that have changed, nodes whose wake_at has passed, and nodes for which the last Advance planned an
+  // Evaluates nodes that have changed, nodes whose wake_at has passed, and nodes for which the last Advance planned an
   // action. Like Step, plans an action again if it has not been carried out. Then admits nodes.
   //
-  // Cost: O((judged + admitted + told) log N), where *told* is the number of returned gates. A rollout adds the costs
-  // that rollout_round.h describes. If `now` is earlier than at the last call, every node is judged again.
+  // Cost: O((E + A + G) log N) for E evaluated nodes, A admitted nodes and G returned gates among N nodes. A rollout
+  // adds the costs that rollout_round.h describes. If `now` is earlier than at the last call, every node is evaluated
+  // again.
   //
   // A plan that is not finished (Plan::finished) admits no node, and reports nothing about nodes that wait for a slot,
   // because both would be based on outdated verdicts.
   [[nodiscard]] PlanUpdate Advance(absl::Time now, const AdvanceLimits& limits = {});
 
   // Cancels the actions that the last Advance planned for the nodes in `gates` (by name). The nodes keep their state
-  // until the next Advance judges them again. If the updates of both calls report the same node, the update of Withhold
+  // until the next Advance evaluates them again. If both Advance and Withhold report a node, the update of Withhold
   // takes precedence.
   [[nodiscard]] PlanUpdate Withhold(const std::map<std::string, Gate>& gates);
 
@@ -153,7 +154,7 @@ class IncrementalPlanner {
   // nodes, because consecutive plans share their data.
   [[nodiscard]] std::shared_ptr<const PublishedPlan> Publish();
 
-  // Makes the next Advance that judges the node report its gate again. Must be called if the reported gate was not
+  // Makes the next Advance that evaluates the node report its gate again. Must be called if the reported gate was not
   // delivered to any recipient.
   void NotTold(const std::string& node);
 
@@ -170,7 +171,7 @@ class IncrementalPlanner {
   // Returns true if the last finished Advance ran a round of a rollout.
   bool has_round() const;
 
-  // Returns the number of judgements since the start.
+  // Returns the number of evaluations of nodes since the planner was created.
   std::uint64_t judgements() const;
 
  private:

@@ -1,5 +1,6 @@
 // Defines the state of an IncrementalPlanner: its input, and the sums and sets over the verdicts of all nodes.
-// incremental_planner.cc accepts changes, and judges and admits nodes; incremental_planner_plan.cc reports the results.
+// incremental_planner.cc accepts changes, and evaluates and admits nodes; incremental_planner_plan.cc reports the
+// results.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_INCREMENTAL_PLANNER_IMPL_H_
 #define DRIVERUPGRADE_SRC_DECIDE_INCREMENTAL_PLANNER_IMPL_H_
 
@@ -56,7 +57,7 @@ class IncrementalPlanner::Impl {
 
  private:
   using Names = std::set<std::string>;
-  // Marks all nodes to be judged again.
+  // Makes all nodes due for another evaluation.
   void Sweep() { due_.Sweep(judgements_); }
   void JudgeNode(const std::string& name, PlannedNode& node, bool admitted);
   Verdict Judge(PlannedNode& node, bool admitted) const;
@@ -84,7 +85,7 @@ class IncrementalPlanner::Impl {
   std::vector<std::string> UnavailableNodes() const;
 
   const StateMachine machine_;
-  const std::shared_ptr<const DriverIdentity> identity_;  // for plans that outlive this object
+  const std::shared_ptr<const DriverIdentity> identity_;  // shared with plans that outlive this object
   bool shows_waits_ = false;
   NodeRules rules_ = {};
   AdmissionLimits limits_ = {};

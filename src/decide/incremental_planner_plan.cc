@@ -51,8 +51,8 @@ std::vector<NodeReading> IncrementalPlanner::Impl::Readings() const {
   return readings;
 }
 
-// Keeps in `touched` at most `told` of the nodes that wait for a slot, and postpones the others. Nodes that were
-// postponed earlier have priority.
+// Keeps in `touched` at most `told` nodes that wait for a slot: the first by name, including nodes that an earlier call
+// postponed. Postpones the others.
 void IncrementalPlanner::Impl::PostponeTelling(std::size_t told, Names& touched) {
   if (told == std::numeric_limits<std::size_t>::max() && untold_.empty()) return;
   for (auto name = touched.begin(); name != touched.end();) {
@@ -65,7 +65,7 @@ void IncrementalPlanner::Impl::PostponeTelling(std::size_t told, Names& touched)
   for (; told > 0 && !untold_.empty(); --told) {
     auto name = untold_.extract(untold_.begin());
     const auto found = nodes_.find(name.value());
-    // A new node has taken this name, and its gate is reported once it has been judged.
+    // A new node has taken this name, and its gate is reported once the node has been evaluated.
     const bool is_new = found != nodes_.end() && found->second.judged == nullptr;
     if (!is_new) touched.insert(std::move(name));
   }
@@ -112,7 +112,7 @@ void IncrementalPlanner::Impl::TellGates(const Names& names, PlanUpdate& update)
   }
 }
 
-// The caller may still know an earlier gate of the node.
+// Notes the node in `told_before_`, because the caller may still know an earlier gate of the node.
 void IncrementalPlanner::Impl::NotTold(const std::string& name) {
   const auto found = nodes_.find(name);
   if (found == nodes_.end() || !found->second.told) return;

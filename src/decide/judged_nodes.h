@@ -18,7 +18,7 @@ namespace driverupgrade::internal {
 
 struct JudgedNode {
   std::string name = {};
-  // The view that was judged; not null.
+  // The view on which the verdict is based; not null.
   std::shared_ptr<const NodeView> view = nullptr;
   KeptVerdict verdict = {};
   Tally tally = {};

@@ -1,5 +1,5 @@
 // Decodes parts of a view once, when the view is created: the marks on the node, and the data about the driver pods
-// that a judgement needs.
+// that an evaluation needs.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_MARKS_OF_VIEW_H_
 #define DRIVERUPGRADE_SRC_DECIDE_MARKS_OF_VIEW_H_
 
@@ -31,9 +31,9 @@ struct DriverPodMarks {
   bool ready = false;
 };
 
-// The driver pods in the order of NodeView::driver_pods. In a large fleet, a judgement mostly waits for memory, and the
-// data of a Pod is spread over a dozen memory blocks. The data of the first driver pod is therefore stored in this
-// object, and the strings of all pods are stored in one further block.
+// The driver pods in the order of NodeView::driver_pods. In a large fleet, the evaluation of a node spends most of its
+// time waiting for memory, and the data of a Pod is spread over a dozen memory blocks. The data of the first driver pod
+// is therefore stored in this object, and the strings of all pods are stored in one further block.
 class DriverPodsMarks {
  public:
   explicit DriverPodsMarks(const std::vector<Pod>& pods);
@@ -43,7 +43,7 @@ class DriverPodsMarks {
 
  private:
   DriverPodMarks Decode(const Pod& pod);
-  // Returns a copy of the text in `texts_`, which does not move.
+  // Copies the text to `texts_`, which does not move, and returns the copy.
   std::string_view Keep(std::string_view text);
 
   DriverPodMarks first_;  // the only driver pod on most nodes
@@ -63,8 +63,8 @@ struct MarksOfDriver {
   DriverPodsMarks pods;
 };
 
-// Provides the marks that ShareView decoded for `identity`, or decodes them itself if ShareView did not create the
-// view. The view must outlive this object.
+// Provides the marks of `identity`. Uses the marks that ShareView decoded, or decodes the marks itself if ShareView did
+// not create the view or used another identity. The view must outlive this object.
 class MarksOfView {
  public:
   MarksOfView(const NodeView& view, const DriverIdentity& identity);
@@ -100,8 +100,8 @@ class DriverPodsOfView {
 Tally TallyByMarks(const NodeView& view, const NodeMarks& marks, const DriverIdentity& identity,
                    const NodeRules& rules);
 
-// Returns a driver pod of the node that is not Ready. If the node has no driver pod, returns a pod that waits to be
-// scheduled to the node. Returns nullptr if there is no such pod.
+// Returns a driver pod on the node if the pod is not Ready. If the node has no driver pod, returns a driver pod that
+// waits to be scheduled to the node. Returns nullptr if neither exists.
 const Pod* UnreadyDriverPod(const NodeView& view);
 // Returns true if the node is unavailable regardless of its upgrade and its cordon: it is NotReady, is about to leave
 // the cluster, or has no driver pod because Kubernetes cannot schedule one.

@@ -27,12 +27,12 @@ struct ToldGate {
 
 struct PlannedNode {
   std::shared_ptr<const NodeView> view;
-  // The last judgement; nullptr if the node has not been judged yet.
+  // The result of the last evaluation; nullptr if the node has not been evaluated yet.
   std::shared_ptr<const JudgedNode> judged = nullptr;
   GrantShare share = {};
-  // The gate that the caller knows.
+  // The gate that was last reported to the caller.
   std::optional<ToldGate> told = std::nullopt;
-  // Number of the last judgement of this node.
+  // Number of the node's last evaluation.
   std::uint64_t judgement = 0;
   // Index of the node in RolloutMembers.
   std::size_t member = 0;

@@ -13,7 +13,7 @@
 namespace driverupgrade {
 namespace {
 
-// Searches linearly, because a driver has only few DaemonSets, and a lookup in the map would have to create a string.
+// Searches linearly, because a driver has only a few DaemonSets, and a lookup in the map would have to create a string.
 const DriverDaemonSet* OwnerOf(const internal::DriverPodMarks& marks, const DriverFacts& driver) {
   const auto found = std::find_if(driver.daemon_sets.begin(), driver.daemon_sets.end(),
                                   [&](const auto& daemon_set) { return marks.owner_uid == daemon_set.first; });

@@ -130,7 +130,7 @@ Plan PublishedPlan::Full() const {
     verdict.gate = GateOf(placed);
     AddVerdict(placed.node->name, std::move(verdict), plan);
   }
-  // The list already contains the nodes whose pods the rollout needs.
+  // Removes duplicates, because the list already contained the nodes whose pods the rollout needs.
   std::sort(plan.pod_interest.begin(), plan.pod_interest.end());
   plan.pod_interest.erase(std::unique(plan.pod_interest.begin(), plan.pod_interest.end()), plan.pod_interest.end());
   return plan;

@@ -32,12 +32,12 @@ struct RolloutWaits {
   std::vector<Wait> nodes = {};
   std::deque<Gate> gates = {};
 
-  // Returns nullptr if the last round started the node, or if the node was added after that round. A node that was
-  // judged after the last round may wait without a gate until the next round.
+  // Returns the wait of the node; nullptr if the last round started the node, or if the node was added after that
+  // round. A node that was evaluated after the last round may wait without a gate until the next round.
   const Wait* WaitOf(std::string_view node) const;
   // Returns the node's gate with its place in the queue; nullopt if WaitOf returns nullptr.
   std::optional<Gate> GateAtPlace(std::string_view node) const;
-  // Returns nullopt if the node was not part of the last round.
+  // Returns the index of the node's stage; nullopt if the node was not part of the last round.
   std::optional<std::size_t> StageOf(std::string_view node) const;
 
  private:

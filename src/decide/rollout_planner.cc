@@ -95,7 +95,8 @@ void RolloutPlanner::NoteWaits(RolloutRound& round, Names& touched) {
     if (gate == nullptr) continue;
     waits.nodes[index] = {.gate = gate, .place = place};
     const GateReason reason = gate->reason;
-    // A reported gate stays valid unless the node was judged again, in which case `touched` already contains the node.
+    // A reported gate stays valid unless the node was evaluated again, in which case `touched` already contains the
+    // node.
     const Gate* last = before == nullptr ? nullptr : before->nodes[index].gate;
     if (last != nullptr && last->reason == reason) continue;
     const auto& [name, node] = *nodes_[index];

@@ -44,8 +44,8 @@ class RolloutPlanner {
 
   // Drops the results of the last round. Must be called if no rollout applies.
   void Skip();
-  // Runs a round over `nodes`, all of which must have been judged. Adds to `touched` each node with a wait reason that
-  // has not been reported yet. Returns the nodes that start, in order.
+  // Runs a round over `nodes`, all of which must have been evaluated. Adds to `touched` each node with a wait reason
+  // that has not been reported yet. Returns the nodes that start, in order.
   std::vector<NamedNode*> Admit(const RolloutInput& input, PlannedNodes& nodes, const Sums& sums,
                                 std::size_t elsewhere, Names& touched);
 
@@ -58,11 +58,11 @@ class RolloutPlanner {
   // Nodes whose pods must be known in the next round.
   const Names& interest() const { return interest_; }
 
-  // Same as in RolloutRound, but `of_unknown_units` contains names.
+  // See the members of RolloutRound. `of_unknown_units` contains names instead of indexes.
   const std::map<std::string, std::string>& uncordoned_units() const { return uncordoned_units_; }
   const Names& of_unknown_units() const { return of_unknown_units_; }
 
-  // Returns `gates`, extended by the nodes that start together with nodes in `gates`.
+  // Returns `gates`, plus a gate for each node that would start together with a node in `gates`.
   std::map<std::string, Gate> WithGroups(const std::map<std::string, Gate>& gates) const;
 
  private:

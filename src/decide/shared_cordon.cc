@@ -23,8 +23,8 @@ PatchNodeParams PatchFor(const Node& node, const NodeMarks& after, const DriverI
           .unschedulable = changes.unschedulable};
 }
 
-// Returns true if a program that does not write names, such as the Go library, needs the cordon for an upgrade. Such a
-// program lifts the cordon itself when the upgrade finishes.
+// Returns true if a program that does not write its name to the cordon set, such as the Go library, needs the cordon
+// for an upgrade. Such a program lifts the cordon itself when the upgrade finishes.
 bool IsNeededByUnnamed(const Node& node, const DriverIdentity& program) {
   const std::vector<DriverIdentity> drivers = internal::DriversWithoutCordonName(node, program.Name());
   return std::any_of(drivers.begin(), drivers.end(), [&](const DriverIdentity& driver) {

@@ -14,13 +14,13 @@
 
 namespace driverupgrade::internal {
 
-// A new process does not know how long a gate has lasted. It assumes that the gate started at the first judgement, and
+// A new process does not know how long a gate has lasted. It assumes that the gate started at the first evaluation, and
 // that an existing annotation was written at that time.
 class ShownWait {
  public:
-  // Records the marks with which the node will be judged.
+  // Records the marks that the next evaluation of the node uses.
   void Read(const NodeMarks& marks, absl::Time now);
-  // Records the verdict of the judgement.
+  // Records the verdict of that evaluation.
   void Judged(const Verdict& verdict, absl::Time now);
 
   // Returns the time at which the annotation may be changed to `gate`, the current gate in `state`. If `gate` is

@@ -43,7 +43,7 @@ Progress Advance(Walk& walk) {
   return Progress::kStopped;
 }
 
-// Ends the walk when an upgrade finishes or fails, so that the end is reported before another upgrade starts.
+// Returns true if the walk must end in `state`: the end of an upgrade is reported before another upgrade starts.
 bool EndsWalk(UpgradeState state) { return state == UpgradeState::kDone || state == UpgradeState::kFailed; }
 
 // Returns true if the node may be written to. Otherwise stops the walk with a gate.

@@ -21,7 +21,7 @@ struct Candidate {
   // True if the node can start only while fewer nodes than maxUnavailable are unavailable. A node that is already
   // cordoned does not need headroom.
   bool needs_headroom = true;
-  // True if the start makes another node unavailable. A node that is NotReady is already counted.
+  // True if the start makes one more node unavailable. A node that is NotReady already counts as unavailable.
   bool takes_headroom = true;
   // True if the operator runs on this node. The node then starts last.
   bool own_node = false;
@@ -37,7 +37,8 @@ struct Verdict {
   NodePlan plan = {};
   // Reason why the node does not advance beyond plan.to(); nullopt if the node is done.
   std::optional<Gate> gate = std::nullopt;
-  // Set if the node would start if it were admitted. If the node is admitted, it must be judged again with `admitted`.
+  // Set if the node would start if it were admitted. If the node is admitted, it must be evaluated again with
+  // `admitted`.
   std::optional<Candidate> candidate = std::nullopt;
   Tally tally = {};
   std::vector<Finding> findings = {};

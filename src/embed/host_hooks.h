@@ -1,4 +1,4 @@
-// Hooks without callbacks: the host passes in the results.
+// Implements NodeHooks without callbacks: the host passes in the results.
 #ifndef DRIVERUPGRADE_SRC_EMBED_HOST_HOOKS_H_
 #define DRIVERUPGRADE_SRC_EMBED_HOST_HOOKS_H_
 

@@ -7,7 +7,7 @@
 //     // Each pass of the engine:
 //     ledger->Read();                                      // 1. before the nodes are listed
 //     Send(*ledger);                                       //    while (const LedgerRequest* request = ledger.Next()) ledger.Take(...)
-//     ...                                                  // 2. list the nodes, judge, admit
+//     ...                                                  // 2. list the nodes, evaluate, admit
 //     auto decision = ledger->Settle(readings, admitted);  // 3. before a patch that starts a node
 //     Send(*ledger);
 //     if (...) ...                                         // 4. if that succeeded, start decision->admitted
@@ -23,8 +23,9 @@
 //   ClusterSnapshot::grants. Candidates that request neither a slot nor headroom need no grant (dep-F14):
 //   NodePlan::needs_grant.
 // - A plan that starts a node is sent only if the node is among `admitted`, and only after the compare-and-set has
-//   succeeded. The granted version is the precondition of the patch: Granted(uid) == plan.resource_version. If any of
-//   this does not hold, the node's plan is dropped for this pass, including its pod calls and Events (arch-A12).
+//   succeeded. The granted version is the precondition of the patch: Granted(uid) == plan.resource_version. If one of
+//   these conditions is not met, the node's plan is dropped for this pass, including its pod calls and Events
+//   (arch-A12).
 // - If the patch fails with a conflict (409), the node is read at a newer version and requests a grant again, and
 //   Settle renews the grant.
 // - Settle must be called in every pass, even without a candidate, because it releases grants that are no longer

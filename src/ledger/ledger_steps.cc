@@ -14,7 +14,7 @@ constexpr absl::Duration kLedgerRetryFirst = absl::Seconds(1);
 constexpr absl::Duration kLedgerRetryMax = absl::Seconds(30);
 // Time between two lists of all nodes, which look for nodes that have grants but have never been in the cache.
 constexpr absl::Duration kLooksApart = absl::Minutes(1);
-// How long a confirmation that the record is current remains valid.
+// Time for which a confirmation that the record is current remains valid.
 constexpr absl::Duration kConfirmedFor = absl::Seconds(30);
 
 bool Fails(const NodePlan& node) { return !node.path.empty() && node.path.back() == UpgradeState::kFailed; }

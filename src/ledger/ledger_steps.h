@@ -1,4 +1,5 @@
-// Uses the ledger to decide which nodes may start, in steps that send nothing themselves (ADR 0005, 0013, 0020).
+// Uses the ledger to decide which nodes may start. Sends no requests itself, but returns them to the caller (ADR 0005,
+// 0013, 0020).
 //
 //     steps.Begin(now);                                // before the nodes are read
 //     ...                                              // send Next(), and pass in the response

@@ -27,14 +27,15 @@ struct Cordon {
   // True if the rival or its maintenance operator must lift the cordon. A maintenance operator does not lift a cordon
   // that already existed, so it does not lift a cordon with our name (dep-F13).
   bool rival_lifts = false;
-  // True if the set contains only names of drivers that are done, or strings that are not valid driver names.
+  // True if the cordon set is not empty, but contains only names of drivers that are done, or strings that are not
+  // valid driver names.
   bool stale_names_only = false;
 };
 Cordon ReadCordon(const Node& node, const DriverIdentity& identity);
 
-// Returns the name of a driver outside the cordon set that still needs the node evacuated, by itself or by a
-// maintenance operator. Our upgrade must leave the cordon in place for that driver. Returns nullopt if there is no such
-// driver.
+// Returns the name of a driver outside the cordon set for which the node must stay evacuated, whether the driver's
+// engine or a maintenance operator evacuates it. Our upgrade must leave the cordon in place for that driver. Returns
+// nullopt if there is no such driver.
 std::optional<std::string> DriverThatNeedsCordon(const Node& node, const DriverIdentity& identity);
 
 // Writes `names` to the cordon set, or removes the cordon set if there are no names.

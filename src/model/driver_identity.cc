@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kKeyInfix = "-driver-upgrade";
 constexpr std::string_view kPodCompletionStartSuffix = "-wait-for-pod-completion-start-time";
-// The longest key has this suffix, which therefore determines the limit for all keys (S10).
+// The longest key has this suffix, so the suffix determines the maximum length of a driver name (S10).
 constexpr std::size_t kDriverSizeMax =
     internal::kLabelNameSizeMax - kKeyInfix.size() - kPodCompletionStartSuffix.size();
 static_assert(kDriverSizeMax == 13);

@@ -15,7 +15,8 @@ inline constexpr std::size_t kLabelNameSizeMax = 63;
 inline bool IsLowerAlnum(char c) { return ('a' <= c && c <= 'z') || ('0' <= c && c <= '9'); }
 inline bool IsAlnum(char c) { return IsLowerAlnum(c) || ('A' <= c && c <= 'Z'); }
 
-/// Like Kubernetes, but unlike DNS, does not limit the length of the labels between the dots.
+/// Returns true if the text is a valid DNS subdomain. Like Kubernetes, but unlike DNS, does not limit the length of the
+/// labels between the dots.
 inline bool IsDnsSubdomain(std::string_view text) {
   if (text.empty() || text.size() > kDnsSubdomainSizeMax) return false;
   char before = '.';

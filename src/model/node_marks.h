@@ -76,7 +76,8 @@ struct Failures {
   friend bool operator==(const Failures&, const Failures&) = default;
 };
 
-// Revisions that need only a restart: `<revision>[,<revision>...]@<target revision>`.
+// Revisions whose pods need only a restart to change to the target revision: `<revision>[,<revision>...]@<target
+// revision>`.
 struct RestartOnly {
   // Revisions that were compared with the target, separated by commas.
   std::string compared = {};
@@ -93,7 +94,7 @@ struct NodeMarks {
   bool unschedulable = false;
   // True if the node has the taint that steers gangs to other nodes (DriverIdentity::PendingTaint).
   bool steers = false;
-  // The marks that every judgement checks come first.
+  // The marks that every evaluation checks come first.
   Mark<UpgradeState> state = {};
   // UID of a pod.
   Mark<std::string> restart_pod = {};
@@ -193,8 +194,8 @@ StringMap LabelsWithoutState(const Node& node, const DriverIdentity& identity);
 bool IsBusy(const Node& node, const DriverIdentity& identity);
 // Returns, for messages, the annotation with which an administrator requests an upgrade of a node.
 std::string KeyOfRequest(const DriverIdentity& identity);
-// Returns the rollout's approvals on one of the driver's DaemonSets, each as `<stage>@<revision>`. An administrator can
-// separate the approvals with commas or blanks.
+// Returns the rollout's approvals on one of the driver's DaemonSets, each as `<stage>@<revision>`. Commas, spaces or
+// tabs separate the approvals.
 std::set<std::string> ApprovalsOn(const DaemonSet& daemon_set, const DriverIdentity& identity);
 // Returns the kubectl command with which a user approves a stage.
 std::string ApprovalCommand(const DaemonSet& daemon_set, const DriverIdentity& identity, std::string_view approval);

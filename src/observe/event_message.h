@@ -7,7 +7,7 @@
 
 namespace driverupgrade::internal {
 
-// Truncates the message, because the API server rejects Events with longer ones.
+// Truncates the message, because the API server rejects Events with longer messages.
 inline std::string CutEventMessage(std::string message) {
   constexpr std::size_t kBytesMax = 1024;
   if (message.size() > kBytesMax) message.resize(kBytesMax);

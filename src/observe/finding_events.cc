@@ -10,7 +10,8 @@
 namespace driverupgrade::internal {
 namespace {
 
-// A finding or gate that lasts is reported again before its Event expires, by default after an hour.
+// Interval between two reports of a finding or gate that lasts. It is shorter than the lifetime of an Event, which is
+// an hour by default.
 constexpr absl::Duration kReminder = absl::Minutes(30);
 // A label that is repeatedly removed does not affect the upgrade, so fewer Events are enough.
 constexpr absl::Duration kLabelReminder = absl::Hours(1);

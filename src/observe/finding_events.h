@@ -29,7 +29,8 @@ class FindingEvents {
   std::vector<RecordEventParams> Follow(const Plan& plan,
                                         const std::function<std::string(const std::string& node)>& uid_of,
                                         absl::Time now);
-  // Returns the time at which the next finding or gate must be reported again; nullopt if none exists.
+  // Returns the time at which the first of the current findings and gates must be reported again; nullopt if there are
+  // no such findings and gates.
   std::optional<absl::Time> NextReminder() const;
 
  private:

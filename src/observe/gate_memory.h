@@ -27,8 +27,8 @@ class GateMemory {
   std::map<GateReason, int> counts_;
 };
 
-// Merges `untold`, a plan that has not been reported, into `plan`, which replaces it: adds the gates that `plan` does
-// not repeat.
+// Merges `untold`, a plan that has not been reported, into `plan`, which is reported instead. Adds the gates that
+// `plan` does not repeat.
 void CarryGates(const Plan& untold, Plan& plan);
 
 }  // namespace driverupgrade::internal

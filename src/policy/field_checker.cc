@@ -7,7 +7,7 @@
 
 namespace driverupgrade::internal {
 
-// Zero is refused, because zero means "no limit" in documents.
+// Rejects zero, because documents use zero for "no limit", which is InfiniteDuration here.
 void FieldChecker::Check(std::string_view field, const Timeout&, absl::Duration value) {
   if (value == absl::InfiniteDuration()) return;
   if (value <= absl::ZeroDuration() || value > absl::Seconds(kNumberMax)) {

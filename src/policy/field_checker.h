@@ -39,7 +39,7 @@ class FieldChecker {
   }
   void Check(std::string_view field, const LabelKey& kind, const std::string& value);
   void Check(std::string_view field, const Names& kind, const std::vector<std::string>& value);
-  // Checks the value with the check of its kind. Does nothing if the kind has no check.
+  // Calls the Check function of the kind. Does nothing if the kind has no such function.
   template <typename Kind, typename T>
   void Check(std::string_view field, const Kind& kind, const T& value) {
     if constexpr (requires { kind.Check(*this, std::string(field), value); }) {

@@ -27,7 +27,8 @@ namespace driverupgrade::internal {
 struct FieldDoc {
   std::string_view meaning = {};
   std::string_view advice = {};
-  // Texts that replace the values derived from the kind, and the default derived from the struct.
+  // `values` replaces the description of values that is derived from the kind. `fallback` replaces the default that is
+  // derived from the struct.
   std::string_view values = {};
   std::string_view fallback = {};
   // The `description` of the field in the CRDs.
@@ -93,7 +94,7 @@ struct ByHand {
   FieldDoc doc;
 };
 
-// A check of several fields together, which is not itself a field.
+// A table entry that is not a field, but checks several fields together.
 template <typename Owner>
 struct CrossCheck : ByHand {
   constexpr explicit CrossCheck(void (*function)(const Owner&, FieldChecker&)) : ByHand(""), check(function) {}

@@ -17,8 +17,8 @@ namespace driverupgrade::internal {
 
 class FieldWriter {
  public:
-  // `only_set`: if true, the writer omits nulls and Booleans that are false. Fields that later versions add then leave
-  // documents that do not set them unchanged.
+  // `only_set`: if true, the writer omits nulls and Booleans that are false. Fields that later versions add therefore
+  // do not change documents in which these fields are not set.
   explicit FieldWriter(bool only_set = false) : only_set_(only_set) {}
   bool only_set() const { return only_set_; }
 
@@ -73,7 +73,7 @@ class FieldWriter {
     if (only_set_ && kind.omits_default && value == kind.words.front().second) return;
     Write(name, Text(), WordOf(kind.words, value));
   }
-  // Writes a field of a kind that has its own writer.
+  // Writes a field whose kind has its own Write function.
   template <typename Kind, typename T>
   requires requires(FieldWriter& writer, const Kind& kind, const T& value) { kind.Write(writer, "", value); }
   void Write(std::string_view name, const Kind& kind, const T& value) { kind.Write(*this, name, value); }

@@ -70,7 +70,7 @@ class PolicySection {
     for (std::size_t i = 0; i < kSize; ++i) texts[i] = kind.words[i].first;
     if (const auto index = ReadChoice(name, texts.data(), kSize)) value = kind.words[*index].second;
   }
-  /// Reads a field of a kind that has its own reader.
+  /// Reads a field whose kind has its own Read function.
   template <typename Kind, typename T>
   requires requires(PolicySection& section, const Kind& kind, T& value) { kind.Read(section, "", value); }
   void Read(std::string_view name, const Kind& kind, T& value) { kind.Read(*this, name, value); }

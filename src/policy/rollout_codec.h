@@ -1,4 +1,4 @@
-// Handles the sections `rollout` and `failurePolicy.byClass` of a policy document, in the form in which engines compare
+// Formats the sections `rollout` and `failurePolicy.byClass` of a policy document, in the form in which engines compare
 // and store them.
 #ifndef DRIVERUPGRADE_SRC_POLICY_ROLLOUT_CODEC_H_
 #define DRIVERUPGRADE_SRC_POLICY_ROLLOUT_CODEC_H_

@@ -7,8 +7,8 @@
 namespace driverupgrade {
 namespace {
 
-// Default time limit if the policy limits failures. Without a time limit, a driver that never becomes ready would not
-// count as a failure.
+// Default time limit for the restart of a driver pod if the policy has a rollout or a failure policy. Without a time
+// limit, a driver that never becomes ready would not count as a failure.
 constexpr absl::Duration kPodRestartDefault = absl::Minutes(30);
 
 DeadlinePolicy DeadlinesOf(const UpgradePolicy& policy) {

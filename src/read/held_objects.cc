@@ -67,7 +67,7 @@ std::optional<std::vector<NodeMaintenance>> HeldObjects::Maintenances(const std:
   if (!maintenances_) return std::nullopt;
   std::vector<NodeMaintenance> unbound = Under(*maintenances_, "");
   if (node.empty()) return unbound;
-  // The unreadable object may belong to any node.
+  // An unreadable object without a node may belong to any node.
   if (AnyUnreadable(unbound)) return std::nullopt;
   return Under(*maintenances_, node);
 }

@@ -16,7 +16,7 @@ namespace driverupgrade::internal {
 class HeldObjects : public ObjectSource {
  public:
   absl::Status Ready() const override { return absl::OkStatus(); }
-  // Reports that everything has changed in the first call after HoldNodes, and no changes in later calls.
+  // The first call after HoldNodes reports that everything has changed. Later calls report no changes.
   CacheChanges Take() override;
   std::optional<Node> FindNode(const std::string& name) const override;
   std::vector<Pod> DriverPods(const std::string& node) const override;

@@ -25,7 +25,7 @@ class HookRunner {
                                       absl::FunctionRef<absl::StatusOr<bool>(const CallContext&)> call);
 
   // `limit` is measured in real time, regardless of the engine's clock, because a callback hangs in real time. `now`:
-  // clock for tests of the total duration of calls; absl::Now if empty.
+  // clock that measures the total duration of the calls in a round, for tests; absl::Now if empty.
   explicit HookRunner(absl::Duration limit, std::function<absl::Time()> now = nullptr);
   ~HookRunner();
 

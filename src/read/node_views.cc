@@ -180,7 +180,7 @@ bool NodeViews::MayHaveClaims(const NodeView& view) const {
   return !view.maintenances || !MaintenanceRequestor(*scope_.requestor).ClaimsOn(view).empty();
 }
 
-// The key of the taint shows the owner. An unreadable rule counts as ours, because it may be.
+// The key of the taint shows the owner. An unreadable rule counts as ours, because it may be ours.
 bool NodeViews::IsOurs(const DeviceTaintRule& rule) const {
   return IsUnreadable(rule) || internal::IsOurs(rule, identity_);
 }
@@ -191,7 +191,7 @@ bool NodeViews::MayHaveRules(const NodeView& view) const {
                      [&](const DeviceTaintRule& rule) { return IsOurs(rule); });
 }
 
-// A pod that holds a device uses the driver, even if the operator's callback does not know the pod. Also records pods
+// A pod that holds a device uses the driver, even if the operator's callback does not report this. Also records pods
 // whose claims are not known yet, because the pods may be newer than the claims.
 void NodeViews::AddHolders(const ObjectSource& objects, NodeView& view) const {
   if (scope_.devices.empty()) return;
@@ -256,8 +256,8 @@ void NodeViews::CompareRevisions(NodeHooks& hooks, const DriverParts& driver, No
   }
 }
 
-// Calls the predicate only if necessary: returns true if the pod's revision is current, and false if a revision is
-// unknown.
+// Calls the predicate only if necessary. Without a call, returns true if the pod's revision is current, and false if a
+// revision is unknown.
 absl::StatusOr<bool> NodeViews::NeedsRestartOnly(NodeHooks& hooks, const Pod& pod, const DriverParts& driver,
                                                  const std::map<std::string, RestartOnly>& known,
                                                  std::map<std::string, RestartOnly>& seen) {

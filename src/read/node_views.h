@@ -61,7 +61,7 @@ struct NodeParts {
 
 // The embedding operator's callbacks: PodFilter and RestartOnlyPredicate (snapshot_builder.h). After an error, the node
 // waits until a later call succeeds. The only exception is NotFound from RestartOnly, which means that one of the
-// revisions is unknown.
+// revisions is unknown. The node is then upgraded in full.
 class NodeHooks {
  public:
   virtual ~NodeHooks() = default;
@@ -93,8 +93,8 @@ class NodeViews {
 
   // Returns true if the engine must manage the node for the driver.
   bool IsManaged(const NodeParts& parts) const;
-  // Returns the node's view, which contains only its driver pods. Drops requests from `log` if the node already shows
-  // their outcome.
+  // Returns the view of the node. Of the node's pods, the view contains only the driver pods. Drops requests from `log`
+  // if the node already shows their outcome.
   NodeView Make(NodeHooks& hooks, NodeParts parts, const DriverParts& driver, AttemptLog& log,
                 std::vector<Finding>& findings);
   // Adds the node's other pods to the view. `pods` must contain every pod on the node; driver pods are skipped. Drops

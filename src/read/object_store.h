@@ -24,8 +24,8 @@ namespace driverupgrade::internal {
 
 class ObjectStore {
  public:
-  // `drivers`: number of drivers. Drivers are numbered from 0. They share the nodes, the pods of nodes and the DRA
-  // objects; each driver has its own objects of other kinds.
+  // `drivers`: number of drivers. Drivers are numbered from 0. All drivers share the nodes, the pods of nodes and the
+  // DRA objects. The objects of all other kinds are stored for each driver separately.
   explicit ObjectStore(std::size_t drivers) : drivers_(drivers) {}
 
   // ----- nodes
@@ -111,8 +111,8 @@ class ObjectStore {
   // Returns a ticket for a list of the node's pods; nullopt if the watch has not started, or if no driver is interested
   // in the node. Several lists can be in progress.
   std::optional<int> BeginPodList(const std::string& node);
-  // Returns false if the ticket has become invalid because the watch restarted, the cordon changed, or no driver is
-  // interested in the node any longer.
+  // Accepts the list for which the ticket was issued. Returns false if the ticket has become invalid because the watch
+  // restarted, the cordon changed, or no driver is interested in the node any longer.
   bool EndPodList(const std::string& node, int ticket, const std::vector<Pod>& pods);
   void AbandonPodList(const std::string& node, int ticket);
 

@@ -1,4 +1,4 @@
-// Members of ObjectStore that keep all pods of the nodes in which a driver is interested.
+// Implements the members of ObjectStore that keep all pods of the nodes in which a driver is interested.
 #include <algorithm>
 #include <utility>
 

@@ -1,4 +1,5 @@
-// Stores packed objects of one kind, for a cache that keeps all nodes' objects but examines only a few nodes' objects.
+// Stores packed objects of one kind, for a cache that keeps the objects of all nodes but examines only a few of these
+// objects.
 #ifndef DRIVERUPGRADE_SRC_READ_PACKED_OBJECTS_H_
 #define DRIVERUPGRADE_SRC_READ_PACKED_OBJECTS_H_
 

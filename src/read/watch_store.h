@@ -21,7 +21,7 @@ class WatchStore {
     const std::lock_guard lock(mutex_);
     return read(store_);
   }
-  // Returns the result of `change`. Other threads see the store only after `change` has returned. Then wakes each
+  // Returns the result of `change`. Other threads see the changes only after `change` has returned. Then wakes each
   // driver that now has changes to take but had no changes before.
   template <typename F>
   auto Change(F change) {

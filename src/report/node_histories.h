@@ -53,8 +53,8 @@ class NodeHistories {
  public:
   void Follow(const Plan& plan, absl::Time now);
   void Follow(const NodePlan& plan, const NodeOutcome& outcome, absl::Time now);
-  // Limits the memory used while nodes are created and deleted but no client reads the histories. If there are far more
-  // than twice as many histories as `nodes`, forgets the oldest histories of nodes that do not wait.
+  // Limits the memory used while nodes are created and deleted but no client reads the histories. If there are more
+  // than 2 * `nodes` + 100 histories, forgets the oldest histories of nodes that do not wait.
   void Trim(std::size_t nodes);
   // Forgets the histories of all other nodes. `nodes` must be sorted.
   void Keep(const std::vector<std::string_view>& nodes);

@@ -270,7 +270,7 @@ class DocumentWriter {
   }
 
   // Builds the text without the writer, because that is faster and ten transitions for each node make up most of a
-  // document. No text here needs escapes.
+  // document. Times and states need no escapes.
   void Transitions(const std::vector<NodeHistory::Transition>& transitions) {
     text_.assign(1, '[');
     for (const NodeHistory::Transition& transition : transitions) {

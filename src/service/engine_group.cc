@@ -153,7 +153,7 @@ std::map<std::string, EngineProgress> EngineGroup::Progress() const {
     const ControllerStatus status = member.controller->status();
     if (!status.last_pass || !status.last_error.ok()) continue;
     const Tally& totals = status.totals;
-    // Checks all nodes only if the counts suggest that it is worthwhile.
+    // Examines the individual nodes only if the totals suggest that the rollout may have ended.
     const bool may_be_over = totals.Moving() == 0 && totals.pending > 0 && SpecOf(member).policy.auto_upgrade;
     progress[SpecOf(member).name] = {.totals = totals,
                                      .left_out = may_be_over ? LeftOut(member.engine->Everything()) : 0,
@@ -176,7 +176,7 @@ std::optional<RolloutEnd> EngineGroup::End() const {
     const bool works = SpecOf(member).policy.auto_upgrade;
     end.upgrading += works;
     if (!works) end.frozen += totals.total;
-    // Checks all nodes only if the counts suggest that it is worthwhile.
+    // Examines the individual nodes only if the totals suggest that the rollout may have ended.
     if (works && totals.Moving() > 0) return std::nullopt;
   }
   // The driver might not exist yet.

@@ -58,8 +58,8 @@ using FiguresByName = std::map<std::string, std::shared_ptr<MetricsObserver>>;
 
 class EngineGroup {
  public:
-  /// `figures`: metrics of engines that ran before, to which new engines are added. An engine whose options cannot work
-  /// is left out: see refused(). Errors: the errors of the common options.
+  /// `figures`: metrics of engines that ran before; the metrics of new engines are added. An engine that cannot be
+  /// created with its options is left out: see refused(). Errors: the errors of the common options.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<EngineGroup>> Create(const GroupOptions& options,
                                                                            std::vector<EngineSpec> specs,
                                                                            FiguresByName& figures);

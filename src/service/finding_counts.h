@@ -1,4 +1,5 @@
-// Stores the director's findings: counts them for metrics, and logs each code once while it lasts.
+// Stores the director's findings: counts them for metrics, and logs each code when it first appears, and again only if
+// it clears and returns.
 #ifndef DRIVERUPGRADE_SRC_SERVICE_FINDING_COUNTS_H_
 #define DRIVERUPGRADE_SRC_SERVICE_FINDING_COUNTS_H_
 

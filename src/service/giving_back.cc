@@ -8,7 +8,8 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Pause before released nodes are checked again, because another client may have changed the nodes in the meantime.
+// Pause after a pass without failures. The next pass checks whether any node is left, because another client may have
+// changed the nodes in the meantime.
 constexpr absl::Duration kLookAgain = absl::Seconds(1);
 constexpr absl::Duration kTryAgain = absl::Seconds(10);
 

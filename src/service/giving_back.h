@@ -45,7 +45,8 @@ class GivingBack {
   };
 
   absl::Time StepOne(const CallContext& context, Owner& owner);
-  // Returns the nodes that are not released yet; fails if a request failed.
+  // Makes a pass. The plan in the result contains the nodes that were not released before the pass. Errors: the errors
+  // of UpgradeEngine::Create and UpgradeEngine::Release.
   absl::StatusOr<ReconcileResult> Pass(const CallContext& context, Owner& owner) const;
   void Tell(Severity severity, const Owner& owner, std::string message,
             std::vector<std::pair<std::string, std::string>> fields) const;

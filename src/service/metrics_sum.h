@@ -15,9 +15,10 @@
 
 namespace driverupgrade::internal {
 
-/// Sums counts. auto_upgrade and paused are true if they are true in at least one of `running`. The time of progress is
-/// the latest. The sum has a limit only if every engine has a limit. Engines that no longer run, `ended`, still
-/// contribute their counters, because counters must not decrease. `none`: the result if no engine runs.
+/// Sums counts. auto_upgrade and paused are true if they are true in at least one of `running`. The time of the last
+/// progress is the latest such time of all engines. The sum has a limit only if every engine has a limit. Engines that
+/// no longer run, `ended`, still contribute their counters, because counters must not decrease. `none`: the result if
+/// no engine runs.
 MetricsSnapshot SumFigures(const std::vector<MetricsSnapshot>& running, const std::vector<MetricsSnapshot>& ended,
                            MetricsSnapshot none);
 

@@ -24,7 +24,7 @@ namespace driverupgrade::internal {
 using SlotUse = std::optional<int>;
 
 /// Returns the limit from the perspective of engine `i`. If the use of another engine is unknown, engine `i` starts
-/// nothing, because the nodes that the other engine already has in progress could exceed the limit.
+/// nothing, because the other engine's nodes in progress may already use up the limit.
 SharedSlots SharedSlotsOf(const std::vector<SlotUse>& uses, std::size_t i, int limit);
 
 /// Returns the number of slots in use after `plan`: slots that nodes already hold, and slots of nodes that the plan

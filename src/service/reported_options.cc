@@ -62,7 +62,7 @@ class Report {
   json::Writer<json::StringBuffer> writer_{buffer_};
 };
 
-// Returns the requirements that the labels of every engine's driver share.
+// Returns the requirements that the driver labels of all engines have in common.
 LabelSelector SharedLabels(const std::vector<EngineSpec>& specs) {
   if (specs.empty()) return {};
   std::vector<LabelSelector::Requirement> shared = specs.front().driver_labels.requirements();

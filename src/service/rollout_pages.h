@@ -16,7 +16,7 @@ namespace driverupgrade::internal {
 // The text of rollout_page.html.
 extern const char kRolloutPage[];
 
-// Checks a request before it is served. Returns 401, 403 or 503 with the reason; nullopt: the request is served.
+// Checks a request before it is served. Returns 401, 403, 429 or 503 with the reason; nullopt: the request is served.
 using Guard = std::function<std::optional<Page>(const PageRequest&)>;
 // Returns the guard for an address that only this machine can reach. The guard refuses requests whose host name is not
 // a name of this machine, because a website could otherwise read the page through its own host name (DNS rebinding).
@@ -33,8 +33,8 @@ PageMaker RolloutDocumentPage(RolloutBoard& board, Guard guard);
 
 // Adds both pages. Errors: InvalidArgument if the address is not a loopback address.
 absl::Status AddRolloutPages(const std::string& address, RolloutBoard& board, PagesByAddress& pages);
-// Same as AddRolloutPages with TLS, for readers that `check` accepts. Errors: InvalidArgument without a check, or if
-// other pages already use the address.
+// Same as AddRolloutPages, but with TLS, and only for readers that `check` accepts. Errors: InvalidArgument if `check`
+// is null, or if other pages already use the address.
 absl::Status AddSecureRolloutPages(const std::string& address, ReaderCheck check, RolloutBoard& board,
                                    PagesByAddress& pages);
 

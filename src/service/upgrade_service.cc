@@ -36,7 +36,7 @@ using internal::WebServer;
 constexpr absl::Duration kWorkTimeout = absl::Seconds(30);
 constexpr absl::Duration kPrepareAgain = absl::Seconds(5);
 constexpr absl::Duration kReleaseTimeout = absl::Seconds(5);
-// A round may take as long as a pass plus the director's calls.
+// Time after which a round counts as hung. A round may take as long as a pass plus the director's calls.
 constexpr absl::Duration kRoundMax = absl::Minutes(5);
 
 ServiceOptions Completed(ServiceOptions options) {

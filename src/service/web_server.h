@@ -28,7 +28,7 @@ struct PageRequest {
   std::string cookie = {};
 };
 
-// Header for a bearer token that survives the API server's proxy to pods, which removes Authorization.
+// Header for a bearer token. Unlike Authorization, this header is not removed by the API server's proxy to pods.
 inline constexpr char kReaderTokenHeader[] = "X-Driver-Upgrade-Token";
 
 struct Page {
@@ -66,8 +66,8 @@ struct Pages {
 /// Serves until it is destroyed.
 class WebServer {
  public:
-  /// Maximum number of simultaneous streams (Page::next), because each stream needs a thread. Any other request for a
-  /// stream gets 503, and the reader polls instead.
+  /// Maximum number of simultaneous streams (Page::next). The number is limited because each stream needs a thread.
+  /// Further requests for streams get 503, and their readers poll instead.
   static constexpr int kStreamsMax = 8;
 
   /// `address` is `host:port`, `[::1]:port` or `:port` for all interfaces; port 0 selects any free port. `pages`: the

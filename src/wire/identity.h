@@ -16,7 +16,8 @@ inline std::string ReadName(const JsonField& metadata) {
   return name;
 }
 
-// Returns what `read` returns for the member, or a default-constructed value of that type if the member cannot be read.
+// Returns the result of `read` for the member, or a default-constructed value of that type if the member cannot be
+// read.
 template <typename F>
 auto IfReadable(const JsonField& object, std::string_view member, F&& read) {
   std::string error;

@@ -134,8 +134,8 @@ std::string Describe(rapidjson::ParseErrorCode code) {
 }
 
 // Returns the position of the first character in the range 0x18 to 0x1F, which JSON never contains, or the size of the
-// text. RapidJSON 1.1 accepts six of these characters when it reads sixteen bytes at a time; whether it does so depends
-// on memory addresses.
+// text. RapidJSON 1.1 accepts six of these characters in the parts of a text that it reads sixteen bytes at a time.
+// Memory addresses determine which parts these are.
 std::size_t FindControlCharacter(std::string_view text) {
   constexpr std::uint64_t kEach = 0x0101010101010101U;
   std::size_t at = 0;

@@ -37,8 +37,9 @@ class JsonDocument {
   rapidjson::Document document_;
 };
 
-// A position in a document, whose value may be missing. A missing or null value reads as the default; so does a value
-// of the wrong type, which also sets an error. Only the first error is kept, so a single check at the end is enough.
+// A position in a document. The value at this position may be missing. A missing or null value is read as the default.
+// A value of the wrong type is also read as the default, and sets an error. Only the first error is kept, so a single
+// check at the end is enough.
 class JsonField {
  public:
   // `error` stays empty unless an error occurs. Both `error` and the document must outlive the field.

@@ -69,7 +69,7 @@ StringMap ReadConditions(const JsonField& status) {
   return conditions;
 }
 
-// Covers failed pulls, and pulls that are waiting for the next attempt.
+// Returns true for failed pulls, and for pulls that are waiting for the next attempt.
 bool IsImagePullFailure(std::string_view reason) {
   return reason == "ImagePullBackOff" || reason == "ErrImagePull" || reason == "InvalidImageName" ||
          reason == "ErrImageNeverPull" || reason == "ImageInspectError" || reason == "RegistryUnavailable";

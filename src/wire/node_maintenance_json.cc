@@ -61,8 +61,7 @@ void ReadSpec(const JsonField& spec, NodeMaintenance& maintenance) {
   if (const JsonField drain = spec.Member("drainSpec"); drain.present()) maintenance.drain = ReadDrain(drain);
 }
 
-// Also writes values that are zero or false, because the server would replace a missing member with a default that is
-// neither (dep-F13).
+// Writes zero and false values explicitly, because the server's defaults for missing members differ (dep-F13).
 void WriteSpec(JsonWriter& writer, const NodeMaintenance& maintenance) {
   writer.ObjectMember("spec", [&] {
     writer.Member("requestorID", maintenance.requestor_id);
@@ -115,7 +114,8 @@ std::optional<absl::Time> ReadTime(const JsonField& field) {
   if (text.empty()) return std::nullopt;
   absl::Time time;
   std::string error;
-  // Checks the first character because ParseTime also accepts infinite times and leading spaces, which JSON does not.
+  // Checks the first character because ParseTime also accepts infinite times and leading spaces, which RFC 3339 does
+  // not allow.
   if (text[0] < '0' || text[0] > '9' || !absl::ParseTime(absl::RFC3339_full, text, &time, &error)) {
     field.Fail(fmt::format("expected an RFC 3339 time, got {}", Quote(text)));
     return std::nullopt;

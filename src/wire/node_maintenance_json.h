@@ -19,7 +19,7 @@ std::optional<absl::Time> ReadTime(const JsonField& field);
 void WriteTime(JsonWriter& writer, std::string_view member, absl::Time time);
 // Same as WriteTime, but with exactly six decimal places, like MicroTime in Kubernetes.
 void WriteMicroTime(JsonWriter& writer, std::string_view member, absl::Time time);
-// Writes the duration in whole seconds, limited to the range of the schemas: 32 bits and not negative.
+// Writes the duration in whole seconds, clamped to the range of the schemas: 0 to the largest signed 32-bit integer.
 void WriteSeconds(JsonWriter& writer, std::string_view member, absl::Duration duration);
 
 // Reads `status.conditions` of all kinds except nodes and pods, whose conditions have no generation.

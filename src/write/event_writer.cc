@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kNodesQueuedMax = 10'000;
 // Maximum number of waiting Events per node. This is more than the number of states in an upgrade.
 constexpr std::size_t kEventsOfNodeMax = 100;
-// Maximum number of waiting Events that are subject to limits.
+// Maximum number of waiting Events from WriteLimited.
 constexpr std::size_t kLimitedQueuedMax = 1'000;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Runs queued tasks in a fixed number of threads, or on a runner of the embedding program.
+// Runs queued tasks on a fixed number of threads, or on a runner of the embedding program.
 #ifndef DRIVERUPGRADE_SRC_WRITE_WORKER_POOL_H_
 #define DRIVERUPGRADE_SRC_WRITE_WORKER_POOL_H_
 

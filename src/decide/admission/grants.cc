@@ -15,7 +15,8 @@ namespace {
 
 // Returns the version to store for the grant; nullopt if the grant can be dropped.
 std::optional<std::string> Kept(const std::string& version, const NodeReading& node) {
-  // The version that was lost may be the current version, so a patch with this precondition may still be in flight.
+  // If the version of the grant was lost, it may be the current version of the node. A patch with this version as its
+  // precondition may then still be in flight.
   if (version.empty()) return node.resource_version;
   if (!node.holds_slot && internal::IsNewerVersion(node.resource_version, version)) return std::nullopt;
   return version;

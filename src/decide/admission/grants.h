@@ -40,11 +40,11 @@ bool Counts(const Grants& grants, const NodeReading& node);
 // Returns true if the node has a grant for exactly the version that was read. Such a node can start without a change to
 // the grants.
 bool IsCurrent(const Grants& grants, const NodeReading& node);
-// Returns the tally of a node whose grant counts, given its tally without the grant: the node now holds a slot and is
-// unavailable. The totals shown to users do not change.
+// Returns `tally` with the effect of a grant that counts: the node holds a slot and counts as unavailable. All other
+// counts stay the same.
 Tally WithGrant(Tally tally);
 
-// How the grants affect a node that is judged without admission.
+// Describes how the grants affect a node. Based on the verdict that the node has without admission.
 struct GrantShare {
   bool granted = false;  // the node has a grant
   bool counts = false;   // the grant counts against the budgets
@@ -57,11 +57,11 @@ GrantShare ShareOf(const Grants& grants, const NodeView& view, const Verdict& ve
 // Sums over all nodes, for admission.
 struct Sums {
   Tally with = {};       // with each grant that counts
-  Tally without = {};    // with the grants that count, except for candidates that are admitted first
+  Tally without = {};    // same, but without the grants of candidates that are admitted first
   std::size_t kept = 0;  // number of grants that count
   void Add(const Tally& node, const GrantShare& share);
   void Subtract(const Tally& node, const GrantShare& share);
-  // Returns the sums with `grants` further grants, whose nodes are not among the judged nodes.
+  // Returns the sums plus `grants` grants of nodes that the sums do not include.
   Sums AndElsewhere(std::size_t grants) const;
   // Returns the budgets for these sums under `limits`. `unavailable`: UpgradeBudget::unavailable_nodes.
   Budgets Against(const AdmissionLimits& limits, const std::optional<SharedSlots>& shared,
@@ -78,9 +78,9 @@ struct GrantDecision {
   std::vector<std::string> held_back = {};
   friend bool operator==(const GrantDecision&, const GrantDecision&) = default;
 };
-// Decides which nodes may start, and which grants to store. `nodes`: existing nodes, from a list that started after
-// `grants` were known. The list must include every existing node that has a grant or is in `wanted`. `wanted`: UIDs to
-// admit, in order. The budgets must have a slot for each of these UIDs, in addition to the slots of all grants for
+// Decides which nodes may start, and which grants to store. `nodes`: existing nodes, from a list that was started after
+// `grants` had been read. The list must include every existing node that has a grant or is in `wanted`. `wanted`: UIDs
+// to admit, in order. The budgets must have a slot for each of these UIDs, in addition to the slots of all grants for
 // which Counts returns true. The result has at most `grants_max` grants unless `grants` already exceeds this limit.
 GrantDecision DecideGrants(const Grants& grants, const std::vector<NodeReading>& nodes,
                            const std::vector<std::string>& wanted, std::size_t grants_max);

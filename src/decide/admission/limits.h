@@ -28,7 +28,7 @@ class Limit {
   virtual bool Refuses(const Candidate& candidate) const = 0;
   // Records the start of `candidate`.
   virtual void Take(const Candidate& /*candidate*/) {}
-  // Explains to users why the refused candidates wait.
+  // Returns a gate that explains to users why the refused candidates wait.
   virtual Gate Describe() const = 0;
   virtual std::unique_ptr<Limit> Copy() const = 0;
 };
@@ -47,10 +47,10 @@ struct Budgets {
   std::optional<LedgerRoom> ledger = std::nullopt;
 };
 
-// A copy counts independently of the original.
+// All limits of one round, in the order in which they are checked. A copy counts independently of the original.
 class Limits {
  public:
-  // Refuses no candidate.
+  // Creates an object without limits, which refuses no candidate.
   Limits() = default;
   Limits(const Limits& other);
   Limits& operator=(const Limits& other) { return *this = Limits(other); }

@@ -29,13 +29,13 @@ struct WaitingNode {
 
 // Returns true if `a` comes before `b` in the order of admission.
 bool GoesBefore(const WaitingNode& a, const WaitingNode& b);
-// Returns `gate` for a refused node, with the node's place in the queue of refused nodes, starting at 1.
+// Returns a copy of `gate` that contains `place`, the node's place among the refused nodes, starting at 1.
 Gate AtPlace(const Gate& gate, int place);
 
 // The reasons why a call to Admit refused nodes. A plain value type that can outlive the queue.
 class Refusals {
  public:
-  // Returns the gate, without a place in the queue, of a node that was waiting during the call to Admit.
+  // Returns the gate of a node that the call to Admit refused. The gate does not contain the node's place in the queue.
   const Gate& Of(const WaitingNode& waiting) const;
 
  private:
@@ -60,7 +60,7 @@ class AdmissionQueue {
   // Removes the node from the queue. Does nothing if the node is not waiting.
   void Remove(const WaitingNode& waiting);
 
-  // Removes the nodes that may start from the queue, and returns their names in admission order.
+  // Removes from the queue all nodes that may start, and returns their names in admission order.
   std::vector<std::string> Admit(Limits limits);
   // Returns the nodes that waited before the last Admit and now wait for a different reason. The result can also
   // include other nodes.

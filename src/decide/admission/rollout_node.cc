@@ -17,8 +17,8 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Gives the kubelet enough time to recover from its own restart or from a restart of the node's network, and to remove
-// the pod.
+// Time from the deletion timestamp of a driver pod until its NotReady node counts as lost. It gives the kubelet enough
+// time to recover from its own restart or from a restart of the node's network, and to remove the pod.
 constexpr absl::Duration kLostAfter = absl::Minutes(1);
 
 // Returns true if the node still has a NodeMaintenance from an earlier attempt, which occupies a slot of the
@@ -40,7 +40,8 @@ NodeProgress ProgressOf(const KeptVerdict& verdict, const GrantShare& share, boo
   const UpgradeState from = verdict.from;
   const bool unsettled = verdict.gate && verdict.gate->reason == GateReason::kUnsettled;
   if (from == UpgradeState::kFailed && !unsettled) {
-    // The node failed at an older revision or will be retried, so it is not a failure of the current rollout.
+    // The node failed at an older revision or will be retried, so the node does not count as failed in the current
+    // rollout.
     const bool is_to_begin = verdict.state == UpgradeState::kUpgradeRequired || is_of_older_revision;
     return is_to_begin ? NodeProgress::kWaiting : NodeProgress::kFailed;
   }
@@ -77,7 +78,8 @@ NodeHealth HealthOfNode(const NodeView& view, NodeProgress progress, const Drive
 }
 
 // Returns true if the node failed at a revision that is no longer the target. Unlike the state machine, which compares
-// driver pods, this function compares the mark, because the node may currently have no driver pod.
+// the revisions of driver pods, this function compares the revision in the mark, because the node may currently have no
+// driver pod.
 bool IsOfOlderRevision(const NodeMarks& marks, const DriverFacts& driver) {
   const std::optional<std::string>& failed = marks.failed_revision.value();
   if (!failed || failed->empty() || driver.daemon_sets.empty()) return false;
@@ -132,7 +134,7 @@ RolloutNode MakeRolloutNode(const NodeView& view, const KeptVerdict& verdict, co
                    .progress = ProgressOf(verdict, share, keeps_maintenance, is_of_older_revision),
                    .may_start = verdict.candidate.has_value()};
   if (node.progress == NodeProgress::kLeftOut) node.left_out_by = verdict.gate->reason;
-  // A node that is leaving the cluster does not show that its driver works.
+  // A node that is leaving the cluster does not prove that the new driver works.
   if (node.progress == NodeProgress::kDone && !WhyLeaving(view.node).empty()) {
     node.progress = NodeProgress::kLeftOut;
     node.left_out_by = GateReason::kNodeLeaves;

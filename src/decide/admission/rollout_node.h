@@ -6,8 +6,8 @@
 
 namespace driverupgrade::internal {
 
-// Uses the marks on the node instead of the plan, because the plan has not been carried out yet. The result refers to
-// `view`.
+// Returns the node of `view` in the form that rollouts use. The progress of the node is taken from its marks, not from
+// its plan, because the plan has not been carried out yet. The result refers to `view`.
 RolloutNode MakeRolloutNode(const NodeView& view, const KeptVerdict& verdict, const GrantShare& share,
                             const RolloutInput& input);
 

@@ -52,8 +52,8 @@ class RolloutMembers {
  public:
   // Adds a node before the first round.
   void Add(const NodeView& view, const KeptVerdict& verdict, const GrantShare& share, const RolloutInput& input);
-  // Must be called if the view or the verdict of a node may have changed. The stages change only if the node is or was
-  // left out of the rollout.
+  // Must be called if the view or the verdict of a node may have changed. The stages are assigned again only if the
+  // node has just been left out of the rollout, or is no longer left out.
   void Change(std::size_t i, const NodeView& view, const KeptVerdict& verdict, const GrantShare& share,
               const RolloutInput& input);
   // Makes the next round assign stages and groups again. Must be called if labels have changed.
@@ -117,7 +117,8 @@ struct RolloutRound {
   std::vector<std::size_t> pod_interest = {};
   // For each unit, one node that is not cordoned yet and therefore delays all evictions from nodes of the unit.
   std::map<std::string, std::string> uncordoned_units = {};
-  // Nodes that have started according to the ledger, but whose units are unknown because their pods are unknown.
+  // Indexes of the nodes with RolloutNode::is_granted_only whose units are unknown, because their pods have not been
+  // read.
   std::vector<std::size_t> of_unknown_units = {};
   std::optional<absl::Time> wake_at = std::nullopt;
 };

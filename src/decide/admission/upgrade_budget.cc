@@ -21,9 +21,9 @@ using internal::NodeMarks;
 
 constexpr int kNoLimit = std::numeric_limits<int>::max();
 
-// Returns true if an administrator had cordoned the node and has not uncordoned it during the upgrade. Such a node
-// needs no slot. If an administrator uncordons such a node and the engine cordons it again, the engine owns the new
-// cordon (dep-F8). Setting that cordon does not start an upgrade, so the node still needs no slot.
+// Returns true if an administrator had cordoned the node before the upgrade, and has not uncordoned it since. Such a
+// node needs no slot. If an administrator uncordons such a node and the engine cordons it again, the engine owns the
+// new cordon (dep-F8). Setting that cordon does not start an upgrade, so the node still needs no slot.
 bool IsOutsideSlots(const NodeMarks& marks, const std::optional<UpgradeState>& state) {
   if (!internal::WasInitiallyUnschedulable(marks)) return false;
   return marks.unschedulable || !state || !TraitsOf(*state).holds_cordon;
@@ -48,7 +48,8 @@ int FailureLimit(const CountOrPercent& limit, int total) {
   return std::max(1, static_cast<int>(hundredths / 100));
 }
 
-// A node whose devices are isolated is schedulable, but pods that need a device cannot use the node.
+// A node whose devices are isolated counts as unavailable: it is schedulable, but pods that need a device cannot run on
+// it.
 bool IsUnavailable(const Node& node, const NodeMarks& marks) {
   const std::optional<UpgradeState> state = marks.State();
   return marks.isolated_devices.present() || !node.unreadable.empty() || node.unschedulable || !node.ready ||
@@ -79,7 +80,8 @@ std::string WhyUnavailable(const NodeView& view, const DriverIdentity& identity,
                                                              : "cordoned for an upgrade";
 }
 
-// 100 % is not a limit, because a node can be unavailable although neither its state nor a pod shows this.
+// 100 % is not a limit. If it were, no uncordoned node could start while all nodes are unavailable, for example
+// NotReady.
 bool IsLimit(const CountOrPercent& max) {
   const Percent* percent = std::get_if<Percent>(&max);
   return percent == nullptr || percent->value < 100;

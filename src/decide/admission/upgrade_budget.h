@@ -15,11 +15,11 @@
 
 namespace driverupgrade::internal {
 
-// Returns the tally of one node; each count is 0 or 1. If the outcome of the last patch is unknown, the node counts for
-// `slots` and `unavailable` if it counts in any state that it may have.
+// Returns the tally of one node; each count is 0 or 1. If the outcome of the last patch is unknown, the node counts
+// towards `slots` and `unavailable` if it counts in at least one of its possible states.
 Tally TallyOf(const NodeView& view, const DriverIdentity& identity, const NodeRules& rules);
-// Returns the tally of a node for which `patch` was sent. The node counts for `slots` and `unavailable` if it counts in
-// `tally`, or would count after the patch.
+// Returns the tally of a node for which `patch` was sent. The node counts towards `slots` and `unavailable` if it
+// counts in `tally`, or would count after the patch.
 Tally WithPatch(Tally tally, const NodeView& view, const PatchNodeParams& patch, const DriverIdentity& identity,
                 const NodeRules& rules);
 

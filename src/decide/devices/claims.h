@@ -14,9 +14,9 @@
 
 namespace driverupgrade::internal {
 
-// Returns true if a pod uses devices of the pool through the claim.
+// Returns true if devices of the pool are allocated to the claim, and the claim is in use, usually by a pod.
 bool IsHeld(const ResourceClaim& claim, std::string_view device_driver, std::string_view pool);
-// Returns true if the claim uses the devices of the pool only for purposes such as monitoring.
+// Returns true if the claim uses the devices of the pool only with admin access, for purposes such as monitoring.
 bool HasAdminAccess(const ResourceClaim& claim, std::string_view device_driver, std::string_view pool);
 
 // Returns the UIDs of the pods that hold devices of the node; empty if the node's devices are unknown.

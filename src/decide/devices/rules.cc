@@ -12,8 +12,8 @@ namespace driverupgrade::internal {
 namespace {
 
 constexpr std::string_view kConditionType = "EvictionInProgress";
-// Maximum time for the controller manager to notice a change to a rule. If it processes rules at all, it usually takes
-// a tenth of a second.
+// Maximum time for the controller manager to notice a change to a rule. If the controller manager processes rules at
+// all, it usually notices a change within a tenth of a second.
 constexpr absl::Duration kSeenMax = absl::Seconds(30);
 // Time for which a rule has the effect None before it is deleted.
 constexpr absl::Duration kHarmless = absl::Seconds(5);
@@ -69,8 +69,8 @@ void WaitFor(std::string detail, absl::Time due, RuleStep& step) {
   step.due = std::min(step.due, due);
 }
 
-// Waits for a newer version of the rule. If none arrives, the rule is confirmed: the server may have answered 409 by
-// mistake, or the lost request may never have reached it.
+// Waits for a newer version of the rule. If none arrives, the rule is confirmed: the server may have returned 409 by
+// mistake, or the request may have been lost before it reached the server.
 void WaitForNewerVersion(const DeviceTaintRule& rule, const DeviceAttempt& attempt, absl::Time now, RuleStep& step) {
   const absl::Time confirm = attempt.outcome ? attempt.answered_at + kStaleReadPatience : absl::InfiniteFuture();
   if (now >= confirm) step.calls.push_back({.kind = DeviceCall::Kind::kConfirm, .object = rule});

@@ -1,6 +1,7 @@
 // Manages the rules that taint the devices of a node while its driver is replaced. A rule starts with the effect None,
-// then gets NoSchedule, and gets None again before it is deleted. The scheduler can miss a change to a rule that
-// coincides with a change to the devices, so a rule that the scheduler still remembers must be harmless.
+// then gets NoSchedule, and gets None again before it is deleted. The scheduler can miss a change to a rule if the
+// devices change at the same time. If it misses the deletion of a rule, it continues to apply the rule, so a rule must
+// be harmless by the time it is deleted.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_DEVICES_RULES_H_
 #define DRIVERUPGRADE_SRC_DECIDE_DEVICES_RULES_H_
 

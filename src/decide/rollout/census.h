@@ -30,7 +30,7 @@ struct StageCount {
   int under_way = 0;
   int done = 0;
   int unwell = 0;      // among the done nodes
-  int out_of_use = 0;  // unwell nodes that are not in use
+  int out_of_use = 0;  // unwell nodes with RolloutNode::out_of_use
   int failed = 0;
 };
 
@@ -84,10 +84,11 @@ class RolloutCensus {
   // Returns the first failed node of each group with failed nodes, by group. Must be called only with
   // GroupMode::kOneAtATime. O(troubled).
   std::map<std::size_t, std::string> FailedByGroup(const std::vector<RolloutNode>& nodes) const;
-  // Returns, by stage, the number of slots that are in use. Each node in progress takes a slot or, if groups start
-  // together, each group in progress.
+  // Returns, by stage, the number of slots that are in use. Each node in progress takes a slot. If groups start
+  // together, each group in progress takes a slot instead.
   std::vector<int> SlotsUsed() const;
-  // Returns the numbers of the units with nodes that may start, in admission order. O(W + changed log W).
+  // Returns the numbers of the units with nodes that may start, in admission order. O(W + C log W) for W waiting and C
+  // changed units.
   const std::vector<std::size_t>& Waiting(const std::vector<RolloutNode>& nodes);
   const WaitingUnit& unit(std::size_t number) const { return units_[number]; }
   // Returns the number of the node's unit.
@@ -118,8 +119,8 @@ class RolloutCensus {
   std::vector<std::size_t> changed_ = {};
 };
 
-// Completes the sentence "stage ..." for a stage in which no node counts, for example with `has 2 nodes, all left out:
-// 2 by the skip label`. O(N).
+// Describes a stage in which no node counts: `has 2 nodes, all left out: 2 by the skip label`. The name of the stage
+// must precede the text. O(N).
 std::string WhyEmpty(const RolloutCensus& census, const std::vector<RolloutNode>& nodes, int stage);
 
 }  // namespace driverupgrade::internal

@@ -8,7 +8,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Upper limits of the steps in seconds: 1, 2, 3, 4, 5, 6, 8, 10, 12, ... up to more than a week.
+// Upper bounds of the histogram buckets, in seconds: 1, 2, 3, 4, 5, 6, 8, 10, 12, ... up to more than a week.
 constexpr auto kStepEnds = [] {
   std::array<std::int64_t, 76> ends = {1};
   for (std::size_t i = 1; i < ends.size(); ++i) ends[i] = (ends[i - 1] * 6 + 4) / 5;

@@ -1,4 +1,5 @@
-// Stores the durations of past upgrades in compact form: counts by duration, in steps of 20 %.
+// Stores the durations of past upgrades in compact form: a histogram in which each bucket bound is about 20 % higher
+// than the previous one.
 //
 //     sketch.Add(absl::Minutes(7));
 //     const absl::Duration takes = sketch.Quantile(95).value_or(expected);
@@ -20,11 +21,11 @@ class DurationSketch {
   static constexpr int kSamplesMax = 1000;
 
   void Add(absl::Duration took);
-  // Returns a duration that `percent` of the upgrades did not exceed; nullopt if there are too few samples. The result
-  // can be up to 20 % too long, but is too short only if upgrades take more than a week.
+  // Returns a duration that `percent` % of the upgrades did not exceed; nullopt if there are too few samples. The
+  // result can be up to 20 % too long, but is too short only if upgrades take more than a week.
   std::optional<absl::Duration> Quantile(int percent) const;
 
-  // The counts by step number, for storage.
+  // The counts by bucket number, for storage.
   const std::map<int, int>& counts() const { return counts_; }
   // Restores a sketch from stored counts. Ignores invalid entries.
   static DurationSketch FromCounts(const std::map<int, int>& counts);

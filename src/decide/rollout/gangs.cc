@@ -86,8 +86,8 @@ class Units {
  private:
   using Members = std::vector<std::size_t>;
 
-  // Adds nodes with a grant but without a patch to the started unit of their gang, because they were granted together
-  // with that unit.
+  // Adds nodes that have a grant but have not started to the started unit of their gang, because their grants were
+  // stored together with those of the unit.
   void JoinTorn() {
     for (RolloutNode& node : nodes_) {
       if (!node.is_granted_only) continue;

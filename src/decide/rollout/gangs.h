@@ -30,8 +30,8 @@ std::string GangOf(const Pod& pod);
 // Annotation with which a pod allows its gang to be interrupted now, for example after a checkpoint.
 inline constexpr std::string_view kMayStopAnnotation = "driverupgrade/may-stop";
 
-// Returns true if all of `pods` that belong to a gang have kMayStopAnnotation. If the node is in a ComputeDomain, all
-// pods belong to a gang.
+// Returns true if all of `pods` that belong to a gang have kMayStopAnnotation with the value `true`. If the node is in
+// a ComputeDomain, all pods belong to a gang.
 bool MayStop(const Node& node, const std::vector<const Pod*>& pods);
 
 // Returns the gangs of `pods` on the node, sorted. Includes the gang of the node itself if the node is in a
@@ -73,9 +73,9 @@ std::map<std::string, std::string> UncordonedOf(const std::vector<RolloutNode>& 
 RolloutGangs CountGangs(const std::vector<RolloutNode>& nodes, std::optional<int> at_once);
 
 // Assigns a unit and a turn to each waiting node. A unit consists of all nodes of one stage on which a gang has pods,
-// except for nodes that already belong to a unit. Larger gangs come first. Nodes that were granted together before a
-// crash or a conflict, but have not started, join the started unit of their gang. Gangs that share a node are not
-// merged into one unit, because all units would merge if many nodes were shared. O(N log N).
+// except for nodes that already belong to a unit. Larger gangs come first. If only some nodes of a unit started,
+// because of a crash or a conflict, the nodes that have only their grants join the started unit of their gang. Gangs
+// that share a node are not merged into one unit, because all units would merge if many nodes were shared. O(N log N).
 void AssignUnits(std::vector<RolloutNode>& nodes, const std::vector<int>& stages, const UnitOptions& options);
 
 }  // namespace driverupgrade::internal

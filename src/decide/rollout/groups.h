@@ -23,7 +23,8 @@ namespace driverupgrade::internal {
 std::optional<NodeGroups> GroupsOf(const RolloutPolicy& policy);
 // Returns a string that is the same for all nodes of a group. A node without the label forms its own group.
 std::string GroupOf(const Node& node, const NodeGroups& groups);
-// Same as GroupOf above, but also supports gangs. A node without a unit then forms its own group.
+// Same as GroupOf above, but also supports gangs: if they start together, the group of a node is its unit, and a node
+// without a unit forms its own group.
 std::string GroupOf(const RolloutNode& node, const NodeGroups& groups);
 
 // Node counts of one group. Nodes that are left out do not count.
@@ -43,7 +44,7 @@ struct GroupTally {
 
 // Tallies by group number. Groups are numbered in name order.
 struct GroupTallies {
-  // Set by TallyGroups, and shared by copies.
+  // Sorted names of the groups. Set by TallyGroups, and shared by copies.
   std::shared_ptr<const std::vector<std::string>> names = nullptr;
   std::vector<GroupTally> tallies = {};
   // Returns the number of the group. `name` must be one of `names`.

@@ -1,4 +1,4 @@
-// Finds a rollout's labels, condition types and selectors that match nothing in the cluster.
+// Finds labels, condition types and selectors in the rollout policy that match nothing in the cluster.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_MATCHES_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_MATCHES_H_
 
@@ -18,7 +18,7 @@ std::uint64_t ConditionsOn(const Node& node, const RolloutHealth& health);
 class Matches {
  public:
   Matches() = default;
-  // Checks the labels of `nodes`, which must not change later.
+  // Checks whether any of `nodes` has the labels that the policy names. The labels of the nodes must not change later.
   Matches(const RolloutPolicy& policy, const std::vector<RolloutNode>& nodes);
 
   // Adds the conditions and pods of the node to the counts if `by` is 1, or removes them if `by` is -1.

@@ -91,7 +91,7 @@ class Reader {
   std::vector<std::string> wrong_;
 };
 
-// Detects duplicate members, which a manual merge can leave behind and which make it unclear which value counts.
+// Returns true if a member occurs twice, for example after a manual merge. It is then unclear which value counts.
 bool HasDuplicates(const json::Value& object) {
   std::set<std::string_view> names;
   for (const auto& member : object.GetObject()) {

@@ -1,6 +1,6 @@
-// Stores the state of a rollout that is not stored on nodes: the stage that the rollout has reached, the start of the
-// stage's soak, a halt, and upgrade durations. The record is one string in a ConfigMap that is written by
-// compare-and-set.
+// Formats and parses the record of a rollout: the state that is not stored on nodes. It includes the stage that the
+// rollout has reached, the start of the stage's soak, a halt, and upgrade durations. The record is one string in a
+// ConfigMap that is written by compare-and-set.
 //
 //     const ParsedRecord read = ParseRecord(config_map.data["nvidia.com_gpu"]);
 //     if (decision.record != read.record) Store(FormatRecord(decision.record));
@@ -28,7 +28,8 @@ struct Halt {
   std::string stage = {};
   // Message for users.
   std::string reason = {};
-  // RolloutRules::fingerprint of the policy under which the halt occurred. Another policy lifts the halt.
+  // RolloutRules::fingerprint of the policy under which the halt occurred. A policy with another fingerprint lifts the
+  // halt.
   std::string policy = {};
   // Approvals in the form `<stage>@<revision>` that existed before the halt and therefore do not lift it.
   std::set<std::string> seen = {};

@@ -102,7 +102,8 @@ class Admission {
     int takes = -1;
     const Gate* gate = nullptr;
   };
-  // Returns the remembered result, which all units of a kind share until the next unit starts.
+  // Returns the result in `answer`, and computes it again with `ask` if a unit has started since. All units of a kind
+  // share the result.
   template <typename Ask>
   const Gate* Remembered(Answer& answer, const Ask& ask) {
     if (answer.takes != takes_) answer = {.takes = takes_, .gate = Say(ask())};

@@ -326,8 +326,8 @@ class Advance {
     return gate;
   }
 
-  // Uses both the stored and the new record, because other replicas do not know the new record before it is stored, and
-  // the stored record may be outdated.
+  // Opens only stages that both the stored and the new record have reached. Other replicas do not know the new record
+  // before it is stored, and the stored record may be outdated.
   void SayWhatIsOpen() {
     const bool is_current = stored_.revision == record().revision && stored_.stages == record().stages;
     step_.open = is_current ? std::min(StageNamed(policy_, stored_.stage), stage()) : 0;

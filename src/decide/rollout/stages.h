@@ -5,8 +5,8 @@
 //     if (step.record != stored) ...   // store it by compare-and-set, before the next call
 //     if (!step.halted && stages[i] <= step.open) ...   // node i may start
 //
-// A stage starts only once its record is stored, because a replica that has not read the record does not know that the
-// stage has started. Pure.
+// A stage starts only after the record that opens it has been stored, because a replica that has not read this record
+// does not know that the stage has started. Pure.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_STAGES_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_STAGES_H_
 
@@ -25,11 +25,12 @@ namespace driverupgrade::internal {
 // A policy, with data that is derived once from the policy.
 struct RolloutRules {
   RolloutPolicy policy = {};
-  // Two policies have the same `fingerprint` if they differ only in windows, order and expected times, so that a change
-  // between them does not lift a halt. They have the same `stages_fingerprint` if their stages select the same nodes.
+  // Two policies have the same `fingerprint` if they differ only in windows, closed days, order, expected duration,
+  // `finishBy` or `rollback`, so that such a change does not lift a halt. They have the same `stages_fingerprint` if
+  // their stages select the same nodes.
   std::string fingerprint = {};
   std::string stages_fingerprint = {};
-  // Fingerprint of earlier releases, which covers the whole section.
+  // Fingerprint as earlier releases computed it. It covers the whole section.
   std::string whole_fingerprint = {};
 };
 // Computes the data of RolloutRules. Changes to a stage's soak, approval or limits do not affect `stages_fingerprint`.

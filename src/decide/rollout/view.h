@@ -48,8 +48,8 @@ struct RolloutNode {
   // Message for users: why the node counts as sick with its new driver. Empty if the node is healthy or has the old
   // driver.
   std::string sick = {};
-  // Message for users: what, for example a pod, is not ready yet on a node with its new driver. Empty if everything is
-  // ready. The stage is not done until then.
+  // Message for users: names what is not ready yet on a node with its new driver, for example a pod. Empty if
+  // everything is ready. The stage is not done before that.
   std::string unwell = {};
   // True if the node is done, but it or its driver pod is not Ready, or the driver pod is missing. `unwell` contains
   // the details.
@@ -63,7 +63,7 @@ struct RolloutNode {
   // Number of pods that the upgrade of the node would evict, delete or wait for (pods_in_the_way.h); nullopt if
   // unknown.
   std::optional<int> pods = std::nullopt;
-  // True if the node has a grant, but its start might not have been written.
+  // True if the node has a grant, but the patch that starts its upgrade may not have been applied yet.
   bool is_granted_only = false;
   // Used by gangs.h. `gangs`: gangs of the node's pods. `unit`: unit with which the node has started or will start.
   // `turn`: sort key that has priority over the policy's order.

@@ -66,7 +66,8 @@ Progress LeaveCordonRequired(Walk& walk) {
   return walk.Enter(UpgradeState::kWaitForJobsRequired, walk.IsolatesDevices() ? "devices isolated" : "cordoned");
 }
 
-// T12-T20: wait-for-jobs-required -> pod-deletion-required, or -> drain-required without pod deletion.
+// T12-T20: wait-for-jobs-required -> pod-deletion-required; -> drain-required if there are no jobs to wait for and pod
+// deletion is off.
 Progress LeaveWaitForJobs(Walk& walk) {
   walk.HoldCordon();
   const auto& policy = walk.in.policy.wait_for_completion;

@@ -54,7 +54,7 @@ bool LiftsCordon(const Walk& walk) {
   return walk.view.node.unschedulable && IsOursToLift(walk.view.node, walk.in.identity, walk.before(), walk.after());
 }
 
-// Waits while another driver relies on the cordon that would be lifted. Returns nullopt if no other driver does.
+// Waits while another driver relies on the cordon that would be lifted. Returns nullopt if no wait is necessary.
 std::optional<Progress> WaitForOtherDriver(Walk& walk) {
   if (!LiftsCordon(walk)) return std::nullopt;
   const auto other = internal::DriverThatNeedsCordon(walk.view.node, walk.in.identity);
@@ -69,14 +69,15 @@ Progress RestartAgain(Walk& walk) {
 }
 
 // Returns true if the node must be admitted again before its outdated driver pod is replaced (dep-F8): another node may
-// have taken the slot while this node waited for another driver. Does not apply to a cordon without our name, because
-// the next upgrade would mistake it for an administrator's cordon.
+// have taken the slot while this node waited for another driver. Returns false if the node is cordoned without our
+// name, because the next upgrade would mistake the cordon for an administrator's.
 bool NeedsAdmission(const Walk& walk) {
   if (!walk.driver.out_of_date || walk.InRequestorMode()) return false;
   return !walk.view.node.unschedulable || internal::IsIsolated(walk.before(), walk.in.identity);
 }
 
-// Ends the walk, because the slot that the node may still hold from this upgrade must not admit the next upgrade.
+// Makes the node wait for its next upgrade, and ends the walk. The slot that the node may still hold from this upgrade
+// must not be used for the next one.
 Progress QueueAgain(Walk& walk) {
   RequireUpgrade(walk, "the driver pod is out of date");
   return walk.Wait(GateReason::kUnsettled, "the limits admit its next upgrade once this patch has been observed");
@@ -134,9 +135,9 @@ Progress EnterDone(Walk& walk, std::string reason) {
   return walk.Enter(UpgradeState::kDone, std::move(reason));
 }
 
-// T48: enters upgrade-done directly if an administrator had cordoned the node, because the engine must not lift that
-// cordon. In all other cases, enters uncordon-required. Even such a node needs that state if the maintenance operator
-// must release it first, or if device taint rules must be removed, because the current state would renew the rules.
+// T48: enters uncordon-required. If an administrator had cordoned the node, enters upgrade-done directly, because the
+// engine must not lift that cordon. However, such a node also enters uncordon-required if the maintenance operator must
+// release it first, or if device taint rules must be removed. The current state would renew the rules.
 Progress FinishUpgrade(Walk& walk, std::string reason) {
   if (!walk.driver.ready) return RestartAgain(walk);
   if (walk.InRequestorMode()) {

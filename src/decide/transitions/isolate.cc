@@ -16,12 +16,12 @@
 namespace driverupgrade {
 namespace {
 
-// Time for which the devices must stay unchanged after the driver has become ready, because a plugin publishes devices
-// in several steps.
+// Time that the node waits after its driver has become ready, even if all devices are published, because a plugin
+// publishes devices in several steps.
 constexpr absl::Duration kPublishing = absl::Seconds(5);
 
-// Plans the calls that are due. Returns the time at which the next call is due. Replaces `detail` with the response to
-// a failed call.
+// Plans the calls that are due. Returns the time at which the next call is due. Replaces `detail` with the message of a
+// failed call.
 absl::Time PlanCalls(Walk& walk, std::vector<DeviceCall> calls, std::string& detail) {
   absl::Time next = absl::InfiniteFuture();
   for (DeviceCall& call : calls) {

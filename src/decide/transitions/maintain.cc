@@ -61,14 +61,15 @@ Progress LeaveNodeMaintenance(Walk& walk) {
     return walk.Wait(GateReason::kUnhandledState, "the operator is not configured as a requestor");
   }
   walk.Write(&NodeMarks::requestor_mode, Flag{});
-  // The administrator's cordon was lifted. The next cordon will belong to the maintenance operator.
+  // If the node is not cordoned, the administrator's cordon was lifted, and the next cordon will belong to the
+  // maintenance operator.
   if (!walk.view.node.unschedulable) walk.Remove(&NodeMarks::initially_unschedulable);
   MaintenanceStatus status = walk.requestor->Assess(walk.view);
   switch (status.phase) {
     case MaintenancePhase::kUnread: return WaitUnread(walk, std::move(status.detail));
     case MaintenancePhase::kAbsent:
-      // If we claimed a NodeMaintenance with another name, it would block the node, and this upgrade would wait
-      // indefinitely (§4.3).
+      // If we still claimed a NodeMaintenance with another name, that object would block the node, and this upgrade
+      // would wait indefinitely (§4.3).
       if (const auto releasing = ReleaseMaintenance(walk)) return *releasing;
       if (!walk.in.options.requestor->enabled) {
         return walk.Enter(UpgradeState::kUpgradeRequired, "requestor mode is off");

@@ -38,15 +38,16 @@ Evacuation Stuck(Gate gate, OnFailure on_failure) {
   return {.status = Evacuation::Status::kStuck, .on_failure = on_failure, .stuck = std::move(gate)};
 }
 
-// If the policy contains a drain, its setting counts, because the drain comes last.
+// Returns the onFailure setting that applies to the node. If the policy contains a drain, the drain's setting applies,
+// because the drain comes last.
 OnFailure OnFailureOf(const JudgeContext& in) {
   if (in.policy.drain) return in.policy.drain->on_failure;
   const std::optional<PodDeletionPolicy> deletion = PodDeletion(in);
   return deletion ? deletion->on_failure : OnFailure::kFail;
 }
 
-// Evicts the pods that must leave before the driver is replaced, with the same rules as the evacuation: pod deletion,
-// or the drain as its fallback (T25). `spares_pending`: leaves pods in the phase Pending on the node.
+// Evicts the pods that must leave before the driver is replaced, under the same rules as in the evacuation: pod
+// deletion, or the drain as its fallback (T25). `spares_pending`: leaves pods in the phase Pending on the node.
 Evacuation Evacuate(Walk& walk, bool spares_pending = false) {
   if (!EvacuationTimeout(walk.in)) return {};
   const std::vector<Pod>* pods = walk.KnownPods();
@@ -237,7 +238,8 @@ std::optional<Progress> UnblockSafeLoadOfFailed(Walk& walk) {
   return std::nullopt;
 }
 
-// Returns the time at which the last driver pod became ready. Validation pods are compared with this time.
+// Returns the time at which the last of the node's driver pods became ready. Validation pods that became ready earlier
+// may have validated the old driver.
 std::optional<absl::Time> DriverReadySince(const NodeView& view) {
   std::optional<absl::Time> since;
   for (const Pod& pod : view.driver_pods) since = std::max(since, pod.ready_since);
@@ -277,8 +279,8 @@ void RestartOnEntry(Walk& walk) {
 Progress LeavePodRestart(Walk& walk) {
   walk.HoldCordon();
   const DriverPods& driver = walk.driver;
-  // The mark names other revisions. If the target changes back to an earlier revision, this pod must still be compared
-  // with that revision.
+  // The mark was set for another target or for other pods. It is removed, because it would apply again if the target
+  // changed back.
   if (!driver.wanted_revision.empty() && !walk.RestartsOnly()) {
     walk.Remove(&NodeMarks::restart_only);
   }

@@ -20,7 +20,7 @@ std::string UpgradeReason(const Walk& walk) {
   return {};
 }
 
-// Marks the node if an administrator had cordoned it before it was read (dep-F7).
+// Records in a mark whether an administrator cordoned the node before the upgrade (dep-F7).
 void NoteInitialState(Walk& walk, const internal::Cordon& cordon) {
   if (walk.InRequestorMode()) return;  // the maintenance operator may have set the cordon
   if (cordon.kind == internal::CordonKind::kAdministrator) {

@@ -36,7 +36,7 @@ void Walk::ShowWait(const internal::ShownWait& wait) {
   const absl::Time due = std::max(wait.DueAt(state_, gate, in.now), RefusalEnds(view));
   if (due > in.now) return WakeAt(due);
   const bool has_patch = HasPatch();
-  // Evictions and deletions must not wait for this patch, so the next judgement plans it.
+  // Evictions and deletions must not wait for this patch, so the next evaluation plans it.
   if (!has_patch && !verdict.plan.empty()) return;
   if (!has_patch) verdict.plan.reason = text ? "shows its gate" : "no longer has the gate that it shows";
   if (text) {

@@ -63,7 +63,7 @@ Walk::Walk(const JudgeContext& context, const NodeView& node_view, const Admissi
       requestor(context.requestor),
       verdict(judged),
       read_(node_view, context.identity),
-      // Judge has already handled invalid labels.
+      // If the label is invalid, MayAct (state_machine.cc) stops the walk.
       state_(read_->State().value_or(UpgradeState::kUnknown)) {
   AssessDriver();
   Resume();
@@ -312,7 +312,8 @@ void Walk::Finish(bool acts, const internal::ShownWait* shown_wait) {
     }
   }
   // A gang may have been restarted on this node after another replica upgraded the node. If the node watch lags, or if
-  // this replica was suspended, the new pods are known before the new state of the node.
+  // this replica was suspended, the new pods are known before the new state of the node. The empty patch fails if the
+  // node has changed.
   if (in.policy.keep_gangs && !verdict.plan.evict.empty() && !verdict.plan.patch) ConfirmNode();
   CountPods(*this);
   NoteLabelLoss();

@@ -123,7 +123,7 @@ class Walk {
   Progress Wait(GateReason reason, std::string detail, absl::Time not_before = absl::InfiniteFuture());
   // Same as Wait above, with a gate that can have a subject. The time in the gate is ignored.
   Progress Wait(Gate gate, absl::Time not_before = absl::InfiniteFuture());
-  // Requests another judgement at `time`, when the verdict may change. InfiniteFuture has no effect.
+  // Requests another evaluation at `time`, when the verdict may change. InfiniteFuture has no effect.
   void WakeAt(absl::Time time);
   // Stops without a gate, because nothing is left to do.
   Progress Rest() { return Progress::kStopped; }
@@ -131,7 +131,7 @@ class Walk {
   void Note(FindingCode code, std::string message);
   void Event(bool warning, std::string message);
 
-  // Returns the time at which the current stage fails if it is limited to `timeout`: `began + timeout`, but not before
+  // Returns the time at which the current stage exceeds its time limit, `timeout`: `began + timeout`, but not before
   // the engine has been active for min(timeout, 60 s) (dep-F4). Writes or repairs the timer of the stage if necessary.
   absl::Time Deadline(absl::Duration timeout);
   bool Expired(absl::Time deadline) const { return in.now >= deadline; }
@@ -159,7 +159,7 @@ class Walk {
   // Restarts the timer of the current stage if the stage has a time limit, or if `timeout`, the limit of the current
   // wait, is finite.
   void RestartStage(absl::Duration timeout);
-  // Judges the driver pods. Must be called again if the annotation that names a pod to restart has changed.
+  // Evaluates the driver pods. Must be called again if the annotation that names a pod to restart has changed.
   void AssessDriver();
 
   // Returns true if the upgrade of the node uses a NodeMaintenance, even if the operator no longer uses requestor mode
@@ -172,7 +172,8 @@ class Walk {
   std::string WhyNoDriverPod(std::string_view until = "") const;
   // Allows the current driver pods to be restarted without an evacuation until the target changes (T8).
   void SetRestartsOnly();
-  // Returns true if the target and the pods to restart have revisions that were compared (T8).
+  // Returns true if the driver pods can be restarted without an evacuation: the mark of SetRestartsOnly covers the
+  // target and the revisions of all pods to restart (T8).
   bool RestartsOnly() const;
 
   // Ends the walk and completes its plan: the patch, the cordon set, the last timers, and a label that another client
@@ -182,7 +183,7 @@ class Walk {
 
  private:
   absl::Time StageBegan(absl::Duration timeout);
-  // Whether the timer was started for the target revision, or for a newer one.
+  // Returns true if the timer was started for the target revision, or for a newer revision.
   bool IsForTarget(const internal::Stage& stage);
   std::optional<absl::Time> UpstreamTimer(absl::Duration timeout) const;
   void WriteStage(absl::Time began);
@@ -224,14 +225,14 @@ std::optional<PodDeletionPolicy> PodDeletion(const JudgeContext& in);
 // Returns `time`, or nullopt for InfiniteFuture.
 std::optional<absl::Time> Finite(absl::Time time);
 
-// A timer that is further in the future than this duration comes from a wrong clock (dep-F4).
+// A timer whose start lies further in the future than this was written with a wrong clock (dep-F4).
 inline constexpr absl::Duration kClockSkewMax = absl::Seconds(60);
 
 // Returns the time in whole seconds, which is the precision of the marks.
 inline absl::Time WholeSecond(absl::Time time) { return absl::FromUnixSeconds(absl::ToUnixSeconds(time)); }
 
 // Returns the time at which a failed read is retried: the next multiple of 5 s. With a delay of 5 s from now, each
-// judgement would postpone the retry, and nodes that are judged often would never be read.
+// evaluation would postpone the retry, and nodes that are evaluated often would never be read.
 absl::Time NextRead(absl::Time now);
 
 // The transition functions, one for each state (src/decide/transitions/{start,evacuate,maintain,restart,finish}.cc).
@@ -290,7 +291,8 @@ void CountPods(Walk& walk);
 
 // Checks whether the validation pods among `pods` have validated the driver of the node.
 Validation Validate(const Walk& walk, const std::vector<Pod>& pods);
-// Deletes validation pods that have validated only the old driver. Returns the time at which the next deletion is due.
+// With EarlyValidation::kRestart, deletes validation pods that have validated only the old driver and have a
+// controller. Returns the time at which the next deletion is due.
 absl::Time RestartEarly(Walk& walk, Validation& validation);
 
 // Returns to service a node that enters upgrade-failed with its old driver: lifts a cordon on which only our upgrade
@@ -308,7 +310,7 @@ void NoteForeignCordon(Walk& walk);
 // Returns the patch that changes the marks of `node` from `from` to `to`.
 PatchNodeParams PatchBetween(const Node& node, const NodeMarks& from, const NodeMarks& to,
                              const DriverIdentity& identity);
-// Enters upgrade-required, and records the owner of the node's cordon (dep-F7).
+// Enters upgrade-required, and records whether an administrator owns the node's cordon (dep-F7).
 Progress RequireUpgrade(Walk& walk, std::string reason);
 // Enters upgrade-done and returns the node to service. Waits while we claim a NodeMaintenance of the node, or while
 // another driver relies on the cordon that would be lifted.

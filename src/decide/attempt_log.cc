@@ -236,7 +236,7 @@ void AttemptLog::NodeRead(const Node& node, const std::set<std::string>* live_po
   if (found == nodes_.end()) return;
   NodeAttempts& attempts = found->second;
   if (!IsOlderVersion(node.resource_version, attempts.read_version)) attempts.read_version = node.resource_version;
-  // A refused patch is kept for its backoff until another patch is applied.
+  // A refused patch is kept, because its backoff applies until another patch is applied.
   if (attempts.patch && attempts.patch->outcome && IsSettled(*attempts.patch, node) &&
       *attempts.patch->outcome != Outcome::kNotApplied) {
     attempts.patch.reset();

@@ -6,9 +6,9 @@
 //
 // - While a request for an object has no response, no further request for that object is sent.
 // - If the response to a patch is 409, or the outcome of the patch is unknown, the patch may have been applied. Until a
-//   newer version of the node is read, it counts in both its old and its new state. The patch is retried after 1 s. The
-//   delay doubles with each retry, up to 30 s. After a 409, the first delay is 15 s, because the next patch will most
-//   likely be refused as well.
+//   newer version of the node is read, the node counts in both its old and its new state. The patch is retried after
+//   one second. The delay doubles with each retry, up to 30 s. After a 409, the first delay is 15 s, because the next
+//   patch will most likely be refused as well.
 // - An accepted eviction is not repeated for 30 s. A refused eviction is repeated after a delay that starts at 5 s and
 //   doubles up to 40 s, or after Retry-After if that is longer. A hash varies this delay by up to 10 %, which spreads
 //   evictions without random numbers.
@@ -33,7 +33,8 @@ namespace driverupgrade::internal {
 // Time within which a watch usually delivers a change.
 inline constexpr absl::Duration kStaleReadPatience = absl::Seconds(5);
 
-// Returns true if resource version `a` is newer than `b` or, if either is not a decimal number, differs from `b`.
+// Returns true if resource version `a` is newer than `b`. If `a` or `b` is not a decimal number, returns true if they
+// differ.
 bool IsNewerVersion(std::string_view a, std::string_view b);
 // Returns true if resource version `a` is certainly older than `b`. Returns false if `a` or `b` is not a decimal
 // number.
@@ -82,9 +83,9 @@ class AttemptLog {
   void NodeRead(const Node& node, const std::set<std::string>* live_pods);
   // Records the start of a pass. Data read from now on counts as read at `now`.
   void PassBegan(absl::Time now) { now_ = now; }
-  // Records whether the node, as read, has its state label `key`. A missing label counts as lost if the node had the
-  // label before, if a patch that sets the label was sent, or if the upgrade of the node `is_in_progress`. Must be
-  // called before NodeRead.
+  // Records whether the node that was read has the state label `key`. A missing label counts as lost if the node had
+  // the label before, if a patch that sets the label was applied, or if `is_in_progress` is true. `is_in_progress`:
+  // true if an upgrade of the node is in progress. Must be called before NodeRead.
   void StateLabelRead(const Node& node, const std::string& key, bool is_in_progress);
   // Must be called if the engine itself removes the labels, so that missing labels do not count as lost.
   void LabelsRemoved() { labelled_.clear(); }

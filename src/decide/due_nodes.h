@@ -47,7 +47,7 @@ class DueNodes {
   struct SweepEnd {
     std::string name;
     bool is_behind;               // the sweep has not wrapped around yet
-    std::uint64_t judgement = 0;  // nodes that were evaluated later are skipped
+    std::uint64_t judgement = 0;  // last evaluation before the sweep; nodes that were evaluated later are skipped
   };
   std::optional<SweepEnd> sweep_ = std::nullopt;  // nullopt: no sweep is in progress
   std::string swept_to_;

@@ -9,7 +9,7 @@
 //     for (const auto& view : snapshot.nodes) planner.Update(view);
 //     PlanUpdate update = planner.Advance(clock.Now());     // evaluates every node
 //     planner.Update(changed_view);
-//     update = planner.Advance(clock.Now());                // evaluates this node and nodes whose wake-up time has come
+//     update = planner.Advance(clock.Now());                // evaluates the node and nodes whose wake-up time has come
 //
 // After each Advance, the planner's decision on every node is the one that Step would make for a snapshot of the same
 // views. A whole rollout costs a few evaluations per node, rather than one per node in every pass.

@@ -1,5 +1,5 @@
 // Defines the state of an IncrementalPlanner: its input, and the sums and sets over the verdicts of all nodes.
-// incremental_planner.cc accepts changes, and evaluates and admits nodes; incremental_planner_plan.cc reports the
+// incremental_planner.cc accepts changes, and evaluates and admits nodes. incremental_planner_plan.cc reports the
 // results.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_INCREMENTAL_PLANNER_IMPL_H_
 #define DRIVERUPGRADE_SRC_DECIDE_INCREMENTAL_PLANNER_IMPL_H_

@@ -67,7 +67,7 @@ class MaintenanceRequestor {
   // requestor. Returns nullopt if no call is necessary, or if the object is already being deleted.
   std::optional<MaintenanceCall> Release(const NodeMaintenance& object, absl::Time now) const;
 
-  // Returns true if we created the object or were added to it, whatever name it has.
+  // Returns true if we created the object or were added to it, regardless of the name of the object.
   bool Claims(const NodeMaintenance& object) const;
   // Returns the node's objects that we claim.
   std::vector<const NodeMaintenance*> ClaimsOn(const NodeView& view) const;

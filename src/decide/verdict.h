@@ -44,8 +44,8 @@ struct Verdict {
   std::vector<Finding> findings = {};
   // True if the verdict depends on the pods of the node.
   bool pod_interest = false;
-  // Time at which the verdict can change even if the cluster does not. Before that time, a verdict without planned
-  // actions stays the same.
+  // Time at which the verdict can change even if the cluster does not change. Before that time, a verdict without
+  // planned actions stays the same.
   std::optional<absl::Time> wake_at = std::nullopt;
 };
 

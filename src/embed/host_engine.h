@@ -40,7 +40,7 @@ struct HostPass {
   // Plan of the pass. Its `nodes` contains the nodes whose requests start now.
   Plan plan = {};
   std::vector<std::string> wanted_pods = {};
-  // Nodes, in all pools, whose pods are of interest.
+  // Names of the nodes, in all pools, whose pods the engine needs.
   std::set<std::string> pod_interest = {};
   // Warnings about the policy (see Warnings).
   std::vector<std::string> warnings = {};
@@ -64,7 +64,7 @@ struct ManagedNode {
   std::vector<std::string> driver_pods = {};
 };
 
-// Represents the ledger in functions that identify requests by node.
+// Stands for the ledger in functions that identify requests by the name of their node.
 inline constexpr std::string_view kLedger = "";
 
 // Not thread-safe.

@@ -1,4 +1,4 @@
-// The objects that a host has passed in.
+// Stores the objects that a host has passed in.
 #ifndef DRIVERUPGRADE_SRC_EMBED_HOST_OBJECTS_H_
 #define DRIVERUPGRADE_SRC_EMBED_HOST_OBJECTS_H_
 

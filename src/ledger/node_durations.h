@@ -19,8 +19,8 @@ namespace driverupgrade::internal {
 // Not thread-safe.
 class NodeDurations {
  public:
-  // Records a plan for the node, to which the node's next outcome belongs. `starts`: true if the plan moves the node
-  // out of upgrade-required.
+  // Records a plan for the node. The node's next outcome belongs to this plan. `starts`: true if the plan moves the
+  // node out of upgrade-required.
   void Planned(const std::string& node, bool starts);
   // Forgets the start of the node's upgrade. Must be called if a plan moves the node to upgrade-failed, or finds it in
   // that state. This depends on the plan, not on its outcome, because the response to the patch may be lost.

@@ -33,8 +33,8 @@ struct ForeignCordonMark {
   // Name of the program, for use in messages.
   std::string_view owner = {};
 };
-// All known marks. If a node has such a mark, but the annotation contains no name of a driver whose upgrade is in
-// progress, the cordon is treated like an administrator's cordon and is never lifted.
+// All known marks. Unless the annotation contains the name of a driver whose upgrade is in progress, the cordon of a
+// node with such a mark is treated like an administrator's cordon. It is then never lifted.
 inline constexpr std::array kForeignCordonMarks = {
     ForeignCordonMark{"nvidia.com/driver-manager.node-initial-state.unschedulable", "NVIDIA's driver manager"},
 };

@@ -172,8 +172,8 @@ bool IsInterrupted(const NodeMarks& marks, bool named, bool driver_runs) {
 std::optional<UpgradeState> StateWithoutLabel(const NodeMarks& marks, bool named, bool driver_runs) {
   const std::optional<UpgradeState> timed = StateOfTimer(marks);
   const bool is_interrupted = IsInterrupted(marks, named, driver_runs);
-  // The timer shows that the node has not been admitted; without it, the name in the cordon set would mean the
-  // opposite.
+  // The timer shows that the node has not been admitted. Without the timer, the name in the cordon set would mean that
+  // the node has been admitted.
   if (named && timed == UpgradeState::kUpgradeRequired) return is_interrupted ? timed : std::nullopt;
   if (marks.failed_revision.present()) return UpgradeState::kFailed;
   if (!is_interrupted) return std::nullopt;

@@ -76,8 +76,7 @@ struct Failures {
   friend bool operator==(const Failures&, const Failures&) = default;
 };
 
-// Revisions whose pods need only a restart to change to the target revision: `<revision>[,<revision>...]@<target
-// revision>`.
+// Revisions for which a restart is enough: `<revision>[,<revision>...]@<target revision>`.
 struct RestartOnly {
   // Revisions that were compared with the target, separated by commas.
   std::string compared = {};
@@ -134,8 +133,8 @@ struct NodeMarks {
 // if every driver pod on the node is ready, or if the driver pods are unknown.
 NodeMarks DecodeMarks(const Node& node, const DriverIdentity& identity, bool driver_runs = true);
 
-// Returns the node's taints, with the taint that steers gangs to other nodes if `steers` is true, and without it if
-// not. All other taints stay unchanged.
+// Returns the node's taints. They include the taint that steers gangs to other nodes only if `steers` is true. All
+// other taints stay unchanged.
 std::vector<Taint> WithSteering(const Node& node, const DriverIdentity& identity, bool steers);
 // Returns true if the node's taints were read completely, so that the list of taints can be written.
 bool CanWriteTaints(const Node& node);

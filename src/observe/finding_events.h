@@ -30,7 +30,7 @@ class FindingEvents {
                                         const std::function<std::string(const std::string& node)>& uid_of,
                                         absl::Time now);
   // Returns the time at which the first of the current findings and gates must be reported again; nullopt if there are
-  // no such findings and gates.
+  // no findings or gates to report.
   std::optional<absl::Time> NextReminder() const;
 
  private:

@@ -1,5 +1,5 @@
-// Creates Events on the pods of gangs that have time to finish before they are interrupted, so that a training job that
-// watches its Events can save its work.
+// Creates Events on the pods of gangs that have time to finish before they are interrupted. A training job that watches
+// the Events of its pods can then save its work.
 #ifndef DRIVERUPGRADE_SRC_OBSERVE_GANG_EVENTS_H_
 #define DRIVERUPGRADE_SRC_OBSERVE_GANG_EVENTS_H_
 

@@ -18,8 +18,8 @@ NodeTimes::Times NodeTimes::Follow(const NodePlan& plan, absl::Time now) {
   Times times;
   std::optional<absl::Time> began;
   const auto known = nodes_.find(plan.node);
-  // These conditions fail if the node was replaced, or if another client changed its state label. The observer then did
-  // not see the node enter its state.
+  // If the node was replaced, or if another client changed its state label, the observer did not see the node enter its
+  // state.
   if (known != nodes_.end() && known->second.uid == plan.uid && known->second.state == plan.from) {
     times.in_state = Between(known->second.entered, now);
     began = known->second.upgrade_began;

@@ -15,7 +15,7 @@ namespace driverupgrade::internal {
 inline constexpr std::size_t kDocumentSizeMax = std::size_t{1} << 20;
 inline constexpr int kDocumentDepthMax = 32;
 
-// A position in the document. Marks show the order of the values.
+// A position in the document. Comparing two marks shows which value comes first.
 struct DocumentMark {
   int line = 0;
   int column = 0;

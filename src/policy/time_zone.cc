@@ -1,4 +1,4 @@
-// Loads time zones. This code has its own source file, because it reads files.
+// Loads time zones. This code has its own source file, because it reads files, unlike the other policy code.
 #include <algorithm>
 #include <cstddef>
 #include <string>

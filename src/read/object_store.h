@@ -90,10 +90,10 @@ class ObjectStore {
   //
   // A node's pods are known only from a list that was read after the node's cordon last changed. There are two kinds of
   // callers, which ensure this in different ways:
-  // - WatchCache gets a ticket before it requests the list. Its lists have no version (ClusterReader::ListPods), and
-  //   its watch on all pods reports changes during the call, which must be merged with the list.
-  // - A host passes the list's version, because it could mix up tickets (ADR 0016). It has no watch on all pods: a list
-  //   replaces the previous list.
+  // - WatchCache gets a ticket before it requests the list. The list has no version (ClusterReader::ListPods). The
+  //   watch on all pods reports changes while the list is read, and these changes must be merged with the list.
+  // - A host passes the version of the list, because a host could mix up tickets (ADR 0016). Hosts have no watch on all
+  //   pods: each list replaces the previous one.
 
   // Sets the nodes whose pods are kept for the driver; the pods of other nodes are forgotten, unless another driver is
   // interested in them. Returns the nodes whose data was dropped.

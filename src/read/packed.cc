@@ -152,7 +152,7 @@ class Packer {
   std::size_t size_ = 0;
 };
 
-// Reads what Packer has written.
+// Reads the bytes that Packer has written.
 class Unpacker {
  public:
   explicit Unpacker(const char* bytes) : next_(bytes) {}

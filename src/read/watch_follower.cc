@@ -9,7 +9,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// If the server has not ended a watch this long after the watch's timeout, the watch is dead (api-A19).
+// If the server has not ended a watch this long after the watch's timeout, the watch counts as dead (api-A19).
 constexpr absl::Duration kWatchSlack = absl::Seconds(30);
 // A watch that has run this long without an event counts as working.
 constexpr absl::Duration kQuiet = absl::Seconds(30);
@@ -67,7 +67,7 @@ absl::Time WatchFollower::Ended(const absl::Status& ended, absl::Time now) {
               : absl::IsOutOfRange(ended) ? WatchRestart::kExpired
                                           : WatchRestart::kFailed);
   if (absl::IsOutOfRange(ended) || failures % failures_before_list_ == 0) BeginAnew();
-  // It is normal that the version of a watch becomes too old, so after the first such failure the list starts
+  // The version of a watch regularly becomes too old. After the first such failure, the list therefore starts
   // immediately.
   if (absl::IsOutOfRange(ended) && failures == 1) return now;
   if (failures_before_list_ == kFailuresBeforeListOfNodes) Untrust();

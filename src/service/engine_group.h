@@ -1,4 +1,4 @@
-/// The engines of one driver, one for each owner of nodes, which share a cache and are stepped in sequence.
+/// Runs the engines of one driver, one for each owner of nodes. The engines share a cache and are stepped in sequence.
 ///
 /// Defines GroupOptions and EngineGroup.
 ///
@@ -58,8 +58,8 @@ using FiguresByName = std::map<std::string, std::shared_ptr<MetricsObserver>>;
 
 class EngineGroup {
  public:
-  /// `figures`: metrics of engines that ran before; the metrics of new engines are added. An engine that cannot be
-  /// created with its options is left out: see refused(). Errors: the errors of the common options.
+  /// `figures`: metrics of engines that ran before; the metrics of new engines are added. If an engine cannot be
+  /// created with its options, it is left out; see refused(). Errors: the errors of the common options.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<EngineGroup>> Create(const GroupOptions& options,
                                                                            std::vector<EngineSpec> specs,
                                                                            FiguresByName& figures);

@@ -68,7 +68,7 @@ class UpgradeService::Impl {
       auto election = LeaderElection::Create(cluster_, *options_.election);
       if (!election.ok()) return election.status();
       election_ = *std::move(election);
-      // Drops an earlier leader's report.
+      // Removes the report of an earlier leader.
       election_->Announce(options_.identity.PolicyAnnotation(), std::nullopt);
       election_->Announce(OptionsAnnotation(options_.identity), std::nullopt);
     }

@@ -1,4 +1,4 @@
-// A document from the C interface: a JSON object whose members must all be known.
+// Parses a document from the C interface, which is a JSON object with only known members.
 #ifndef DRIVERUPGRADE_SRC_WIRE_DOCUMENT_H_
 #define DRIVERUPGRADE_SRC_WIRE_DOCUMENT_H_
 
@@ -34,7 +34,7 @@ class Document {
   [[nodiscard]] absl::StatusOr<std::int64_t> Integer(std::string_view member) const;
   // Returns an empty list if the member is absent.
   [[nodiscard]] absl::StatusOr<std::vector<std::string>> Texts(std::string_view member) const;
-  // Returns each object of an array; an empty list if the member is absent.
+  // Returns the objects of an array; an empty list if the member is absent.
   [[nodiscard]] absl::StatusOr<std::vector<Document>> Objects(std::string_view member,
                                                               std::initializer_list<std::string_view> known) const;
   [[nodiscard]] absl::StatusOr<Document> Object(std::string_view member,

@@ -64,7 +64,7 @@ std::string DeleteOptions(const std::string& uid, std::optional<int> grace_perio
   return writer.Take();
 }
 
-// FNV-1a over the content that distinguishes events of the same moment.
+// Returns the FNV-1a hash of the content that distinguishes Events with the same timestamp.
 std::uint64_t ContentHash(const RecordEventParams& params) {
   std::uint64_t hash = 0xcbf29ce484222325;
   const auto add = [&](std::string_view text) {

@@ -1,4 +1,4 @@
-// The `kind` of each type that has a JSON form.
+// Defines the `kind` of each type that has a JSON form.
 #ifndef DRIVERUPGRADE_SRC_WIRE_OBJECT_KIND_H_
 #define DRIVERUPGRADE_SRC_WIRE_OBJECT_KIND_H_
 

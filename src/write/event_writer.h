@@ -35,7 +35,7 @@ class EventWriter {
   // Limits Events with an EventCorrelator. Writes them one at a time, even for several callers, so that the counts of a
   // series arrive in order.
   void WriteLimited(const CallContext& context, std::vector<RecordEventParams> events);
-  // Returns when all earlier Events have been written or dropped.
+  // Waits until all earlier Events have been written or dropped.
   void WaitIdle() { pool_.WaitIdle(); }
 
  private:

@@ -7,7 +7,7 @@
 namespace driverupgrade::internal {
 
 // Tracks the tasks that were handed to a runner. Each task shares ownership of this object, because the runner may
-// start or drop it after the pool has been destroyed.
+// start or drop the task after the pool has been destroyed.
 class WorkerPool::Lent : public std::enable_shared_from_this<Lent> {
  public:
   // Returns a function that runs the task unless the pool has been destroyed. Until the function itself is destroyed,

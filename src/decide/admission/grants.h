@@ -57,7 +57,7 @@ GrantShare ShareOf(const Grants& grants, const NodeView& view, const Verdict& ve
 // Sums over all nodes, for admission.
 struct Sums {
   Tally with = {};       // with each grant that counts
-  Tally without = {};    // same, but without the grants of candidates that are admitted first
+  Tally without = {};    // with each grant that counts, except for the grants of candidates that are admitted first
   std::size_t kept = 0;  // number of grants that count
   void Add(const Tally& node, const GrantShare& share);
   void Subtract(const Tally& node, const GrantShare& share);
@@ -92,9 +92,10 @@ struct ParsedGrants {
   // Description of the invalid lines; empty if all lines are valid.
   std::string error = {};
 };
-// Never drops a line that could be a grant: the first word of a malformed line is treated as a UID, and the version
-// counts as lost. Such a grant counts until a list of the nodes shows that no node has this UID, so an invalid line can
-// neither free a used slot nor occupy a slot permanently. If a node has two grants, the newer grant counts.
+// Parses the text of FormatGrants. Never drops a line that could be a grant: the first word of a malformed line is
+// treated as a UID, and the version counts as lost. Such a grant counts until a list of the nodes shows that no node
+// has this UID. An invalid line can therefore neither free a used slot nor occupy a slot permanently. If a node has two
+// grants, the newer grant counts.
 ParsedGrants ParseGrants(std::string_view text);
 
 }  // namespace driverupgrade

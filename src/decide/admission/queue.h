@@ -88,7 +88,7 @@ class AdmissionQueue {
 
   // Returns the kind of the node to admit next. Records which kinds are refused after `last`, and by which limit.
   std::map<Candidate, Kind>::iterator Next(const Key& last);
-  // Returns true if the next refusal after `i` does not apply to `key` yet.
+  // Returns true if `key` comes before all keys of the refusal that follows `refused[i]`, if any.
   static bool Reaches(const std::vector<Refused>& refused, std::size_t i, const Key& key);
 
   Limits limits_ = {};

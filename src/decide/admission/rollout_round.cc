@@ -188,7 +188,7 @@ class RolloutRounds {
   }
 
  private:
-  // If groups start together, counts the groups that hold slots instead of the nodes.
+  // If groups start together, counts a slot for each group instead of for each node.
   Budgets CountGroups(Budgets budgets, std::size_t elsewhere) const {
     if (!StartsTogether(policy_)) return budgets;
     const std::vector<std::size_t>& group_of = census_.group_of();

@@ -76,7 +76,7 @@ class RolloutMembers {
     bool asks = false;
     // True if the node holds a slot because of its state or because of a grant.
     bool holds_slot = false;
-    // True if the node holds a slot even without the grant with which it is admitted first.
+    // Same as `holds_slot`, but ignores a grant because of which the node is admitted first (GrantShare::first).
     bool holds_slot_without = false;
   };
   static Share ShareFor(const KeptVerdict& verdict, const GrantShare& share);

@@ -48,8 +48,8 @@ absl::Time ChangedAt(const DeviceTaintRule& rule, const NodeView& view) {
   return answered ? std::max(added, attempt->second.answered_at) : added;
 }
 
-// Returns our last request if it may have changed the rule after the rule was read, for example because another rollout
-// has started to remove the rule. nullptr if the rule is known to be as it was read.
+// Returns our last request if it may have changed the rule after the rule was read, for example a request to remove the
+// rule after an earlier upgrade. Returns nullptr if the rule is known to be as it was read.
 const DeviceAttempt* MayHaveChanged(const DeviceTaintRule& rule, const NodeView& view) {
   const auto found = view.attempts.devices.find(rule.name);
   if (found == view.attempts.devices.end() || found->second.based_on != rule.resource_version) return nullptr;

@@ -20,7 +20,7 @@ namespace driverupgrade::internal {
 
 // The next step for the rules on a node.
 struct RuleStep {
-  // At most one call for each rule.
+  // The calls to make now; at most one for each rule.
   std::vector<DeviceCall> calls = {};
   // True if every rule is in effect and has settled or, when rules are removed, if no rule is left.
   bool done = false;

@@ -119,8 +119,8 @@ class RolloutCensus {
   std::vector<std::size_t> changed_ = {};
 };
 
-// Describes a stage in which no node counts: `has 2 nodes, all left out: 2 by the skip label`. The name of the stage
-// must precede the text. O(N).
+// Returns a description of a stage in which no node counts, such as `has 2 nodes, all left out: 2 by the skip label`.
+// The caller must write the name of the stage in front of the description. O(N).
 std::string WhyEmpty(const RolloutCensus& census, const std::vector<RolloutNode>& nodes, int stage);
 
 }  // namespace driverupgrade::internal

@@ -17,7 +17,7 @@ class DurationSketch {
  public:
   // Minimum number of samples for a meaningful quantile.
   static constexpr int kSamplesMin = 5;
-  // If there are more samples than this, all counts are halved, so that the sketch adapts when upgrades become slower.
+  // If there are more samples than this, all counts are halved, so that the sketch adapts when the durations change.
   static constexpr int kSamplesMax = 1000;
 
   void Add(absl::Duration took);

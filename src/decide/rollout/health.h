@@ -11,8 +11,8 @@
 
 namespace driverupgrade::internal {
 
-// The reasons why a node is sick and why it is unwell, as messages for users. Each message is empty if it does not
-// apply.
+// Messages for users that explain why a node is sick or unwell. `sick` is empty if the node is not sick, and `unwell`
+// is empty if the node is not unwell.
 struct NodeHealth {
   std::string sick = {};
   std::string unwell = {};

@@ -52,7 +52,8 @@ struct RolloutAnswer {
 };
 // Decisions on all waiting nodes.
 struct RolloutAnswers {
-  // Most nodes share one of a few gates. A deque, because moving a deque does not move its elements.
+  // Most nodes share one of a few gates. The gates are stored in a deque, because moving a deque does not move its
+  // elements.
   std::deque<Gate> gates = {};
   std::vector<RolloutAnswer> nodes = {};
   GangWaits gang_waits = {};  // recorded waits that have not ended, and new waits

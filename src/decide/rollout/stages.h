@@ -50,7 +50,7 @@ struct RolloutStep {
   std::string last_group = {};
   // True if the rollout returns to a revision that the fleet has completed before.
   bool returns = false;
-  // Time at which the result changes even if the cluster does not.
+  // Time at which the result changes even if the cluster does not change.
   std::optional<absl::Time> wake_at = std::nullopt;
   friend bool operator==(const RolloutStep&, const RolloutStep&) = default;
 };

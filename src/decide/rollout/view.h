@@ -31,7 +31,7 @@ struct RolloutNode {
   // admission has an unknown outcome, or because a NodeMaintenance still occupies a slot of the maintenance operator
   // for them.
   bool may_start = false;
-  // Gate because of which the node is left out; set if `progress` is kLeftOut.
+  // Reason of the gate that leaves the node out; set if `progress` is kLeftOut.
   std::optional<GateReason> left_out_by = std::nullopt;
   // Time from which the node is not expected to free its share of maxUnavailable. InfinitePast: the node is
   // unavailable, and no upgrade in progress will make it available. InfiniteFuture: the node is available, or an
@@ -49,7 +49,7 @@ struct RolloutNode {
   // driver.
   std::string sick = {};
   // Message for users: names what is not ready yet on a node with its new driver, for example a pod. Empty if
-  // everything is ready. The stage is not done before that.
+  // everything is ready. Otherwise, the stage is not done yet.
   std::string unwell = {};
   // True if the node is done, but it or its driver pod is not Ready, or the driver pod is missing. `unwell` contains
   // the details.
@@ -87,7 +87,7 @@ struct RolloutView {
   std::set<std::string> approvals = {};
   // Reason why the embedding operator's callback considers the rollout sick; empty if the callback reports no problem.
   std::string sick = {};
-  // Upgrade durations of nodes that were completed since the previous view.
+  // Durations of the upgrades that were completed since the previous view.
   std::vector<absl::Duration> took = {};
 };
 

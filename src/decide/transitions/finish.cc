@@ -68,7 +68,7 @@ Progress RestartAgain(Walk& walk) {
   return walk.Enter(UpgradeState::kPodRestartRequired, "the driver pod is not up to date and ready");
 }
 
-// Returns true if the node must be admitted again before its outdated driver pod is replaced (dep-F8): another node may
+// Returns true if the node must be admitted again before its outdated driver pod is replaced (dep-F8). Another node may
 // have taken the slot while this node waited for another driver. Returns false if the node is cordoned without our
 // name, because the next upgrade would mistake the cordon for an administrator's.
 bool NeedsAdmission(const Walk& walk) {

@@ -132,7 +132,7 @@ std::optional<Progress> HoldDevices(Walk& walk) {
   return std::nullopt;
 }
 
-// While the node has the mark, the upgrade itself removes the rules at the end.
+// Does nothing while the node has the mark, because the upgrade itself removes the rules when it finishes.
 void RemoveOldRules(Walk& walk) {
   if (walk.before().isolated_devices.present() || walk.admitted) return;
   internal::RuleStep step = internal::ReleaseDevices(walk.view, walk.in.identity, walk.in.now);

@@ -1,5 +1,5 @@
-// Handles node-maintenance-required, in which an external operator evacuates the node, and claims on NodeMaintenances
-// (dep-F13).
+// Handles node-maintenance-required, in which an external operator evacuates the node. Also handles our claims on
+// NodeMaintenances (dep-F13).
 #include <algorithm>
 #include <optional>
 #include <string>

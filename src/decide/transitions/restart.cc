@@ -158,7 +158,7 @@ Progress WaitForDriver(Walk& walk, GateReason reason, std::string detail, absl::
 
 bool IsToBeEvacuated(const Walk& walk) { return !walk.RestartsOnly() && EvacuationTimeout(walk.in); }
 
-// Plans the deletions that are due, without repeating a deletion in flight. Sets `detail` to the response to a failed
+// Plans the deletions that are due, without repeating a deletion in flight. Sets `detail` to the message of a failed
 // deletion. Returns the time at which the next deletion is due.
 absl::Time DeletePods(Walk& walk, const std::vector<const Pod*>& pods, std::string& detail) {
   absl::Time due = absl::InfiniteFuture();

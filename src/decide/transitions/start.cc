@@ -46,8 +46,8 @@ void NoteRequestedRestart(Walk& walk) {
   walk.AssessDriver();
 }
 
-// Returns the candidate for the node. Its requirements exclude slots and headroom that an earlier admission with an
-// unknown outcome has already taken.
+// Returns the candidate for the node. The requirements of the candidate exclude slots and headroom that an earlier
+// admission with an unknown outcome has already taken.
 Candidate CandidateOf(const Walk& walk, const internal::Cordon& cordon) {
   const Tally& own = walk.verdict.tally;
   const bool outside =

@@ -104,7 +104,7 @@ class Walk {
 
   // Enters `next`, and drops the timers of the previous state.
   Progress Enter(UpgradeState next, std::string reason);
-  // Ends the upgrade in the state `unknown`, after our marks have been removed.
+  // Ends the upgrade, and changes the state to `unknown`. Must be called after our marks have been removed.
   void Release(std::string reason);
   // Enters upgrade-failed, and records a Warning Event with the message `what`, `why`.
   Progress Fail(std::string_view what, std::string why);
@@ -121,7 +121,7 @@ class Walk {
                          absl::Time deadline);
   // Stops for this pass. The arguments form the gate that users see.
   Progress Wait(GateReason reason, std::string detail, absl::Time not_before = absl::InfiniteFuture());
-  // Same as Wait above, with a gate that can have a subject. The time in the gate is ignored.
+  // Same as Wait above, but takes a gate, which can have a subject. Ignores Gate::not_before.
   Progress Wait(Gate gate, absl::Time not_before = absl::InfiniteFuture());
   // Requests another evaluation at `time`, when the verdict may change. InfiniteFuture has no effect.
   void WakeAt(absl::Time time);
@@ -245,8 +245,8 @@ Progress LeaveDrain(Walk& walk);
 Progress LeaveNodeMaintenance(Walk& walk);
 Progress LeavePodRestart(Walk& walk);
 // Plans the deletion of the driver pods together with the patch that enters pod-restart-required, if the walk ends in
-// that state. That patch confirms that the node is still as it was read, which would take a separate patch if the
-// deletions were planned in the next pass.
+// that state. That patch also confirms that the node is still as it was read. If the deletions were planned in the next
+// pass, they would need a separate patch for this.
 void RestartOnEntry(Walk& walk);
 Progress LeaveFailed(Walk& walk);
 Progress LeaveValidation(Walk& walk);
@@ -279,9 +279,9 @@ bool DevicesAreOpen(const Walk& walk);
 void RemoveOldRules(Walk& walk);
 // Removes the rules of the node. Returns nullopt once no rule is left.
 std::optional<Progress> ReleaseRules(Walk& walk);
-// Returns the gate of a node whose devices may still be in use; nullopt if no claim or pod has to be awaited. First
-// waits for claims of the node's pods that have not been read yet, then for pods that hold a device but are not bound
-// yet, and evicts the late pods among them.
+// Returns the gate of a node whose devices may still be in use; nullopt if the node need not wait for any claim or pod.
+// First waits for claims of the node's pods that have not been read yet. Then waits for pods that hold a device but are
+// not bound yet, and evicts the late pods among them.
 std::optional<Gate> WhyDevicesInUse(Walk& walk, absl::Time& due);
 // Returns why the driver is not confirmed to work although its pod is ready: its devices have not been published again.
 // Empty if the devices have been published. `due`: time of the next check.

@@ -108,7 +108,8 @@ absl::StatusOr<std::unique_ptr<du_engine>> NewEngine(std::string_view text) {
 }
 
 absl::StatusOr<ObjectKind> KindOf(std::int32_t kind) {
-  if (kind < 0 || kind >= DU_KINDS) return absl::InvalidArgumentError(fmt::format("kind: {} is none", kind));
+  if (kind < 0 || kind >= DU_KINDS)
+    return absl::InvalidArgumentError(fmt::format("kind: {} is not a kind of object", kind));
   return static_cast<ObjectKind>(kind);
 }
 
@@ -203,7 +204,7 @@ absl::Status Tell(HostEngine& engine, std::string_view text) {
     DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::string id, answer.Text("id"));
     DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::string error, answer.TextOr("error", ""));
     DRIVERUPGRADE_ASSIGN_OR_RETURN(const bool unknown, answer.FlagOr("revisionUnknown", false));
-    if (error.empty() && unknown) return answer.Wrong("error", "is missing: it has to name the revision");
+    if (error.empty() && unknown) return answer.Wrong("error", "is missing: it must name the revision");
     if (error.empty() && !answer.Has("answer")) return answer.Wrong("answer", "is missing");
     DRIVERUPGRADE_ASSIGN_OR_RETURN(const bool yes, answer.FlagOr("answer", false));
     absl::StatusOr<bool> told = yes;

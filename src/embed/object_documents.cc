@@ -24,7 +24,7 @@ absl::StatusOr<ListPage<T>> Page(std::string_view list) {
   absl::StatusOr<ListPage<T>> page = ParseList<T>(list, OnUnreadable::kMark);
   if (!page.ok()) return Named("list", page.status());
   if (!page->continue_token.empty()) {
-    return absl::InvalidArgumentError("list.metadata.continue: more pages follow; all of them are one list here");
+    return absl::InvalidArgumentError("list.metadata.continue: more pages follow; pass all pages as one list");
   }
   return page;
 }

@@ -176,7 +176,8 @@ class Reader {
       return Unsupported(user_, "auth-provider", "credential plugins are not supported; use a token file");
     }
     if (user_.Has("exec") && !token && !certificate && !options_.allow_exec) {
-      return Unsupported(user_, "exec", "credential plugins are run with allow-exec alone; use it, or a token file");
+      return Unsupported(user_, "exec",
+                         "credential plugins run only if allow-exec is set; set it, or use a token file");
     }
     return absl::OkStatus();
   }

@@ -50,7 +50,7 @@ absl::Status ParseAuthority(std::string_view authority, ServerUrl& url) {
                    [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
     if (url.host.empty()) return absl::InvalidArgumentError("has no host");
     if (!std::all_of(url.host.begin(), url.host.end(), IsNameCharacter)) {
-      return absl::InvalidArgumentError("has a host with a character that no name or address has");
+      return absl::InvalidArgumentError("has a host with a character that is not valid in a name or address");
     }
     url.is_ipv4 = IsIpv4(url.host);
   }

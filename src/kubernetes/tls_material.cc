@@ -47,7 +47,7 @@ absl::StatusOr<Certificates> ParseCertificates(const std::string& pem, const cha
   const bool at_end = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
   if (at_end && certificates.empty()) {
     ERR_clear_error();
-    return absl::InvalidArgumentError(fmt::format("{}: no PEM certificate in it", what));
+    return absl::InvalidArgumentError(fmt::format("{}: contains no PEM certificate", what));
   }
   if (!at_end) {
     return absl::InvalidArgumentError(

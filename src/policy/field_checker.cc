@@ -22,7 +22,7 @@ void FieldChecker::Check(std::string_view field, const LabelKey&, const std::str
 
 void FieldChecker::Check(std::string_view field, const Names& kind, const std::vector<std::string>& value) {
   const bool named = std::none_of(value.begin(), value.end(), [](const auto& name) { return name.empty(); });
-  Require(!kind.required || (!value.empty() && named), field, "must have names");
+  Require(!kind.required || (!value.empty() && named), field, "must list at least one name, and no empty names");
 }
 
 }  // namespace driverupgrade::internal

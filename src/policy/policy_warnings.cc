@@ -51,7 +51,7 @@ void WarnOfEvacuation(const UpgradePolicy& policy, Texts& warnings) {
   if (policy.pod_deletion) {
     WarnOfTimeout("podDeletion", policy.pod_deletion->timeout, policy.pod_deletion->on_timeout, warnings);
     if (policy.drain && policy.pod_deletion->on_failure == OnFailure::kGiveBack) {
-      warnings.emplace_back("podDeletion.onFailure: has no effect: the drain follows");
+      warnings.emplace_back("podDeletion.onFailure: has no effect, because a drain follows if pod deletion fails");
     }
   }
   if (policy.drain) WarnOfTimeout("drain", policy.drain->timeout, policy.drain->on_timeout, warnings);

@@ -45,7 +45,7 @@ void CheckStage(const std::string& path, const RolloutStage& stage, std::set<std
   const std::string name = path + ".name";
   checker.Require(IsLabelName(stage.name), name,
                   fmt::format("must be up to 63 letters, digits, `-`, `_` and `.`, got {}", Quote(stage.name)));
-  checker.Require(stage.name != kLastStage, name, "is the name of the stage of all nodes that no other stage selects");
+  checker.Require(stage.name != kLastStage, name, "is reserved for the nodes that no other stage selects");
   checker.Require(names.insert(stage.name).second, name, "another stage has the same name");
   if (const auto* nodes = std::get_if<CountOrPercent>(&stage.nodes)) {
     checker.Check(path + ".nodes", NumberOrPercent{.min = 1}, *nodes);
@@ -67,8 +67,9 @@ void CheckOrder(const std::string& path, const RolloutOrder& order, FieldChecker
 void CheckCondition(const std::string& path, const SickCondition& sick, FieldChecker& checker) {
   checker.Require(IsLabelKey(sick.type), path + ".type",
                   fmt::format("must be the type of a condition, got {}", Quote(sick.type)));
-  checker.Require(!IsKubeletCondition(sick.type), path + ".type",
-                  fmt::format("{} is the kubelet's: a node that is not ready counts as unavailable", sick.type));
+  checker.Require(
+      !IsKubeletCondition(sick.type), path + ".type",
+      fmt::format("{} belongs to the kubelet: a node that is not ready already counts as unavailable", sick.type));
   checker.Require(sick.status == "True" || sick.status == "False" || sick.status == "Unknown", path + ".status",
                   fmt::format("must be one of True, False, Unknown, got {}", Quote(sick.status)));
 }

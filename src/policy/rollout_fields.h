@@ -81,7 +81,8 @@ inline constexpr std::tuple kGroupsFields(
              "share of `maxUnavailable`"}),
     Field("maxPerGroup", &NodeGroups::max_per_group, NumberOrPercent{.min = 1},
           {.meaning = "only with `Spread`. A percentage is relative to the group, and rounds up"})
-        .OnlyIf([](const NodeGroups& groups) { return groups.mode == GroupMode::kSpread; }, "only mode Spread has it"));
+        .OnlyIf([](const NodeGroups& groups) { return groups.mode == GroupMode::kSpread; },
+                "can be set only with mode Spread"));
 
 inline constexpr std::tuple kGangsFields(
     Field("mode", &NodeGangs::mode, OneOf(kGangModeWords),

@@ -125,7 +125,7 @@ PageMaker RolloutDocumentPage(RolloutBoard& board, Guard guard) {
 absl::Status AddRolloutPages(const std::string& address, RolloutBoard& board, PagesByAddress& pages) {
   if (!IsLoopback(address)) {
     return absl::InvalidArgumentError(fmt::format(
-        "the page of the rollout needs a loopback address like 127.0.0.1:8082, not `{}`, because its readers need no "
+        "the rollout page needs a loopback address, such as 127.0.0.1:8082, not `{}`, because its readers need no "
         "credentials",
         address));
   }

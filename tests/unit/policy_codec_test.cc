@@ -271,8 +271,9 @@ TEST_CASE("values of the wrong type or out of range are refused") {
       {"cordonedNodes: None", "cordonedNodes: must be one of Proceed, WithinBudget, Ignore, got None"},
       {"isolation: {scope: Device}", "isolation.scope: must be one of Node, Devices, Auto, got Device"},
       {"isolation: {settleSeconds: 3601}", "isolation.settleSeconds: must be 0 to 1h, got 1h1s"},
-      {"isolation: {deviceDrivers: []}", "isolation.deviceDrivers: must have names"},
-      {"isolation: {schedulerNames: ['']}", "isolation.schedulerNames: must have names"},
+      {"isolation: {deviceDrivers: []}", "isolation.deviceDrivers: must list at least one name, and no empty names"},
+      {"isolation: {schedulerNames: ['']}",
+       "isolation.schedulerNames: must list at least one name, and no empty names"},
       {"maxParallelUpgrades: !!str 1", "maxParallelUpgrades: YAML tags are not read, got \"tag:yaml.org,2002:str\""},
       // If the tag were ignored, the empty selector would drain all pods.
       {"drain: {podSelector: !keep}", "drain.podSelector: YAML tags are not read, got \"!keep\""},

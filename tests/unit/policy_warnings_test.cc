@@ -42,7 +42,7 @@ TEST_CASE("W21: a warning reports a field of the evacuation that has no effect")
       Texts{"podDeletion.onTimeout: has no effect: with timeoutSeconds 0 there is no timeout",
             "drain.onTimeout: has no effect: with timeoutSeconds 0 there is no timeout"});
   CHECK(WarningsOf("{podDeletion: {onFailure: GiveBack}, drain: {enable: true}}") ==
-        Texts{"podDeletion.onFailure: has no effect: the drain follows"});
+        Texts{"podDeletion.onFailure: has no effect, because a drain follows if pod deletion fails"});
   CHECK(WarningsOf("{maxUnavailable: 100%, onUnscheduledPods: Ignore}") ==
         Texts{"onUnscheduledPods: has no effect without maxUnavailable"});
 }

@@ -229,7 +229,7 @@ std::optional<Progress> UnblockSafeLoadOfFailed(Walk& walk) {
       return walk.Wait(GateReason::kSafeLoad, "its pods have not been read", NextRead(walk.in.now));
     const PodRef& pod = evacuation.pods.front()->ref;
     return walk.Wait({.reason = GateReason::kSafeLoad,
-                      .detail = fmt::format("{} pods still have to be evacuated, {} among them", evacuation.pods.size(),
+                      .detail = fmt::format("{} pods must still leave the node, for example {}", evacuation.pods.size(),
                                             pod.ToString()),
                       .subject = PodSubject(pod)},
                      evacuation.round.gate.not_before.value_or(absl::InfiniteFuture()));

@@ -172,7 +172,7 @@ TEST_CASE("Credentials that do not match are refused when the transport is creat
   for (const Row& row : {
            Row{one.certificate, two.key, "make transport: client key: does not match the client certificate"},
            Row{one.certificate, "x", "make transport: client key: "},
-           Row{"x", one.key, "make transport: client certificate: no PEM certificate in it"},
+           Row{"x", one.key, "make transport: client certificate: contains no PEM certificate"},
            Row{one.certificate, "", "make transport: client certificate and client key must be given together"},
            Row{"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", one.key,
                "make transport: client certificate: certificate 1: "},

@@ -132,7 +132,7 @@ TEST_CASE("an error in the rollout section is reported with the path of its fiel
       {"{rollout: {stages: [{name: a, nodes: 1}, {name: a, nodes: 1}]}}",
        "rollout.stages[1].name: another stage has the same name"},
       {"{rollout: {stages: [{name: rest, nodes: 1}]}}",
-       "rollout.stages[0].name: is the name of the stage of all nodes that no other stage selects"},
+       "rollout.stages[0].name: is reserved for the nodes that no other stage selects"},
       {"{rollout: {stages: [{name: a@b, nodes: 1}]}}",
        "rollout.stages[0].name: must be up to 63 letters, digits, `-`, `_` and `.`, got \"a@b\""},
       {"{rollout: {stages: [{name: 7, nodes: 1}]}}", "rollout.stages[0].name: must be a string, got 7"},
@@ -160,7 +160,7 @@ TEST_CASE("an error in the rollout section is reported with the path of its fiel
       {"{rollout: {groups: {by: a, mode: Both}}}",
        "rollout.groups.mode: must be one of Together, OneAtATime, Spread, got Both"},
       {"{rollout: {groups: {by: a, mode: Together, maxPerGroup: 2}}}",
-       "rollout.groups.maxPerGroup: only mode Spread has it"},
+       "rollout.groups.maxPerGroup: can be set only with mode Spread"},
       {"{rollout: {groups: {by: a, mode: Spread, maxPerGroup: 0}}}", "rollout.groups.maxPerGroup: must be >= 1, got 0"},
       // Windows and closed days.
       {"{rollout: {windows: [{start: \"22:00\"}]}}", "rollout.windows[0]: durationSeconds is missing"},
@@ -215,7 +215,8 @@ TEST_CASE("an error in the rollout section is reported with the path of its fiel
       {"{rollout: {health: {nodeConditions: [{type: A, status: Sick}]}}}",
        "rollout.health.nodeConditions[0].status: must be one of True, False, Unknown, got Sick"},
       {"{rollout: {health: {nodeConditions: [{type: Ready, status: \"False\"}]}}}",
-       "rollout.health.nodeConditions[0].type: Ready is the kubelet's: a node that is not ready counts as unavailable"},
+       "rollout.health.nodeConditions[0].type: Ready belongs to the kubelet: a node that is not ready already counts "
+       "as unavailable"},
       {"{rollout: {health: {podSelector: ''}}}", "rollout.health.podSelector: must not be empty: it selects every pod"},
       {"{rollout: {health: {maxDriverRestarts: -2}}}", "rollout.health.maxDriverRestarts: must be >= 0, got -2"},
       {"{rollout: {health: {unwellSeconds: -2}}}", "rollout.health.unwellSeconds: must be >= 0, got -2"},

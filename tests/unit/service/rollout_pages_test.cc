@@ -153,7 +153,7 @@ TEST_CASE("The page is not served if it could be read over the network without c
   options.rollout_address = "0.0.0.0:0";
   const auto service = UpgradeService::Create(world.cluster, world.director, std::move(options));
   CHECK(service.status() ==
-        absl::InvalidArgumentError("the page of the rollout needs a loopback address like 127.0.0.1:8082, not "
+        absl::InvalidArgumentError("the rollout page needs a loopback address, such as 127.0.0.1:8082, not "
                                    "`0.0.0.0:0`, because its readers need no credentials"));
 }
 

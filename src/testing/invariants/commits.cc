@@ -344,10 +344,11 @@ void InvariantChecker::Impl::JudgeGrant(const Node& before) {
 // Returns true if the patch takes the node out of upgrade-required, according to the announced paths.
 bool InvariantChecker::Impl::Starts(const Node& before, const Node& after) const {
   const auto from = StateOf(before, keys);
-  if (from == UpgradeState::kUpgradeRequired) return true;
+  const auto to = StateOf(after, keys);
+  // A node that is released in upgrade-required does not start.
+  if (from == UpgradeState::kUpgradeRequired) return to != UpgradeState::kUnknown;
   const auto announced = paths_.find(before.uid);
   if (announced == paths_.end()) return false;
-  const auto to = StateOf(after, keys);
   return std::any_of(announced->second.begin(), announced->second.end(), [&](const Path& one) {
     if (one.resource_version != before.resource_version || one.from != from || one.path.back() != to) return false;
     const auto last = one.path.end() - 1;

@@ -25,9 +25,10 @@ int UnavailableOf(const CountOrPercent& limit, int nodes) {
   return (std::get<Percent>(limit).value * nodes + 99) / 100;
 }
 
-int ParallelOf(const UpgradePolicy& policy, int nodes) {
-  int parallel = policy.max_parallel.value_or(nodes);
-  if (policy.max_unavailable) parallel = std::min(parallel, UnavailableOf(*policy.max_unavailable, nodes));
+int ParallelOf(const UpgradePolicy& policy, const Setup& setup) {
+  int parallel = policy.max_parallel.value_or(setup.nodes);
+  if (policy.max_unavailable) parallel = std::min(parallel, UnavailableOf(*policy.max_unavailable, setup.nodes));
+  if (setup.ledger) parallel = std::min(parallel, setup.grants_max);
   return std::max(1, parallel);
 }
 
@@ -62,7 +63,7 @@ absl::Duration TimeOfRound(const Setup& setup) {
 absl::Duration TimeToConverge(const World& world, const UpgradePolicy& policy) {
   const absl::Duration round = TimeOfRound(world.setup);
   if (!policy.rollout) {
-    const int rounds = world.nodes_made / ParallelOf(policy, world.setup.nodes) + 2;
+    const int rounds = world.nodes_made / ParallelOf(policy, world.setup) + 2;
     return absl::Minutes(90) + rounds * round;
   }
   // In the worst case, the rollout upgrades one node at a time in windows that are open for two thirds of the time, and

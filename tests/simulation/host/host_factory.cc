@@ -85,7 +85,7 @@ class Host final : public testing::HostedEngine {
   // Discards the engine of an earlier term, because it does not know what another leader has done since then.
   bool Leads() {
     if (!election_->IsLeader()) return false;
-    if (term_ != std::exchange(term_, election_->terms())) {
+    if (const std::int64_t term = election_->terms(); term != std::exchange(term_, term)) {
       host_.Restart();
       due_ = absl::InfinitePast();
     }

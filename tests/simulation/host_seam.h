@@ -44,6 +44,8 @@ struct HostSeam {
   EngineOptions options;
   /// Leader election of the host, because the C interface provides none. If null, the host is the only replica.
   std::shared_ptr<LeaderElection> election = nullptr;
+  /// Called when the host replaces its engine, because a new term has started.
+  std::function<void()> on_new_engine = {};
   /// Maximum time between two passes.
   absl::Duration poll_interval = absl::Seconds(5);
 };

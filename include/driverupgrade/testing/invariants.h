@@ -234,6 +234,8 @@ class InvariantChecker::GuardedCluster final : public ForwardingFacade {
   void NoteClock(absl::Duration ahead);
   /// Notes that the sender releases every node from now on.
   void BeginRelease();
+  /// Notes that the sender has replaced its engine. The new engine does not know the requests of its predecessor.
+  void BeginEngine();
   /// Runs `send` on behalf of a sender with the knowledge in `writer`: for requests that were decided earlier.
   void As(Writer writer, const std::function<void()>& send);
 

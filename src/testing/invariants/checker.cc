@@ -212,6 +212,8 @@ void InvariantChecker::GuardedCluster::NoteClock(absl::Duration ahead) {
 
 void InvariantChecker::GuardedCluster::BeginRelease() { writer_.releases = true; }
 
+void InvariantChecker::GuardedCluster::BeginEngine() { checker_.ForgetRequests(writer_.name); }
+
 void InvariantChecker::GuardedCluster::NoteOldNodes(std::int64_t revision) {
   writer_.nodes_read = revision;
   writer_.nodes_answered.clear();

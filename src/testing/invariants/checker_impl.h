@@ -57,6 +57,12 @@ class InvariantChecker::Impl {
   void NoteEvictionAnswer(const std::string& sender, const std::string& pod_uid, std::optional<Refusal> refusal) {
     eviction_answers_[{sender, pod_uid}] = refusal;
   }
+  // Forgets what the sender knows of its own requests.
+  void ForgetRequests(const std::string& sender) {
+    const auto is_of_sender = [&](const auto& request) { return request.first.first == sender; };
+    std::erase_if(asked_, is_of_sender);
+    std::erase_if(eviction_answers_, is_of_sender);
+  }
   // Records an eviction or a deletion that was not refused. `pod`: the pod's state before the request. `accepted`: true
   // if the request is known to be accepted.
   void NoteRemoval(const Pod& pod, bool accepted);

@@ -53,6 +53,7 @@ class Host final : public testing::HostedEngine {
  public:
   explicit Host(testing::HostSeam seam)
       : election_(seam.election),
+        on_new_engine_(std::move(seam.on_new_engine)),
         poll_interval_(seam.poll_interval),
         host_(DriverOf(seam), std::make_shared<ApiServer>(std::move(seam.wire))),
         restart_only_(seam.options.snapshot.restart_only) {
@@ -87,6 +88,7 @@ class Host final : public testing::HostedEngine {
     if (!election_->IsLeader()) return false;
     if (const std::int64_t term = election_->terms(); term != std::exchange(term_, term)) {
       host_.Restart();
+      if (on_new_engine_) on_new_engine_();
       due_ = absl::InfinitePast();
     }
     return true;
@@ -116,6 +118,7 @@ class Host final : public testing::HostedEngine {
   }
 
   const std::shared_ptr<LeaderElection> election_;
+  const std::function<void()> on_new_engine_;
   const absl::Duration poll_interval_;
   std::int64_t term_ = 0;
   absl::Time looked_at_ = absl::InfinitePast();

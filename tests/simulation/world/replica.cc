@@ -250,8 +250,12 @@ void Replica::Begin() {
 void Replica::BeginHost(const std::string& name) {
   process_->honest = process_->cluster;
   if (driver_.setup.election) MakeElection(name);
-  process_->host = world_.options.host(
-      {MakeSeam(), driver_.identity, MakeEngineOptions(), process_->election, driver_.setup.poll_interval});
+  process_->host = world_.options.host({.wire = MakeSeam(),
+                                        .identity = driver_.identity,
+                                        .options = MakeEngineOptions(),
+                                        .election = process_->election,
+                                        .on_new_engine = [guarded = process_->guarded] { guarded->BeginEngine(); },
+                                        .poll_interval = driver_.setup.poll_interval});
 }
 
 void Replica::End() {

@@ -124,7 +124,7 @@ class ControlPlane {
   bool has_node_maintenances_ = false;
   std::unique_ptr<Kubectl> admin_;
   std::unique_ptr<Kubectl> operator_;
-  std::vector<Part> parts_;  // last: stopped before the directory is removed
+  std::vector<Part> parts_;  // declared last: the processes stop before the directory is removed
 };
 
 }  // namespace driverupgrade::e2e

@@ -136,7 +136,7 @@ class DeviceFleet {
   const Kubectl& admin_;
 };
 
-// A raw watch on objects of one kind. It records all object versions that it saw, one per line.
+// A raw watch on the objects of one kind. Records every object version that it receives, one per line.
 class RawWatch {
  public:
   RawWatch(const ControlPlane& control_plane, const std::string& what, const std::string& ns,
@@ -164,8 +164,8 @@ class RawWatch {
   std::unique_ptr<Process> watch_;
 };
 
-// A time span, expressed as a range of resource versions. This works because all objects of the cluster share one
-// counter.
+// A time span, expressed as a range of resource versions. Versions of different objects can be compared, because all
+// objects of the cluster share one version counter.
 struct Held {
   std::int64_t from = 0;
   std::int64_t until = INT64_MAX;

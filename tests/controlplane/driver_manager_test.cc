@@ -297,7 +297,7 @@ TEST_CASE("An administrator's cordon outlives the manager", "[driver_manager]") 
   CheckGivenBack(node, before);
 }
 
-TEST_CASE("The manager names a permission that it lacks", "[driver_manager]") {
+TEST_CASE("The manager's log names the permission that is missing", "[driver_manager]") {
   const ManagedNode node("powerless-manager", 1);
   const NodeVersion before = node.Version();
   node.admin().Must({"delete", "clusterrole", node.role()});

@@ -92,8 +92,9 @@ TEST_CASE("B-8: no pod of a job is evicted before both of its nodes are cordoned
   CHECK(std::max(cordoned(2), cordoned(5)) < std::min({cordoned(0), cordoned(1), cordoned(3), cordoned(4)}));
 }
 
-// Jobs that can run only as a whole, like a JobSet: once one of its pods stops, the job deletes its other pods. When
-// all its pods have been deleted, the job starts again on any free nodes. Each pod takes all GPUs of a node.
+// Imitates a controller of jobs that can run only as a whole, such as JobSets. When one pod of a job stops, the job's
+// other pods are deleted. When all of them are gone, the job starts again on any free nodes. Each pod takes all GPUs of
+// a node.
 class Jobs {
  public:
   explicit Jobs(const World& world) : world_(world) {}

@@ -25,8 +25,8 @@ class GoOperator {
   // not exist.
   GoOperator(const World& world, std::string_view policy, Of of = Of::kModule);
 
-  // Starts the program. Except for kVendor, the program exits once every node has the target driver. The exit code is
-  // then 0 unless a node has failed. `more_flags` come last. If a flag is given twice, its last value counts.
+  // Starts the program. Programs other than kVendor exit once every node has the target driver, with exit code 0 unless
+  // a node has failed. `more_flags` come last. If a flag is given twice, its last value counts.
   std::unique_ptr<Process> Start(const std::vector<std::string>& more_flags = {}) const;
 
   std::filesystem::path policy_file() const { return folder_ / "policy.yaml"; }

@@ -113,7 +113,7 @@ TEST_CASE("A closed window in Berlin keeps the Go module's nodes waiting", "[go]
   gmtime_r(&start, &civil);
   char clock[6] = {};
   std::strftime(clock, sizeof(clock), "%H:%M",
-                &civil);  // a time in UTC, which Berlin reaches one or two hours earlier
+                &civil);  // in UTC; clocks in Berlin show this time one or two hours earlier
   const GoOperator go(world, Substitute(std::string(kShut), {{"$START", clock}}), GoOperator::Of::kVendor);
   const std::unique_ptr<Process> process = go.Start();
   CHECK(Says(go, "Window"));

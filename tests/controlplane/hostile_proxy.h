@@ -70,7 +70,7 @@ class HostileProxy {
   mutable std::mutex mutex_;
   tests::SeededRandom random_;
   std::map<Fault, int> faults_;
-  testing_support::LoopbackServer server_;  // last: its threads use the other members
+  testing_support::LoopbackServer server_;  // declared last, so stopped first: its threads use the other members
 };
 
 }  // namespace driverupgrade::e2e

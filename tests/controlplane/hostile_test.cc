@@ -86,7 +86,8 @@ TEST_CASE("An upgrade finishes within its budgets on a network that damages one 
 }
 
 // Runs only on request, because this test takes a quarter of an hour.
-TEST_CASE("Ten upgrades finish on such a network, and every fault occurs", "[.hostile-ten]") {
+TEST_CASE("Ten upgrades finish on a network that damages one request in twenty, and every fault occurs",
+          "[.hostile-ten]") {
   std::map<Fault, int> faults = RollOutSeeds(10);
   for (const Fault fault : {Fault::kReset, Fault::kRefusal, Fault::kHtml, Fault::kDelay, Fault::kDropAnswer,
                             Fault::kCutAnswer, Fault::kCutStream}) {

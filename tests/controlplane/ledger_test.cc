@@ -38,7 +38,7 @@ bool StartsNode(const HttpRequest& request) {
          request.body.find("\"unschedulable\":true") != std::string::npos;
 }
 
-// Holds the first start of each replica until both replicas have requested a start.
+// Holds the first start of each replica until both replicas have requested a start, for at most kPatience.
 class StartsTogether {
  public:
   void Hold(std::size_t replica, const HttpRequest& request) {
@@ -51,8 +51,8 @@ class StartsTogether {
     met_ = all_asked_.wait_for(lock, kPatience, [&] { return asked_[0] && asked_[1]; });
   }
 
-  // nodes() returns how many nodes the replicas tried to start. met() returns whether each start was held until both
-  // replicas had requested one.
+  // nodes() returns how many nodes the replicas tried to start first. met() returns whether both replicas had requested
+  // a start before kPatience expired.
   std::size_t nodes() {
     const std::lock_guard lock(mutex_);
     return nodes_.size();

@@ -11,9 +11,9 @@
 
 namespace driverupgrade::e2e {
 
-// Returns the code blocks of a page that follow a line `<!-- run: NAME -->`, keyed by NAME. The blocks do not include
-// their fences and their indentation. Throws std::runtime_error if two blocks have the same name, or if a mark is not
-// followed by a block.
+// Returns the code blocks of a page that follow a line `<!-- run: NAME -->`, keyed by NAME. The blocks include
+// neither their fences nor their indentation. Throws std::runtime_error if two blocks have the same name, or if a mark
+// is not followed by a block.
 std::map<std::string, std::string> MarkedBlocks(std::string_view page);
 
 class Manual {

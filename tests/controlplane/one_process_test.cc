@@ -54,7 +54,7 @@ class Upgrade {
  private:
   std::unique_ptr<UpgradeEngine> engine_;
   std::unique_ptr<UpgradeController> controller_;
-  std::jthread thread_;  // last: ends before the other members are destroyed
+  std::jthread thread_;  // declared last, so joined first: the thread uses the other members
 };
 
 TEST_CASE("Both drivers are upgraded on the same nodes at the same time by one process", "[operators]") {

@@ -49,8 +49,8 @@ bool AwaitDone(const World& world, std::ptrdiff_t count) {
   return Eventually(kRecoveryLimit, [&] { return CountDone(world) >= count; });
 }
 
-// Expects that no replaced driver pod was replaced again: at most `count_max` driver pods, the number that needed a
-// replacement, were deleted.
+// Expects that no driver pod was replaced twice: at most `count_max` driver pods were deleted. `count_max` is the number
+// of driver pods that had to be replaced.
 void ExpectDriverPodsReplaced(const World& world, AuditLog& audit, std::ptrdiff_t count_max) {
   std::set<std::string> deleted;
   for (const AuditedRequest& request : audit.Read()) {
@@ -60,8 +60,8 @@ void ExpectDriverPodsReplaced(const World& world, AuditLog& audit, std::ptrdiff_
   CHECK(deleted.size() <= static_cast<std::size_t>(count_max));
 }
 
-// Starts to observe in the middle of an upgrade. Only one of the nodes that are cordoned at that moment was cordoned by
-// an administrator.
+// Returns the witnesses of the remaining upgrade. Several nodes are cordoned at this moment, but only the node that is
+// stored in `cordoned_before` was cordoned by an administrator.
 Rollout RestOf(const World& world) {
   Rollout rest(world);
   rest.cordoned_before = {world.nodes().at(3)};

@@ -51,8 +51,8 @@ TEST_CASE(
   CHECK(program.IsRunning());
 }
 
-// Counts the nodes in the middle of an upgrade: they are cordoned, and wait for new driver pods, which are held and
-// therefore do not become Ready.
+// Counts the nodes that are cordoned and in pod-restart-required. They stay in this state as long as their new driver
+// pods are held, because held pods do not become Ready.
 int CountHeld(const World& world) {
   int count = 0;
   for (const auto& [_, node] : world.Nodes()) count += node.state == "pod-restart-required" && node.unschedulable;
@@ -81,8 +81,8 @@ void SelectFirst(const World& world, int count, const std::string& label) {
   }
 }
 
-// Expects that the node stayed cordoned from its driver restart until it was done, so it was not released in the
-// meantime.
+// Expects that the node was not released between its driver restart and the end of its upgrade. During this time, the
+// node must always have a state label, and must be cordoned in every state except uncordon-required.
 void ExpectNeverGivenBack(Rollout& rollout, const std::string& node) {
   bool under_way = false;
   for (const NodeVersion& version : rollout.watch.Read().VersionsOf(node)) {

@@ -269,7 +269,8 @@ void StartBarePod(const World& world, const std::string& node) {
   }));
 }
 
-// Makes one node fail because of a pod and removes this pod afterwards.
+// Deploys a driver, and lets the upgrade of the first node fail because of a pod without a controller. Then deletes this
+// pod.
 void FailNode(const World& world, const Policies& policies) {
   world.DeployDriver();
   StartBarePod(world, world.nodes()[0]);

@@ -27,8 +27,8 @@ struct Usage {
 };
 
 // A child process in its own process group. The destructor kills it. The kernel also kills it if the test itself dies
-// for any reason. Start it only from the main thread, because the kernel ties this guarantee to the thread that forked.
-// Standard input is empty.
+// for any reason. Create a Process only on the main thread, because the kernel kills the child when the forking thread
+// ends. Standard input is empty.
 class Process {
  public:
   // Starts `command[0]`, which is searched for in PATH. If the program cannot be started, the exit code is 127, as in a

@@ -1,5 +1,5 @@
-// Tests the ClusterRoles of tools/upgradectl/rbac.yaml: every verb works with all their rules, and at least one verb
-// fails if any single rule is missing.
+// Tests the ClusterRoles of tools/upgradectl/rbac.yaml: with all rules of the roles, every verb works; if any single
+// rule is missing, at least one verb fails.
 #include <rapidjson/document.h>
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>

@@ -20,8 +20,8 @@ std::set<std::string> CordonedNodes(const std::map<std::string, NodeVersion>& no
   return names;
 }
 
-// The annotation that keeps driver managers away from the node remains as long as a policy exists, so it is not a
-// leftover.
+// Returns whether `key` is one of our keys that must be removed by the end of an upgrade. This does not include the
+// annotation that keeps driver managers away from the node, because it remains as long as a policy exists.
 bool IsOurKey(const std::string& key) {
   if (key == "nvidia.com/gpu-driver-upgrade-enabled") return false;
   return key.rfind("nvidia.com/gpu-driver-upgrade", 0) == 0 || key.rfind("driverupgrade/", 0) == 0;

@@ -115,8 +115,10 @@ TEST_CASE("If safe loading is off, the init container exits immediately", "[safe
   CHECK(Annotation(world, world.nodes().front()).empty());
 }
 
-TEST_CASE("A driver is not loaded if the init container is misconfigured, lacks permissions or a node, or is stopped",
-          "[safe_load]") {
+TEST_CASE(
+    "A driver is not loaded if the init container is misconfigured, is stopped or has no permissions, or if its node "
+    "does not exist",
+    "[safe_load]") {
   World world(ControlPlane::Shared(), "unsafe", 1);
   const ControlPlane& control_plane = world.control_plane();
   Install(control_plane, "7");

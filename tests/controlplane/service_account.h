@@ -1,4 +1,4 @@
-// The permissions of an example: its rbac.yaml, and a kubeconfig with the token of its ServiceAccount.
+// Applies the rbac.yaml of an example, and creates a kubeconfig with a token of the example's ServiceAccount.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_SERVICE_ACCOUNT_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_SERVICE_ACCOUNT_H_
 

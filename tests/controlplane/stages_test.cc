@@ -172,7 +172,7 @@ class InitContainers {
   int loads() const { return loads_; }
 
  private:
-  // Checks the conditions under which the kernel module may load.
+  // Checks the conditions under which the kernel module may load, and lets the driver pod start.
   void Load(const DriverPod& pod, const NodeVersion& node) {
     INFO(pod.name << " on " << node.name);
     CHECK(node.unschedulable);

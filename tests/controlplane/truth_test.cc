@@ -37,7 +37,7 @@ struct Story {
   std::vector<std::string> order = {};
 };
 
-// Expects that the simulation derived every duration that the dump can provide. There is no duration of the validation,
+// Expects that the simulation derived every duration that the dump can provide. The dump provides no validation time,
 // because the cluster has no validation pods.
 void ExpectMeasured(const std::string& told) {
   for (const char* option : {"--driver-start ", "--driver-stop ", "--pod-start ", "--pod-stop "}) {
@@ -117,8 +117,8 @@ Story Rolled(const World& world, const std::string& policy, const std::string& d
   return story;
 }
 
-// Returns the largest number of nodes that one node overtook. A node overtakes another node if it starts before that
-// node, but after it in the simulation.
+// Returns the largest number of nodes by which one node was overtaken. Node A was overtaken by node B if A started first
+// in reality (`happened`), but B started first in the simulation (`told`).
 std::ptrdiff_t OvertakenAtMost(const std::vector<std::string>& told, const std::vector<std::string>& happened) {
   std::map<std::string, std::ptrdiff_t> places;
   for (const std::string& node : happened) places.emplace(node, static_cast<std::ptrdiff_t>(places.size()));

@@ -17,8 +17,8 @@ namespace driverupgrade::e2e {
 
 class Viewed {
  public:
-  // Creates a world with `nodes` nodes that have a driver. Returns nullptr, with a message, if the API server's proxy
-  // cannot reach any address of this machine.
+  // Creates a world with `nodes` nodes that have a driver. Prints a warning and returns nullptr if the API
+  // server's proxy cannot reach any address of this machine.
   static std::unique_ptr<Viewed> Make(const std::string& name, int nodes = 2, std::string_view policy = kPatient);
   ~Viewed();
   Viewed(const Viewed&) = delete;
@@ -42,19 +42,20 @@ podDeletion: {timeoutSeconds: 300}
   // Starts the Go module's example operator instead of gpu_operator.
   void StartGoOperator();
   void LetAliceRead() const;
-  // Starts the operator, allows alice to read its page, and waits until status shows a pass and reports all nodes as
-  // done.
+  // Starts the operator, allows alice to read its page, and waits until `upgradectl status` shows a pass and reports
+  // all nodes as done.
   void Begin();
   // Installs a change-freeze webhook whose server is down. It blocks only the operator's requests.
   void Freeze(const std::string& operation, const std::string& resource) const;
 
   // Returns the output of upgradectl, run as alice.
   std::string Show(std::vector<std::string> words) const;
-  // Returns whether the output contains `text` at least `times` times before the time limit.
+  // Runs upgradectl as alice until the output contains `text` at least `times` times. If the time limit expires first,
+  // fails the test and returns false.
   bool Tells(const std::vector<std::string>& words, const std::string& text, int times = 1) const;
   // Compares the output of `status` and `explain` with troubles/`name`.txt.
   void CheckPictures(const std::string& name, const std::vector<std::string>& more = {}) const;
-  // Returns the page's response, through the proxy, to a client without a viewer's token.
+  // Requests the page through the API server's proxy as the administrator, without a viewer's token.
   KubectlResult Raw() const;
 
  private:

@@ -70,7 +70,7 @@ TEST_CASE("If several budgets select a pod, a simulation names all of them (W33)
   CHECK(Text(obstacle, {"subject"}) == "disruption budgets shop/a and shop/b");
 }
 
-TEST_CASE("A simulation reports a node that waits for a budget without a deadline (W33)") {
+TEST_CASE("A simulation reports a node that waits indefinitely for a disruption budget (W33)") {
   const Answer answer = Simulate(Fleet(1, Budget("web")),
                                  "{autoUpgrade: true, drain: {enable: true, timeoutSeconds: 0}}", {"-o", "json"});
   CHECK(answer.exit_code == kExitFailed);

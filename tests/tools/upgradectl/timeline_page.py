@@ -62,7 +62,8 @@ def write_page(upgradectl, folder, name, nodes, rules, *more):
 
 
 class Browser:
-    """One page. Its errors are in `errors`."""
+    """Runs headless Chromium with one page. `errors` contains the page's uncaught exceptions, and `requests` the URLs
+    that it requested."""
 
     def __init__(self, chromium, folder):
         to_browser, self.out = os.pipe()
@@ -162,7 +163,7 @@ def colour(browser, x, y):
 
 
 def look_at_bands(browser, page, pictures):
-    """Checks the stages and the times without starts, which are drawn above the bars."""
+    """Checks the bands above the bars: the stages, and the times at which no node may start."""
     browser.open(page)
     if browser.value("document.documentElement.classList.contains('dark')"):
         browser.click("#dark")

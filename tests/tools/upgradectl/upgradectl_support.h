@@ -69,8 +69,7 @@ inline constexpr char kTrainSet[] = R"("apiVersion":"apps/v1","kind":"ReplicaSet
 /// Returns a Fleet with this number of devices on each node. On each node, a pod claims `claimed` of the devices.
 std::string FleetWithDevices(int nodes, int devices, int claimed);
 
-/// Compares the text with the expected text. With DRIVERUPGRADE_REWRITE=1, stores the text as the expected text
-/// instead.
+/// Compares `text` with the file testdata/`name`. If DRIVERUPGRADE_REWRITE is set, writes `text` to this file instead.
 void CheckGolden(const std::string& name, const std::string& text);
 
 /// Returns a dump of two canaries with the new driver, and two other nodes with the old driver. The ledger contains

@@ -1,4 +1,4 @@
-// Tests that `status` and `explain` use the operator's own view if they can read it (see-it).
+// Tests that `status` and `explain` use the operator's own view if they can read it.
 #include <algorithm>
 #include <memory>
 #include <mutex>

@@ -123,7 +123,7 @@ TEST_CASE("a driver with the target digest stays loaded, and the pods that use i
     REQUIRE(world.Uninstall() == absl::OkStatus());
     CHECK(world.HasDone("unload nvidia"));
   }
-  SECTION("unless the digest is that of another driver") {
+  SECTION("unless the digest belongs to another driver") {
     world.host->digest = "d-0";
     REQUIRE(world.Uninstall() == absl::OkStatus());
     CHECK(world.HasDone("unload nvidia"));

@@ -277,7 +277,7 @@ TEST_CASE("an invalid policy leaves the last valid version in effect, and nodes 
   CHECK(memory.ReadDrivers({Object("1", bad)})[0].upgrade.max_parallel == 5);
   CHECK(memory.ReadDrivers({Object("1", bad)})[0].upgrade.auto_upgrade);
   CHECK_FALSE(memory.drivers.verdicts()[0].error.ok());
-  // Another object with the same name is a different object.
+  // This object has the same name but another UID, so the last valid version of the earlier object does not apply.
   CHECK_FALSE(memory.ReadDrivers({Object("2", bad)})[0].upgrade.auto_upgrade);
 }
 

@@ -94,7 +94,7 @@ examples::DriverPods ReadPods(const std::string& spec) {
                          .refused = {"spec.driver.repoConfig", "spec.gds.enabled"}});
 }
 
-// Same as operatorDriverPodTolerations in pkg/state/state_ofed.go of github.com/Mellanox/network-operator.
+// The tolerations match operatorDriverPodTolerations in pkg/state/state_ofed.go of github.com/Mellanox/network-operator.
 TEST_CASE("W32: driver pods are scheduled to nodes that are not ready or unreachable") {
   const rapidjson::Document set = *ParseJson(DaemonSetJson(Wish("1")));
   std::string shown;

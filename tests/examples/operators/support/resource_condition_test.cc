@@ -55,7 +55,7 @@ TEST_CASE("a condition is added with the version that was read, and conditions o
   CHECK(Integer(conditions[1], {"observedGeneration"}) == 3);
 }
 
-TEST_CASE("an unchanged condition is not written, and its time is when its status last changed") {
+TEST_CASE("an unchanged condition is not written, and lastTransitionTime changes only with the status") {
   const std::string wrong = Condition("False", "InvalidPolicy", "in spec.driver.upgradePolicy: drain: no");
   CHECK_FALSE(ConditionPatch(Policy(wrong), kWrong, kNow));
   const rapidjson::Document another = Patch(Policy(wrong), absl::InvalidArgumentError("another"));

@@ -25,7 +25,7 @@ constexpr int kChaosTicks = 1'000;
 constexpr int kCalmTicks = 3'000;
 const DriverIdentity kGpu = *DriverIdentity::Create("nvidia.com", "gpu");
 
-// Ways in which an engine can break a rule for using the ledger. Each mistake shows that the broken rule is necessary.
+// Each mistake breaks one rule for using the ledger. A test shows for each mistake that the rule is necessary.
 enum class Mistake {
   kNone,
   kNoLedger,         // starts nodes without a grant, based only on the nodes that it has read
@@ -258,7 +258,7 @@ void Fleet::Deliver() {
   std::erase_if(late_maps_, due);
 }
 
-// Changes a node in a way that the engines did not cause.
+// Changes, deletes, or adds a node, as the kubelet, a finished upgrade, a new revision, or an administrator would.
 void Fleet::ChangeNode() {
   const auto found = std::next(nodes_.begin(), random_.Below(static_cast<int>(nodes_.size())));
   Node& node = found->second;
@@ -327,19 +327,20 @@ Result Play(Mistake mistake, std::uint64_t first, std::uint64_t last) {
 }
 
 // Tests rule api-A62.
-TEST_CASE("I1: for 1,000 seeds, two engines that both lead finish, and stay within the budgets thanks to the ledger") {
+TEST_CASE("I1: for 1,000 seeds, two engines that both lead stay within the budgets and finish if they use the ledger") {
   const Result result = Play(Mistake::kNone, 1, 1'000);
   INFO(result.report);
   CHECK(result.failures == 0);
   CHECK(result.started > 10'000);
 }
 
-TEST_CASE("I1: for each rule for using the ledger, some seed fails if the engines break the rule") {
+TEST_CASE(
+    "I1: if the engines break any rule for using the ledger, they exceed a budget or never finish for some seed") {
   CHECK(Play(Mistake::kNoLedger, 1, 50).failures > 0);
   CHECK(Play(Mistake::kIgnoresFailure, 1, 100).failures > 0);
   CHECK(Play(Mistake::kGrantsUncounted, 1, 50).failures > 0);
-  // Fails only if a node is created and granted between the time an engine lists the nodes and the time it reads the
-  // ledger. This happens for about one seed in a thousand.
+  // This mistake has an effect only if a node is created, and gets a grant, after an engine has listed the nodes and
+  // before that engine reads the ledger. This happens for about one seed in a thousand.
   CHECK(Play(Mistake::kListsFirst, 801, 820).failures > 0);
 }
 

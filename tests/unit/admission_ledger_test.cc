@@ -145,7 +145,7 @@ TEST_CASE("arch 7: grants are kept, dropped, renewed and added") {
   CHECK(decision.grants == row.after);
   CHECK(decision.admitted == row.admitted);
   CHECK(decision.held_back == row.held_back);
-  // A node counts if a pass that requests no grants would keep the node's grant.
+  // Counts must return true exactly for the nodes whose grants a pass without requests would keep.
   const Grants unasked = DecideGrants(row.before, row.nodes, {}, 2).grants;
   for (const NodeReading& node : row.nodes) CHECK(Counts(row.before, node) == unasked.contains(node.uid));
 }

@@ -63,8 +63,8 @@ TEST_CASE("arch-A1: the code in src/decide does not include a clock") {
   }
 }
 
-// The invariant checker and the simulation are exempt. They are test oracles and simulated users, and read nodes with
-// their own code.
+// Files in src/testing are exempt. For example, the invariant checker is a test oracle, and therefore reads nodes with
+// its own code.
 TEST_CASE("Only node_marks.cc and a few exempt files access the marks on a node by their keys") {
   const std::set<fs::path> knows = {kRoot / "src/model/node_marks.cc", kRoot / "src/model/driver_identity.cc",
                                     kRoot / "src/model/upgrade_state.cc",

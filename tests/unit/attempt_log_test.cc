@@ -136,7 +136,8 @@ TEST_CASE("A patch that changes nothing is settled by its response, because no n
 }
 
 TEST_CASE(
-    "A call for a device taint rule is repeated after a pause, or once a newer version of the rule has been read") {
+    "A call for a device taint rule is retried after a pause, or immediately once a newer version of the rule is "
+    "read") {
   internal::AttemptLog log;
   DeviceCall call{.kind = DeviceCall::Kind::kPatch, .object = {.name = "r", .resource_version = "7"}};
   log.DeviceCallSent("u1", call);

@@ -225,7 +225,7 @@ TEST_CASE("A corrected policy is applied immediately") {
   CHECK(controller.status().last_error == absl::OkStatus());
 }
 
-/// A cluster that cannot enforce the caller's deadlines, because its clock differs from the caller's clock.
+/// Drops the deadlines of writes and pod lists, because the cluster would check them against a different clock.
 class PatientFacade final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;

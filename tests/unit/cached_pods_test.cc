@@ -74,7 +74,7 @@ TEST_CASE("A node is not patched until the list of its pods has returned") {
   world.MakeEngine();
   const std::string node = world.fleet.node_names[0];
   world.line->Hold(node);
-  // The Go library left the node in this state. The engine must know the node's validation pods before it writes to the
+  // The Go library left the node in this state. The engine must read the node's validation pods before it patches the
   // node.
   world.cluster->EditNode(node, [](Node& edited) {
     edited.labels[Gpu().StateLabel()] = "validation-required";

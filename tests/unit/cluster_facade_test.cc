@@ -43,7 +43,7 @@ class CountingFacade final : public ForwardingFacade {
   std::atomic<int> writes_ = 0;
 };
 
-/// Returns the given status without making a call.
+/// Does not forward any call, and returns the given status instead.
 class RefusingFacade final : public ForwardingFacade {
  public:
   RefusingFacade(std::shared_ptr<ClusterFacade> next, absl::Status answer)
@@ -169,7 +169,7 @@ TEST_CASE("a decorator forwards parameters and context") {
   CHECK(recorder->deadline == absl::FromUnixSeconds(7));
 }
 
-TEST_CASE("a decorator that counts calls overrides one hook for all operations") {
+TEST_CASE("to count the calls of all operations, a decorator overrides only one hook") {
   CountingFacade counting(std::make_shared<RecordingFacade>());
   CHECK(absl::IsUnimplemented(counting.PatchNode({}, {.name = "n1"}).status()));
   CHECK(absl::IsUnimplemented(counting.DeletePod({}, {})));

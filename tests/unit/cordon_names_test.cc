@@ -42,7 +42,7 @@ TEST_CASE("dep-F7: a name counts while its driver's upgrade is in progress or ha
       {{{"nvidia.com/gpu-driver-upgrade-state", "upgrade-done"}}, false},
       {{{"nvidia.com/gpu-driver-upgrade-state", "drain-required"}}, true},
       {{{"nvidia.com/gpu-driver-upgrade-state", "upgrade-failed"}}, true},
-      // A state that this version does not know. An unnecessary cordon is safer than a missing cordon.
+      // An unknown state counts, because an unnecessary cordon is safer than a missing cordon.
       {{{"nvidia.com/gpu-driver-upgrade-state", "half-way"}}, true},
       {{{"nvidia.com/ofed-driver-upgrade-state", "drain-required"}}, false},
   };

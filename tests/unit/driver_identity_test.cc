@@ -51,7 +51,7 @@ TEST_CASE("identities are equal if both domain and driver are equal") {
   CHECK_FALSE(gpu == *DriverIdentity::Create("amd.com", "gpu"));
 }
 
-TEST_CASE("driver names are limited to 13 characters, so that Kubernetes accepts their keys") {
+TEST_CASE("driver names have at most 13 characters, so the longest key stays within the limit of Kubernetes") {
   const absl::StatusOr<DriverIdentity> longest = DriverIdentity::Create("nvidia.com", "a-13-char-drv");
   REQUIRE(longest.ok());
   const std::string key = longest->PodCompletionStartAnnotation();

@@ -58,7 +58,7 @@ TEST_CASE("A gate that requires action causes one Event, on its node") {
   CHECK(world.CountNews(Changes({})) == 0);
 }
 
-TEST_CASE("Gates cause Events unless they are intended waits or have their own finding") {
+TEST_CASE("A gate causes an Event unless the wait is intended or has its own finding") {
   World world;
   for (const GateTraits& gate : kGates) {
     const GateReason reason = gate.reason;

@@ -1,4 +1,4 @@
-// Tests how an engine starts the nodes of a gang, with requests in flight.
+// Tests when an engine starts the nodes of a gang while requests are in flight.
 #include <functional>
 #include <memory>
 #include <set>
@@ -21,7 +21,8 @@ using testing::FakeClock;
 using testing::FakeCluster;
 
 TEST_CASE(
-    "a gang waits while a label of one of its nodes is being written, because the node's pods are read afterwards") {
+    "a gang does not start while the label patch of one of its nodes is in flight, because that node's pods are "
+    "unknown") {
   const auto clock = std::make_shared<FakeClock>();
   const auto cluster = std::make_shared<FakeCluster>(clock, testing::FakeClusterOptions{.watches_follow = false});
   const testing::Fleet fleet = AddFleet(*cluster, {.node_count = 3, .workload = ""});

@@ -148,7 +148,8 @@ TEST_CASE("arch-A10: a change in the middle of a round that affects all nodes st
   CHECK(fleet.planner.Advance(kNow, {.judged = 30}).plan.finished);
 }
 
-TEST_CASE("arch-A10: waiting nodes are reported a few at a time, and the planner requests another call for the rest") {
+TEST_CASE(
+    "arch-A10: a plan reports a limited number of gates, and requests the next call until all gates are reported") {
   Fleet fleet(50, Parallel(2));
   fleet.Apply(fleet.planner.Advance(kNow).plan);
   static_cast<void>(fleet.planner.Advance(kNow));
@@ -239,7 +240,7 @@ TEST_CASE("arch-A10: after grants change, only the nodes of these grants are eva
   CHECK(fleet.planner.judgements() == before + 4);
 }
 
-TEST_CASE("arch-A12: a node that is withheld waits, and the next pass evaluates it again") {
+TEST_CASE("arch-A12: a node whose start is withheld waits, and the next pass plans the start again") {
   Fleet fleet(3, Parallel(1));
   const Plan first = fleet.planner.Advance(kNow).plan;
   REQUIRE(first.nodes.front().needs_grant);
@@ -284,7 +285,7 @@ TEST_CASE(
   CHECK(fleet.planner.Advance(kNow).plan.totals.unavailable == 1);
 }
 
-TEST_CASE("arch-A10: a gate is reported once, and the place in the queue only on demand") {
+TEST_CASE("arch-A10: a gate is reported once, and only Explain returns the node's place in the queue") {
   Fleet fleet(3, Parallel(0));
   PlanUpdate update = fleet.planner.Advance(kNow);
   REQUIRE(update.plan.gates.size() == 3);
@@ -316,7 +317,7 @@ TEST_CASE("arch-A10: a gate is reported once, and the place in the queue only on
   }
 }
 
-TEST_CASE("arch-A10: a gate that was not delivered is reported again, and so is its end") {
+TEST_CASE("arch-A10: if the report of a gate was not delivered, the next plan reports the gate or its end again") {
   Fleet fleet(2, Parallel(1));
   const auto tells = [&] {
     fleet.view("n00001").node.resource_version += "0";

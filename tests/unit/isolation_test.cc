@@ -68,7 +68,7 @@ struct DeviceNode : NodeUnderTest {
     view.devices->rules = {rule};
     return *this;
   }
-  /// Adds a pod that holds a device.
+  /// Adds a pod, and a claim whose device was allocated for the pod at `allocated_at`.
   DeviceNode& Held(const Pod& pod, absl::Time allocated_at = kNow - absl::Hours(1)) {
     view.devices->claims.push_back(ClaimOf(pod, allocated_at));
     view.pods->push_back(pod);
@@ -246,7 +246,7 @@ TEST_CASE("A-4 to A-6: a rule is created without effect, gets its effect once it
   }
 }
 
-TEST_CASE("A-7: if claims are still allocated after the taint has settled, the node is cordoned") {
+TEST_CASE("A-7: if more than three claims were allocated after the devices had been tainted, the node is cordoned") {
   auto node = Settled("pod-deletion-required");
   for (int i = 0; i < 4; ++i) node.Held(WebPod("late-" + std::to_string(i)).Build(), kNow - absl::Seconds(10 + i));
   SECTION("four claims: the node is cordoned") {
@@ -381,7 +381,8 @@ TEST_CASE("A-5: if there are neither rules nor published devices, rules are crea
   CHECK(node.Judge().plan.remove.empty());
 }
 
-TEST_CASE("A-15: the end of an upgrade removes the rules even if an administrator has cordoned the node meanwhile") {
+TEST_CASE(
+    "A-15: a node that an administrator cordoned meanwhile still enters uncordon-required, which removes the rules") {
   auto node = Settled("pod-restart-required").WithCpuPod();
   Pod driver = DriverPod("new").Build();
   driver.ready_since = kNow - absl::Minutes(1);

@@ -376,7 +376,7 @@ TEST_CASE("An announcement that is too long or refused is omitted, and never end
   CHECK(a.election->status().ok());
 }
 
-TEST_CASE("A renewal counts from the time at which it was sent") {
+TEST_CASE("A renewal extends leadership from the time at which it was sent, not from the time of its response") {
   ObjectServer<Lease> server;
   Replica a(server, "a");
   a.facade->before_answer = [&] { a.clock->Advance(absl::Seconds(4)); };
@@ -481,7 +481,8 @@ TEST_CASE("If the lease is deleted, its holder creates it again, and other repli
   }
 }
 
-TEST_CASE("Candidates spread their attempts, and each replica's times are the same in every run") {
+TEST_CASE(
+    "The attempts of candidates are spread over time, and the times of each candidate are the same in every run") {
   ObjectServer<Lease> server;
   (void)server.Create({.ns = "ops", .name = "driver", .holder = "x", .duration = absl::Hours(1)});
   std::set<absl::Duration> waits;

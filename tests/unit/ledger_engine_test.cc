@@ -241,7 +241,7 @@ TEST_CASE("The grant of a deleted node is released") {
   world.PassIn(absl::Seconds(1));
   CHECK(world.IsBusy("node-2"));
   CHECK(world.Stored().find(world.cluster->node("node-2")->uid) == 0);
-  // A cache that has seen the node knows of its deletion and needs no list.
+  // The cache has observed the deletion of the node, so the engine needs no list.
   if (world.cache) CHECK(world.Calls(Operation::kListNodes) == lists);
 }
 
@@ -349,7 +349,7 @@ TEST_CASE("Nodes in progress continue while the ledger fails") {
   CHECK(world.Calls(Operation::kGetConfigMap) < 10);
 }
 
-TEST_CASE("A full ledger holds back the remaining nodes, and garbage in the ledger is reported") {
+TEST_CASE("If the ledger is full, the remaining nodes wait, and invalid lines in the ledger are reported") {
   World world(GENERATE(Reads::kLists, Reads::kCache));
   world.policy.max_parallel.reset();
   world.ledger->grants_max = 1;

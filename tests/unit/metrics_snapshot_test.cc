@@ -68,7 +68,7 @@ struct Journey {
 };
 
 TEST_CASE(
-    "The time of a node in a state is counted when the node leaves it, and the duration of an upgrade when it ends") {
+    "The time in a state is recorded when the node leaves the state, and the upgrade time when the upgrade ends") {
   Journey journey;
   journey.To({UpgradeState::kUpgradeRequired});
   journey.To({UpgradeState::kCordonRequired, UpgradeState::kDrainRequired}, absl::Seconds(60));
@@ -215,7 +215,7 @@ TEST_CASE("Metrics may be read while the plans of nodes are applied") {
             {UpgradeState::kDrainRequired, UpgradeState::kPodRestartRequired}) == 400);
 }
 
-TEST_CASE("A group of observers forwards everything to each of them, and skips null observers") {
+TEST_CASE("An observer group forwards each call to all its observers, and skips null observers") {
   const auto one = std::make_shared<MetricsObserver>(Gpu());
   const auto other = std::make_shared<MetricsObserver>(Gpu());
   const auto group = MakeObserverGroup({one, nullptr, other});

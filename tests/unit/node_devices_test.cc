@@ -225,7 +225,7 @@ TEST_CASE("A cache follows the devices of nodes, and reports the nodes that have
   CHECK(cache->Devices(0, world.fleet.node_names[1]).value().slices.empty());
 }
 
-TEST_CASE("A cache whose scopes name no DRA drivers does not watch DRA") {
+TEST_CASE("A cache watches no DRA objects if its scopes name no DRA drivers") {
   World world;
   const std::shared_ptr<WatchCache> cache = CacheOf(world, {});
   cache->Turn({});

@@ -30,7 +30,8 @@ std::vector<absl::Duration> Took(const std::vector<std::pair<const char*, int>>&
 TEST_CASE("The duration of an upgrade is measured from its start to its end on the same node") {
   CHECK(Took({{"drain-required", 0}, {"pod-restart-required", 3}, {"upgrade-done", 5}}) ==
         std::vector{absl::Minutes(5)});
-  // In the last step, a new node with the same name has the driver from the beginning.
+  // In the last step, the node has been replaced by a new node with the same name, which has the current driver
+  // from the beginning.
   CHECK(Took({{"drain-required", 0}, {"upgrade-done", 5}}, "another-uid").empty());
 }
 

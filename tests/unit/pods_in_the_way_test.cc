@@ -28,7 +28,7 @@ NodeUnderTest Busy() {
 }
 
 TEST_CASE(
-    "The blocking pods are those that the drain must remove, even if the policy does not allow it to evict them") {
+    "The blocking pods are those that the drain must remove, including pods that the policy does not allow to evict") {
   NodeUnderTest node = Busy();
   CHECK(InTheWay(node) == 0);  // the policy evicts no pods
   node.Draining();

@@ -43,7 +43,8 @@ TEST_CASE("T8: a rollout restart and a new chart version do not count as a chang
   }
 }
 
-TEST_CASE("T8: the chart version is ignored by default, but not if the operator ignores no keys") {
+TEST_CASE(
+    "T8: the chart version is ignored by default, and compared if the operator sets empty lists of ignored keys") {
   const ControllerRevision running = WithTemplate(R"({"metadata":{"labels":{"helm.sh/chart":"1"}}})");
   const ControllerRevision wanted = WithTemplate(R"({"metadata":{"labels":{"helm.sh/chart":"2"}}})");
   CHECK(*SameTemplate(running, wanted));

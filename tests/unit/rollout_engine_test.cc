@@ -39,7 +39,7 @@ std::optional<UpgradeState> StateOf(const Node& node) {
   return ParseUpgradeState(label == node.labels.end() ? "" : label->second);
 }
 
-// Canaries c0 and c1, some other nodes, and any number of engines that do not know of each other.
+// Canaries c0 and c1, some other nodes, and any number of independent engines.
 struct World {
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
   std::shared_ptr<FakeCluster> cluster;
@@ -182,7 +182,9 @@ std::int64_t ListsToOrder(int nodes, OrderBy by) {
   return lists({{.by = by}}) - lists({});
 }
 
-TEST_CASE("an order by pods costs one list per node for up to 10 nodes, and a single list for more nodes") {
+TEST_CASE(
+    "to order up to 10 nodes by their pods, a pass sends one list per node, and for more nodes a single list of all "
+    "pods") {
   CHECK(ListsToOrder(10, OrderBy::kFewestPods) == 10);
   CHECK(ListsToOrder(11, OrderBy::kFewestPods) == 1);
   CHECK(ListsToOrder(40, OrderBy::kIdle) == 1);

@@ -43,7 +43,8 @@ class Drain {
     planner->SetPolicy(node.policy);
     planner->SetDriver(std::make_shared<const DriverFacts>(node.facts), {});
   }
-  /// Replaces the pods with a pod whose next eviction is due in ten hours.
+  /// Replaces the pods with a pod whose eviction a disruption budget has refused. Its next eviction is not due for ten
+  /// hours.
   void Refuse(const std::string& pod) {
     node.view.pods = {WebPod(pod).Build()};
     node.view.attempts.pods = {{pod + "-uid",

@@ -185,7 +185,7 @@ TEST_CASE("T39c: a node fails if its current driver pod keeps restarting") {
   CHECK(verdict.gate->subject == GateSubject(GateSubjectKind::kPod, pod.ns, pod.name));  // W23
 }
 
-TEST_CASE("I11: an excessive count of failures is limited, and can still be incremented") {
+TEST_CASE("I11: a failure count above the maximum is reduced to the maximum before it is incremented") {
   auto node = Restarting("new").WithDriverPods({DriverPod("new").Crashing(11).Build()});
   node.Annotated(Gpu().FailuresAnnotation(), "2147483647@900");
   CHECK(node.After(node.Judge()).annotations.at(Gpu().FailuresAnnotation()) == "1000001@1000");
@@ -315,7 +315,7 @@ TEST_CASE("I1: a failed node that another client uncordoned counts as unavailabl
   CHECK(verdict.tally.unavailable == 1);
 }
 
-// Found by the simulation (seed 59981): another node took the last free place under maxUnavailable in the same pass.
+// Found by the simulation (seed 59981): another node took the last headroom under maxUnavailable in the same pass.
 TEST_CASE(
     "I1: a node that another client uncordoned counts as unavailable in the pass in which its driver fails again") {
   auto node = NodeUnderTest("uncordon-required", "new");

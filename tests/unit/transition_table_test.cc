@@ -36,7 +36,7 @@ TEST_CASE("docs/state-machine.svg shows every edge of the transition table") {
   CheckOrRewrite(path, std::filesystem::exists(path) ? ReadFile(path) : "", SvgDiagram());
 }
 
-TEST_CASE("The transition table has a transition into and out of every state, except the reserved one") {
+TEST_CASE("The transition table has a transition into and out of every state except the reserved state") {
   std::set<UpgradeState> entered = {UpgradeState::kUnknown};
   std::set<UpgradeState> left;
   for (const Transition& transition : kTransitions) {

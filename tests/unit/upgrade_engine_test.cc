@@ -108,7 +108,7 @@ TEST_CASE(
   CHECK(world.AllIn("upgrade-failed"));
 }
 
-TEST_CASE("Showing a gate costs one patch, and only on the stuck node") {
+TEST_CASE("To show a gate, the engine sends one patch, and only for the stuck node") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster, {.node_count = 2, .workload = ""});
   world.cluster->AddPod(
@@ -458,7 +458,7 @@ TEST_CASE("The rollout continues if Events cannot be written (api-A50)") {
   CHECK(world.AllIn("upgrade-done"));
 }
 
-TEST_CASE("A facade that lacks an operation is detected when the engine is created") {
+TEST_CASE("Creating an engine fails if its facade does not support a required operation") {
   World world;
   world.cluster->SetSupported(Operation::kEvictPod, false);
   EngineOptions options{.snapshot = {.ns = "drivers", .driver_labels = Selector("app=driver")}};

@@ -233,7 +233,7 @@ TEST_CASE("The plugin in a kubeconfig is read only if plugins are allowed", "[ex
         ExecPlugin{.api_version = kV1, .command = "/base/./bin/login", .args = {"-a", "b c"}, .env = {{"X", "y"}}});
 }
 
-TEST_CASE("A plugin whose requirements cannot be met is refused", "[exec_plugin]") {
+TEST_CASE("A plugin with an invalid or unsupported configuration is refused", "[exec_plugin]") {
   struct Row {
     const char* exec;
     const char* why;

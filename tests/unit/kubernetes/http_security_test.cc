@@ -32,10 +32,10 @@ Identity ServerIdentity(const std::string& names = kLocal) {
   return MakeIdentity({.common_name = "server", .alternative_names = names}, &Authority());
 }
 
-TEST_CASE("A server whose certificate is signed by the cluster's authority is accepted", "[http_security]") {
+TEST_CASE("A server whose certificate is signed by the cluster's CA is accepted", "[http_security]") {
   LoopbackServer server(AnswerOk, TlsServerOptions{.identity = ServerIdentity()});
   const Identity other = MakeIdentity({.common_name = "old CA", .is_authority = true});
-  // A bundle contains several authorities while the cluster's authority is being rotated.
+  // While the cluster's CA is being rotated, the bundle contains several CA certificates.
   const auto transport = MakeTransport(
       {.server = server.url(), .ca_pem = other.certificate + Authority().certificate, .token = Secret("t0ken")});
   REQUIRE(transport->Send(Patiently(), Get("/")).ok());
@@ -98,7 +98,7 @@ TEST_CASE("A server receives requests only if it can be verified", "[http_securi
   }
 }
 
-TEST_CASE("The system's authorities are trusted only if trust_system_roots is set", "[http_security]") {
+TEST_CASE("The system's CA certificates are trusted only if trust_system_roots is set", "[http_security]") {
   const TemporaryFile system_roots(Authority().certificate);
   setenv("SSL_CERT_FILE", system_roots.path().c_str(), 1);
   LoopbackServer server(AnswerOk, TlsServerOptions{.identity = ServerIdentity()});
@@ -119,7 +119,7 @@ TEST_CASE("tls-server-name replaces the host name that is verified", "[http_secu
   CHECK(insecure->Send(Patiently(), Get("/")).ok());
 }
 
-TEST_CASE("A peer that uses an old TLS version, or no TLS, is refused", "[http_security]") {
+TEST_CASE("A server that uses an old TLS version, or no TLS, is refused", "[http_security]") {
   LoopbackServer old(AnswerOk, TlsServerOptions{.identity = ServerIdentity(), .version_max = TLS1_1_VERSION});
   LoopbackServer plain(AnswerOk);
   const std::string plain_as_https = fmt::format("https://127.0.0.1:{}", plain.port());
@@ -163,7 +163,9 @@ TEST_CASE("A client certificate is sent, and its refusal is reported as Unauthen
   }
 }
 
-TEST_CASE("Credentials that do not match are refused when the transport is created", "[http_security]") {
+TEST_CASE(
+    "A client certificate or key that is invalid, missing, or does not match is refused when the transport is created",
+    "[http_security]") {
   const Identity one = MakeIdentity({.common_name = "one"});
   const Identity two = MakeIdentity({.common_name = "two"});
   struct Row {
@@ -310,7 +312,7 @@ TEST_CASE("No error contains the token", "[http_security]") {
 
 // This test made cpprestsdk crash after 100 to 424 cancelled calls.
 TEST_CASE("TLS response bodies can be cancelled repeatedly while data arrives", "[http_security]") {
-  setenv("SSL_CERT_FILE", "/dev/null", 1);  // cpprestsdk reads the system's authorities for every connection.
+  setenv("SSL_CERT_FILE", "/dev/null", 1);  // cpprestsdk reads the system's CA certificates for every connection.
   Event busy;
   LoopbackServer server(
       [&](Connection& connection, const std::string&) {

@@ -54,7 +54,7 @@ TEST_CASE("Header names are compared without regard to case", "[http_transport]"
   CHECK_FALSE(response.Header("Retry").has_value());
 }
 
-TEST_CASE("The mark of an unsent request survives copies, and can be set only on errors", "[http_transport]") {
+TEST_CASE("The not-sent mark is kept when a status is copied, and only errors can be marked", "[http_transport]") {
   const absl::Status marked = MarkRequestNotSent(absl::UnavailableError("x"));
   const absl::Status copy = marked;
   CHECK(RequestWasNotSent(copy));
@@ -270,7 +270,7 @@ TEST_CASE("A write on a closed connection is repeated only by some backends, and
   CHECK(posts == 1);
 }
 
-TEST_CASE("Many threads use one transport", "[http_transport]") {
+TEST_CASE("Many threads can share one transport", "[http_transport]") {
   LoopbackServer server([](Connection& connection, const std::string& request) {
     return connection.Answer(200, request.substr(4, request.find(' ', 4) - 4) + std::string(50'000, 'x'));
   });

@@ -261,7 +261,7 @@ TEST_CASE("insecure-skip-tls-verify can be allowed, and unused authentication me
   CHECK(KubeConfig::Parse(Document(kServer, "token: ~, username: null"), {}).ok());
 }
 
-TEST_CASE("Files named in a kubeconfig are relative to its directory", "[kube_config]") {
+TEST_CASE("Relative file names in a kubeconfig are resolved against the directory of the kubeconfig", "[kube_config]") {
   const TemporaryFolder folder;
   folder.Write("pki/ca.crt", "THE CA");
   folder.Write("pki/client.crt", "THE CERT");

@@ -21,8 +21,7 @@ namespace driverupgrade::testing_support {
 
 struct TlsServerOptions {
   Identity identity = {};
-  // PEM certificate of the authority that must have signed client certificates. Empty: no client certificate is
-  // required.
+  // PEM certificate of the CA that must have signed the client's certificate. Empty: no client certificate is required.
   std::string client_ca = {};
   int version_max = 0;  // Highest TLS version. 0: no limit.
 };

@@ -71,7 +71,7 @@ Attempted Attempt(std::deque<Result> script, const HttpRequest& request, const C
 }
 
 // Tests rule api-A35.
-TEST_CASE("A request that the server has refused is sent again at the time that the server set, whatever the verb",
+TEST_CASE("A request that the server refuses with 429 is retried after the Retry-After delay, whatever the verb",
           "[retrying]") {
   for (HttpVerb verb : kVerbs) {
     const Attempted attempted = Attempt({Answer(429, "7"), Answer(429, "0"), Answer(200)}, {.verb = verb});
@@ -82,7 +82,7 @@ TEST_CASE("A request that the server has refused is sent again at the time that 
 }
 
 // Tests rule api-A31.
-TEST_CASE("If the server fails, reads are sent again, but writes are not", "[retrying]") {
+TEST_CASE("After a 5xx response, reads are retried, but writes are not", "[retrying]") {
   for (int status : {500, 502, 503, 504}) {
     for (HttpVerb verb : kVerbs) {
       const Attempted attempted = Attempt({Answer(status, "1"), Answer(200)}, {.verb = verb});

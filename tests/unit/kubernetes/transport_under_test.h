@@ -25,7 +25,7 @@ struct Backend {
   bool takes_ipv6_literals = false;
   // The backend does not retry requests on its own, except for GET.
   bool sends_writes_once = false;
-  // The backend always knows whether a request was sent, even if the call ended early.
+  // The backend reports correctly whether a request was sent, even if the call ended early.
   bool knows_what_was_sent = false;
 };
 extern const Backend kBackend;

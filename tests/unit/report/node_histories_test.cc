@@ -64,7 +64,7 @@ TEST_CASE("A new wait starts when the reason of the gate changes, but not when o
   CHECK_FALSE(histories.Find("n1")->waiting);
 }
 
-TEST_CASE("The histories of removed nodes do not accumulate, and waiting nodes keep their histories") {
+TEST_CASE("Trim limits the number of histories, but keeps the histories of waiting nodes") {
   NodeHistories histories;
   histories.Follow(Waiting(GateReason::kDisruptionBudget, "web"), kStart);
   for (int i = 0; i < 1000; ++i) {

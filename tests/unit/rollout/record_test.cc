@@ -118,7 +118,7 @@ TEST_CASE("too few measurements yield no estimate") {
   CHECK(Measured(5, absl::Minutes(1)).Quantile(95));
 }
 
-TEST_CASE("recent measurements outweigh old ones, so that a slower driver is visible") {
+TEST_CASE("recent measurements outweigh old ones, so a slower driver raises the estimate") {
   DurationSketch sketch = Measured(2000, absl::Minutes(1));
   for (int i = 0; i < 600; ++i) sketch.Add(absl::Hours(1));
   CHECK(*sketch.Quantile(50) >= absl::Hours(1));

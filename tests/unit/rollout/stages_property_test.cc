@@ -22,10 +22,10 @@ using tests::SeededRandom;
 constexpr int kSeeds = 2000;
 constexpr int kTurns = 60;
 constexpr int kNodes = 7;
-// Maximum difference between clocks.
+// Maximum difference between clocks. A soak that starts later than now plus this time is discarded.
 constexpr absl::Duration kSkew = absl::Minutes(1);
 
-// State that the twin remembers.
+// State that the twin keeps from one step to the next.
 struct Memory {
   std::string revision = {};
   std::size_t stages = 0;  // number of stages in the policy that `stage` belongs to

@@ -103,7 +103,7 @@ TEST_CASE("without a common limit, each owner has its own limit") {
   CHECK(most == 6);
 }
 
-TEST_CASE("policies change without new engines, and counters outlive the engines") {
+TEST_CASE("a change of policies does not recreate the engines, and counters outlive the engines") {
   World world;
   world.Run({"a"}, std::nullopt);
   std::vector<EngineSpec> frozen = world.Specs({"a"});

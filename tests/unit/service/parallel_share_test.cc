@@ -11,14 +11,15 @@ using internal::SharedSlotsOf;
 using internal::SlotsAfter;
 using internal::SlotUse;
 
-TEST_CASE("an engine sees the common limit, and the slots that other engines use") {
+TEST_CASE("each engine gets the common limit and the number of slots that the other engines use") {
   const std::vector<SlotUse> uses = {2, 0, 1};
   CHECK(SharedSlotsOf(uses, 0, 5) == SharedSlots{.max = 5, .used_elsewhere = 1});
   CHECK(SharedSlotsOf(uses, 1, 5) == SharedSlots{.max = 5, .used_elsewhere = 3});
   CHECK(SharedSlotsOf({4}, 0, 5) == SharedSlots{.max = 5, .used_elsewhere = 0});
 }
 
-TEST_CASE("until an engine has run a pass, other engines do not know which slots it uses, but it knows theirs") {
+TEST_CASE(
+    "until an engine has run a pass, its slots are unknown to other engines, but it counts the slots of the others") {
   CHECK(SharedSlotsOf({2, std::nullopt}, 0, 5) == SharedSlots{.max = 5, .used_elsewhere = std::nullopt});
   CHECK(SharedSlotsOf({2, std::nullopt}, 1, 5) == SharedSlots{.max = 5, .used_elsewhere = 2});
 }

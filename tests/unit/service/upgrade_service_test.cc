@@ -123,7 +123,7 @@ TEST_CASE("the Lease contains the policy in effect, and a new leader's policy re
     world.Turn();
   };
   world.Turn();
-  CHECK(reported().empty());  // the director does not know the policy yet
+  CHECK(reported().empty());  // the director has not listed its engines yet
   world.director.wanted = std::vector{world.Spec()};
   world.Turn();
   renew();
@@ -203,7 +203,7 @@ TEST_CASE("the Lease contains the options of its leader, even after the leader h
                        world.fleet.ns, world.fleet.daemon_set, policy_resource);
   };
   renew();
-  CHECK(reported().empty());  // the director does not know its engines yet
+  CHECK(reported().empty());  // the director has not listed its engines yet
   world.director.wanted = std::vector{world.Spec()};
   renew();
   CHECK(reported() == report(""));

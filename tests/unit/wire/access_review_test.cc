@@ -55,7 +55,7 @@ TEST_CASE("an invalid token is distinguished from a reader without permission") 
   CHECK(world.Check("t0ken") == absl::PermissionDeniedError("alice may not get /rollout"));
 }
 
-TEST_CASE("a result is cached for a minute, even a refusal") {
+TEST_CASE("each result is cached for a minute, including a refusal") {
   World world;
   world.transport->Answer(201, kAlice);
   world.transport->Answer(201, R"({"status":{"allowed":true}})");
@@ -87,7 +87,7 @@ TEST_CASE("a failed review does not count as a result for the token, and is not 
   CHECK(world.Check("t0ken").ok());
 }
 
-TEST_CASE("a client that invents tokens cannot exhaust the operator's requests") {
+TEST_CASE("a client with made-up tokens cannot exhaust the operator's API request quota") {
   World world;
   for (int i = 0; i < 40; ++i) world.transport->Answer(201, R"({"status":{"authenticated":false}})");
   for (int i = 0; i < 100; ++i) {

@@ -71,7 +71,7 @@ constexpr char kRest[] = "&allowWatchBookmarks=true&timeoutSeconds=300";
 
 std::string Text(const absl::Status& status) { return std::string(status.message()); }
 
-TEST_CASE("a watch starts with the list and continues from the version of the list") {
+TEST_CASE("a watch first delivers the list, and then the changes after the version of the list") {
   World world;
   world.context.deadline = absl::FromUnixSeconds(9);
   world.transport->Answer(200, PageOf({"a", "b"}, "7"));

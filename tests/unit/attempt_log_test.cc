@@ -110,7 +110,7 @@ TEST_CASE("The pause that a server requests before the next eviction is respecte
   CHECK(pause_for(absl::Seconds(999'999'999)) == pause_for(absl::Minutes(5)));
 }
 
-TEST_CASE("A patch that changes nothing is settled by its response, because no newer version follows") {
+TEST_CASE("A patch that changes nothing is settled by its response, because the node gets no newer version") {
   internal::AttemptLog log;
   log.PatchSent(kNode, {}, kT0);
   SECTION("applied") {

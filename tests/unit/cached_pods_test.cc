@@ -14,7 +14,7 @@ namespace {
 
 using World = CachedWorld;
 
-TEST_CASE("arch-A10: the pods of nodes come from the watch, with one list of all pods and no request per node") {
+TEST_CASE("arch-A10: the cache reads pods with a single list and a watch, and without a request for each node") {
   World world({.node_count = 12, .workload = ""}, /*calls_in_flight=*/1, /*with_threads=*/false);
   world.ledger = AdmissionLedgerOptions{.ns = "ops", .name = "ledger"};
   world.controller.reset();

@@ -61,7 +61,8 @@ TEST_CASE("Devices are unknown until every kind has been read, and the error of 
   CHECK(objects.On("n1", kGpu).value().claims.size() == 1);
 }
 
-TEST_CASE("A change before the first list is ignored: one object must not count as the full list of its kind") {
+TEST_CASE(
+    "A change before the first list is ignored, because one object must not count as the complete list of its kind") {
   DeviceObjects objects;
   objects.Keep(kGpu);
   CHECK(objects.Changed(ClaimOn("a", "n1")).empty());
@@ -70,7 +71,7 @@ TEST_CASE("A change before the first list is ignored: one object must not count 
   CHECK_FALSE(objects.On("n1", kGpu).ok());
 }
 
-TEST_CASE("A claim that moves between nodes changes both nodes, and a deallocated claim is forgotten") {
+TEST_CASE("If a claim moves to another node, both nodes count as changed, and a deallocated claim is forgotten") {
   DeviceObjects objects = Listed();
   CHECK(objects.Changed(ClaimOn("a", "n1")).empty());
   CHECK(objects.Changed(ClaimOn("a", "n2")) == ChangedNodes{"n1", "n2"});

@@ -54,7 +54,7 @@ TEST_CASE("A later unit with the same name counts as a new interruption of the g
   CHECK(Evict(interruptions, "JobSet/team/a", "n3", {PodOf("a", "n3")}) == 1);
 }
 
-TEST_CASE("A new revision resets the counts, unless it is unknown") {
+TEST_CASE("A new revision resets the counts, but an unknown revision does not") {
   GangInterruptions interruptions;
   interruptions.SetRevision("rev-2");
   CHECK(Evict(interruptions, "Node/n1", "n1", {PodOf("a", "n1")}) == 1);

@@ -254,7 +254,7 @@ TEST_CASE("arch-A12: a node whose start is withheld waits, and the next pass pla
   CHECK(fleet.planner.Advance(kNow).plan.nodes == first.nodes);
 }
 
-TEST_CASE("arch-A10: planned work that was not done is planned again") {
+TEST_CASE("arch-A10: a plan that was not executed is repeated by the next pass") {
   Fleet fleet(3, Parallel(1));
   const Plan first = fleet.planner.Advance(kNow).plan;
   REQUIRE(first.nodes.size() == 3);

@@ -116,7 +116,7 @@ TEST_CASE("A-1: a node that starts is marked, and stays schedulable") {
   CHECK(Calls(verdict).empty());
 }
 
-TEST_CASE("A-2: a node whose devices cannot be isolated is cordoned with Auto, and waits with Devices") {
+TEST_CASE("A-2: a node whose devices cannot be isolated is cordoned with scope Auto, and waits with scope Devices") {
   struct Row {
     const char* name;
     void (*spoil)(DeviceNode&);
@@ -558,7 +558,7 @@ TEST_CASE("a cordon of another client stays when the devices are released") {
   CHECK(node.After(verdict).unschedulable);
 }
 
-TEST_CASE("a node whose label was removed continues from its mark") {
+TEST_CASE("a node whose state label was removed continues from its mark of isolated devices") {
   auto node = Settled("");
   node.Annotated(node.identity.IsolatedDevicesAnnotation(), "8");
   node.Held(WebPod().Build());

@@ -48,7 +48,8 @@ struct ErasedWorld : CachedWorld {
   int most_cordoned = 0;
 };
 
-TEST_CASE("W1: if another client erases labels, three idle nodes are written at most ten times in a minute") {
+TEST_CASE(
+    "W1: if another client erases labels, the labels of three idle nodes are written at most ten times in a minute") {
   ErasedWorld world(3);
   world.Run(absl::Minutes(1));
   const std::size_t written = world.Count(Operation::kPatchNode);

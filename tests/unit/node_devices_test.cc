@@ -131,7 +131,7 @@ TEST_CASE("A-1: a cluster without device taint rules is distinguished from a clu
   CHECK(broken.Read().nodes[0]->devices);
 }
 
-TEST_CASE("A-4: a node on which nothing but our own rule is left is still managed") {
+TEST_CASE("A-4: a node is still managed if our own rule is all that is left on the node") {
   World world;
   REQUIRE(world.cluster->RemoveDaemonSet(world.fleet.ns, world.fleet.daemon_set));
   for (const char* name : {"ours", "others"}) world.cluster->AddNode(testing::NodeBuilder(name).Build());

@@ -87,7 +87,8 @@ TEST_CASE("api-A8: after a restore, the other kinds are unknown until they are l
   CHECK(store.Take(0).nodes == Names{"n1"});
 }
 
-TEST_CASE("Every driver is notified once of each changed node, but only of its own driver pods") {
+TEST_CASE(
+    "Each driver is notified once of a changed node, and is not notified of changes to the pods of other drivers") {
   Store store;
   store.NodeChanged(NodeAt("n1", "3", true));
   CHECK(store.Take(0).nodes == Names{"n1"});

@@ -120,7 +120,7 @@ TEST_CASE("The number of retries is limited", "[retrying]") {
   CHECK(Attempt({Answer(429, "1")}, {}, {}, {.refusal_count_max = 0}).calls == 1);
 }
 
-TEST_CASE("No server can keep a caller waiting for longer than the limit", "[retrying]") {
+TEST_CASE("A wait that the server requests is shortened to the limit", "[retrying]") {
   for (const char* text : {"301", "999999999", "99999999999999999999999"}) {
     const Attempted attempted = Attempt({Answer(503, text), Answer(200)}, {});
     CHECK(attempted.result->status == 200);
@@ -129,7 +129,7 @@ TEST_CASE("No server can keep a caller waiting for longer than the limit", "[ret
   CHECK(Attempt({Answer(503, "-5"), Answer(200)}, {}).waited == absl::ZeroDuration());
 }
 
-TEST_CASE("A wait that would exceed the deadline is not started", "[retrying]") {
+TEST_CASE("A request is not retried if the wait would exceed the deadline", "[retrying]") {
   const CallContext context{.deadline = FakeClock::DefaultStart() + absl::Seconds(5)};
   const Attempted attempted = Attempt({Answer(429, "3"), Answer(429, "3"), Answer(200)}, {}, context);
   CHECK(attempted.result->status == 429);

@@ -78,7 +78,7 @@ TEST_CASE("an invalid member is replaced with a safe value") {
   CHECK(parsed.error == "invalid members: stage, soakSince, waived, durations");
 }
 
-TEST_CASE("a record with lost or changed bytes is read as a record that no longer changes when it is rewritten") {
+TEST_CASE("a damaged record is read as a valid record, which stays the same when it is written and read again") {
   const std::string whole = FormatRecord(Full());
   SeededRandom random(1);
   for (int i = 0; i < 20'000; ++i) {

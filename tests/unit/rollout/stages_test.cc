@@ -43,7 +43,8 @@ TEST_CASE("stages select nodes by number, percentage, and selector, and the rema
   CHECK(fleet.In(3, rules).size() == 15);
 }
 
-TEST_CASE("the nodes of a stage do not depend on the order of the list, and few change when a node is added") {
+TEST_CASE(
+    "the order of the list does not affect the nodes of a stage, and an added node replaces at most a few of them") {
   Fleet fleet(50);
   const RolloutRules rules = Rules({{.name = "some", .nodes = Count{10}}});
   const Names before = fleet.In(0, rules);

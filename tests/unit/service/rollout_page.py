@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the rollout page in headless Chromium. The page is served as by the operator: with a strict
-Content-Security-Policy, under a long path prefix, with ETags and server-sent events.
+"""Checks the rollout page in headless Chromium. The test serves the page as the operator does: with a
+strict Content-Security-Policy, under a long path prefix, with ETags and server-sent events.
 
     rollout_page.py PAGE CHROMIUM [--screenshots DIRECTORY]
 

@@ -139,7 +139,7 @@ TEST_CASE("a list is restarted once if its snapshot expires") {
                                         "GET /api/v1/nodes?limit=500", "GET /api/v1/nodes?limit=500&continue=t2"});
 }
 
-TEST_CASE("a 410 for the first page causes an error, without a retry") {
+TEST_CASE("a 410 response for the first page causes an error, and is not retried") {
   World world;
   world.transport->Answer(410, "");
   CHECK(absl::IsUnavailable(world.cluster->ListNodes(world.context, {}).status()));

@@ -106,12 +106,12 @@ struct DeleteNodeMaintenanceParams {
 /// One write to a NodeMaintenance.
 struct MaintenanceCall {
   enum class Kind : std::uint8_t {
-    kCreate,           ///< Requests the node.
+    kCreate,           ///< Creates the object, which requests maintenance of the node.
     kJoin,             ///< Adds our id to another requestor's object.
     kLeave,            ///< Removes our id from another requestor's object.
     kReportFailure,    ///< Sets the condition RequestorFailed to True.
     kWithdrawFailure,  ///< Sets the condition RequestorFailed to False.
-    kDelete,           ///< Releases the node.
+    kDelete,           ///< Deletes the object; the maintenance operator then releases the node.
   };
   Kind kind = Kind::kCreate;
   /// The object after the write, but with the UID and the version that were read; both empty with kCreate.
@@ -123,10 +123,10 @@ std::string_view ToString(MaintenanceCall::Kind kind);
 /// One write to a DeviceTaintRule.
 struct DeviceCall {
   enum class Kind : std::uint8_t {
-    kCreate,   ///< An existing rule with that name is accepted; the next pass reads it.
+    kCreate,   ///< Creates the rule. If the name is taken, the call also succeeds; the next pass reads that rule.
     kPatch,    ///< Sets the effect.
     kConfirm,  ///< A patch without changes, which succeeds only if the rule is still as it was read.
-    kDelete,   ///< Frees the devices.
+    kDelete,   ///< Deletes the rule, so the devices can be allocated again.
   };
   Kind kind = Kind::kCreate;
   /// The rule after the write, but with the UID and the version that were read; both empty with kCreate.
@@ -162,9 +162,9 @@ struct DeleteDeviceTaintRuleParams {
 /// The reason why an eviction was refused; a closed set, so that gates can be derived from it.
 enum class Refusal : std::uint8_t {
   kNone,
-  kDisruptionBudget,      ///< A disruption budget allows no further disruption, or is not processed yet.
+  kDisruptionBudget,      ///< A disruption budget allows no further disruption, or has not been processed yet.
   kThrottled,             ///< 429 that was not caused by a budget: the server is busy.
-  kSeveralBudgets,        ///< More than one budget matches: refused until an administrator changes that.
+  kSeveralBudgets,        ///< More than one budget matches; refused until an administrator changes the budgets.
   kNamespaceTerminating,  ///< Nothing can be created in the namespace, evictions included.
   kOther,                 ///< The request failed. Used in a PodAttempt, never in an EvictionAnswer.
 };
@@ -187,7 +187,7 @@ struct EvictionAnswer {
   bool accepted() const { return refusal == Refusal::kNone && !gone; }
   friend bool operator==(const EvictionAnswer&, const EvictionAnswer&) = default;
 };
-/// Returns `gone`, or the description of the refusal.
+/// Returns `gone` if `answer.gone` is set, otherwise the string form of `answer.refusal`.
 std::string_view ToString(const EvictionAnswer& answer);
 
 enum class EventType : std::uint8_t { kNormal, kWarning };

@@ -1,4 +1,4 @@
-/// Options of three parts of an engine: its requests, its ledger, and requestor mode.
+/// Options for three parts of an engine: its requests, its ledger, and requestor mode.
 ///
 /// Defines ExecutorOptions with TaskRunner, AdmissionLedgerOptions and RequestorOptions.
 ///
@@ -38,12 +38,12 @@ class TaskRunner {
 
 /// Options of the requests that an engine makes.
 struct ExecutorOptions {
-  /// Maximum number of calls in flight, not counting Events. A node has at most one call in flight at a time;
-  /// background reads of a cache and requests of the ledger also count. 1: the calling thread makes all calls, in the
-  /// plan's order.
+  /// Maximum number of calls in flight. Calls for nodes, background reads for a cache, and the ledger's requests count;
+  /// Events do not. Each node has at most one call in flight. 1: the calling thread makes all calls, in the plan's
+  /// order.
   int calls_in_flight = 32;
-  /// Runs the calls for nodes in place of the engine's threads, and limits the number of calls in place of
-  /// `calls_in_flight`. Events still have their own thread. Null: the engine uses its own threads.
+  /// Runs the calls that count against `calls_in_flight`, instead of the engine's threads. The runner then decides how
+  /// many of these calls are in flight. Events still use the engine's own threads. Null: no runner.
   std::shared_ptr<TaskRunner> runner = nullptr;
   /// Time limit for each call. The deadline of the context also applies.
   absl::Duration call_timeout = absl::Seconds(30);
@@ -59,10 +59,10 @@ struct ExecutorOptions {
 /// Location of the grants, which guarantee the budgets even if two replicas believe that they lead, or if a replica
 /// crashes with a write in progress (ADR 0005).
 ///
-/// The grants are an entry of a ConfigMap, `<domain>_<driver>`; drivers, and owners of one driver's nodes, may share
-/// one ConfigMap. The engine keeps the ConfigMap's other entries, and recreates a deleted ConfigMap with the grants
-/// that it remembers. If the ConfigMap, or a line in it, is deleted while two replicas lead or a write is in progress,
-/// the guarantee no longer holds for the affected nodes.
+/// The grants are an entry of a ConfigMap, `<domain>_<driver>`; several drivers, and several owners of one driver's
+/// nodes, may share one ConfigMap. The engine keeps the ConfigMap's other entries, and recreates a deleted ConfigMap
+/// with the grants that it remembers. If the ConfigMap, or a line in it, is deleted while two replicas lead or a write
+/// is in progress, the guarantee no longer holds for the affected nodes.
 struct AdmissionLedgerOptions {
   /// Namespace and name of the ConfigMap. The same for all replicas.
   std::string ns = {};

@@ -60,7 +60,7 @@ enum class GateReason : std::uint8_t {
   kDisruptionBudget,  ///< A disruption budget refuses an eviction.
   kSeveralBudgets,    ///< Several disruption budgets match one pod; Kubernetes then never evicts it.
   kEvictionRefused,   ///< An eviction failed for another reason and is retried.
-  kUndeletablePods,   ///< Pods that the policy does not allow the engine to evict are in the way.
+  kUndeletablePods,   ///< Pods must leave the node, but the policy does not allow the engine to evict them.
   kHook,              ///< A callback of the embedding operator has failed for a pod.
   kDevicesTainted,    ///< The node's devices are being tainted, the taint must still settle, or it is being removed.
   kDevicesUnfit,      ///< The policy isolates devices, which is not possible on this node.
@@ -224,8 +224,8 @@ enum class FindingCode : std::uint8_t {
   kPodWithoutRevision,    ///< A driver pod has no controller-revision-hash label.
   kUpdateStrategy,        ///< A driver DaemonSet does not use OnDelete: Kubernetes restarts its pods on its own.
   kTimerRestarted,        ///< A timer or a failure count could not be trusted and was restarted.
-  kPodLeftAlone,          ///< A DaemonSet or static pod uses the driver; an eviction would not keep it away.
-  kForeignCordon,         ///< The cordon set names a driver that is done; the cordon is treated as an administrator's.
+  kPodLeftAlone,          ///< A pod that uses the driver stays: a DaemonSet pod, a static pod, or the operator's own.
+  kForeignCordon,         ///< No recorded owner of the cordon is active; the cordon counts as an administrator's.
   kClaimLeftBehind,       ///< An upgrade left a NodeMaintenance behind on a node that is done; the engine withdraws it.
   kHookFailed,            ///< A callback of the embedding operator failed.
   kLedger,                ///< The AdmissionLedger cannot be used, so no node starts, or it has invalid lines.
@@ -240,7 +240,7 @@ enum class FindingCode : std::uint8_t {
   kDriverPodUnscheduled,  ///< Kubernetes cannot schedule a driver pod.
   kDriverPodNotReady,     ///< A node is done, but its driver pod is not Ready.
   kDevicesNotIsolated,    ///< The devices of a node could not be isolated, so the node was cordoned instead.
-  kSelectsNothing,  ///< A label, condition type or selector in the rollout policy matches nothing, perhaps by a typo.
+  kSelectsNothing,  ///< A label, condition type or selector in the rollout policy matches nothing; perhaps a typo.
 };
 std::string_view ToString(FindingCode code);
 

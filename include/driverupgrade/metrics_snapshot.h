@@ -99,12 +99,12 @@ struct MetricsSnapshot {
   bool failing = false;
   /// Time at which a node last entered a state; before that, the time of the first pass; nullopt before the first pass.
   std::optional<absl::Time> last_progress = std::nullopt;
-  /// True if this replica leads. An observer does not know this, so the value is nullopt unless the embedder sets it,
-  /// for example from ControllerStatus::leading.
+  /// True if this replica leads. An observer cannot determine this, so the value is nullopt unless the embedder sets
+  /// it, for example from ControllerStatus::leading.
   std::optional<bool> leading = std::nullopt;
 };
 
-/// Thread-safe.
+/// Collects the metrics of one driver from its engine. Thread-safe.
 class MetricsObserver final : public Observer {
  public:
   /// `clock`: null for SystemClock().

@@ -86,7 +86,8 @@ struct NodeGroups {
   /// The key of the label.
   std::string by = {};
   GroupMode mode = GroupMode::kTogether;
-  /// Only for kSpread. A percentage refers to the group and rounds up.
+  /// With kSpread, the maximum number of nodes of a group in progress; otherwise ignored. A percentage refers to the
+  /// group and rounds up.
   CountOrPercent max_per_group = Count{1};
   friend bool operator==(const NodeGroups&, const NodeGroups&) = default;
 };
@@ -127,10 +128,10 @@ struct RolloutWindow {
   /// Weekdays on which the window starts, regardless of when it ends; empty: all.
   std::set<absl::Weekday> days = {};
   /// Days of the month on which the window starts, 1 to 31 or kLastDayOfMonth; empty: all. If `days` is also set, both
-  /// must match: a Tuesday from the 8th to the 14th is the second Tuesday.
+  /// must match: for example, Tuesday and the days 8 to 14 select the second Tuesday of the month.
   std::set<int> days_of_month = {};
   /// Local time in `time_zone`, in whole minutes from midnight. If the clocks skip this time, the window starts when
-  /// they resume; if they show this time twice, the first occurrence counts.
+  /// they are set forward; if they show this time twice, the first occurrence counts.
   absl::Duration start = absl::ZeroDuration();
   /// Length of the window in elapsed time, even if the clocks change in between. Exception: a window of whole days ends
   /// when the clocks show `start` again.
@@ -187,17 +188,18 @@ enum class Rollback : std::uint8_t {
 struct RolloutPolicy {
   /// Stages in their order; the nodes that no stage names come last.
   std::vector<RolloutStage> stages = {};
-  /// Criteria by priority: the first criterion that distinguishes two nodes decides; if none does, their names decide.
+  /// Criteria in order of priority: the first criterion that distinguishes two nodes decides; if none does, their names
+  /// decide.
   std::vector<RolloutOrder> order = {};
   std::optional<NodeGroups> groups = std::nullopt;
-  /// nullopt: pods are evicted node by node. Otherwise `groups` must not be set. Nodes on which the upgrade evicts no
-  /// pods start first. Nodes whose evicted pods belong to no gang on several nodes come next, and gangs come last.
-  /// `order` applies within each of the first two kinds.
+  /// nullopt: the rollout does not consider gangs. Otherwise `groups` must not be set. Nodes on which the upgrade
+  /// evicts no pods start first. Nodes whose evicted pods belong to no gang on several nodes come next, and gangs come
+  /// last. `order` applies within each of the first two kinds.
   std::optional<NodeGangs> gangs = std::nullopt;
   /// Nodes may start in any of these windows; empty: at any time.
   std::vector<RolloutWindow> windows = {};
   std::vector<ClosedDays> closed = {};
-  /// Time zone of `closed`; nullopt: the time zone of each window, and UTC without windows.
+  /// Time zone of `closed`. nullopt: each window applies `closed` in its own time zone; without windows, UTC.
   std::optional<TimeZoneTable> closed_time_zone = std::nullopt;
   Rollback rollback = Rollback::kStaged;
   /// True: a node starts only if it is expected to finish before the window closes, given the durations measured so

@@ -41,9 +41,9 @@ using PodFilter = std::function<absl::StatusOr<bool>(const CallContext& context,
 /// Returns true if an out-of-date driver pod can be replaced without evacuating the node, because the driver that it
 /// loads stays the same. `running` is the revision from which `pod` was created, `wanted` the newest. Compare these two
 /// revisions, not the DaemonSet, whose template may have changed since then. Called for nodes that need an upgrade,
-/// once for each pod version and newest revision. Errors are reported as findings. NotFound means that the template of
-/// one of the revisions is unknown, and the node is upgraded in full. After any other error or an exception, the node
-/// waits (gate Hook). SameTemplate is a ready-made predicate:
+/// once for each combination of pod version and newest revision. Errors are reported as findings. NotFound means that
+/// the template of one of the revisions is unknown, and the node is upgraded in full. After any other error or an
+/// exception, the node waits (gate Hook). SameTemplate is a ready-made predicate:
 ///
 ///     options.restart_only = [](const CallContext&, const Pod&, const ControllerRevision& running,
 ///                               const ControllerRevision& wanted) { return SameTemplate(running, wanted); };
@@ -90,9 +90,9 @@ struct SnapshotOptions {
 
 class SnapshotBuilder {
  public:
-  /// `cluster` is not null. `requestor`: same as in StateMachineOptions. `attempts` belongs to the engine and must
-  /// outlive the builder: the snapshots include its requests with an unknown outcome, and each read drops requests
-  /// whose outcome has become known. Null: no requests.
+  /// `cluster` is not null. `requestor`: same as in StateMachineOptions. `attempts`: the engine's log of requests,
+  /// which must outlive the builder. Snapshots include the logged requests whose outcome is unknown; each read drops
+  /// requests from the log once their outcome is known. Null: there is no log.
   SnapshotBuilder(DriverIdentity identity, std::shared_ptr<ClusterReader> cluster, SnapshotOptions options,
                   const std::optional<RequestorOptions>& requestor = std::nullopt,
                   internal::AttemptLog* attempts = nullptr);

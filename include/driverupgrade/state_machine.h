@@ -38,7 +38,8 @@ struct StateMachineOptions {
   /// Treatment of validation pods that became ready before the new driver pod. With kRestart, the operator needs the
   /// permission to delete pods in the namespaces of these pods.
   EarlyValidation early_validation = EarlyValidation::kAsk;
-  /// Maximum number of restarts of a container that is not ready; after more restarts, the driver pod has failed.
+  /// Maximum number of restarts of a container that is not ready. After another restart, the driver pod counts as
+  /// failed.
   int driver_restart_count_max = 10;
   /// Requestor mode, or the data needed to finish upgrades that started in it; nullopt: nodes in that mode are left
   /// alone.
@@ -62,7 +63,7 @@ class StateMachine {
   /// evicted before a drain.
   StateMachine(DriverIdentity identity, StateMachineOptions options, bool pod_deletion = false);
 
-  /// Makes one pass over all nodes. With `policy.auto_upgrade` off, the plan contains only gates and totals, but no
+  /// Makes one pass over all nodes. If `policy.auto_upgrade` is false, the plan contains gates and totals, but no
   /// actions.
   [[nodiscard]] Plan Step(const ClusterSnapshot& snapshot, const UpgradePolicy& policy, absl::Time now) const;
 

@@ -1,5 +1,5 @@
-/// Runs an engine continuously, in one process or in several replicas: when something changes, when a deadline is due,
-/// and with increasing pauses after errors.
+/// Runs an engine continuously, in one process or in several replicas. A pass starts when something changes or a
+/// deadline expires. Failed passes are repeated with increasing pauses.
 ///
 /// Defines UpgradeController, ControllerOptions, ControllerStatus, LeaderElection and LeaderElectionOptions.
 ///

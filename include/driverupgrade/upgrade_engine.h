@@ -54,9 +54,9 @@ struct EngineOptions {
   /// next response, evaluates the remaining nodes; until then, no node starts (Plan::finished). The limit keeps passes
   /// short for callers that must wait for the end of a pass before they can stop or set a new policy.
   int nodes_per_pass = 1000;
-  /// The ledger that grants a node's slot before the node starts. With it, the budgets hold even if two replicas
-  /// believe that they lead, or if a replica crashes (ADR 0005). Either all replicas use the same ledger, or none uses
-  /// a ledger; nullopt: no ledger.
+  /// Options of the ledger, which must grant a node its slot before the node starts. With a ledger, the budgets hold
+  /// even if two replicas believe that they lead, or if a replica crashes (ADR 0005). Either all replicas use the same
+  /// ledger, or none uses a ledger; nullopt: no ledger.
   std::optional<AdmissionLedgerOptions> ledger = std::nullopt;
   /// Returns the limit, shared by several engines, on the number of nodes in progress. Called in every pass, on the
   /// thread of the pass; null: no such limit. The limit holds if the engines make their passes in sequence and each

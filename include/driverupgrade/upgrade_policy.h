@@ -117,7 +117,7 @@ enum class CordonedNodes : std::uint8_t {
 
 struct DeadlinePolicy {
   /// Time for the new driver pod to become ready, after which the node enters upgrade-failed. Positive. Set it above
-  /// the longest start time ever observed. nullopt, the default, means 30 minutes if the policy has a `rollout` or a
+  /// the longest startup time ever observed. nullopt, the default, means 30 minutes if the policy has a `rollout` or a
   /// `failure_policy`. Otherwise there is no limit, as in the Go library: if the version of the driver is mistyped,
   /// nodes hold their slots indefinitely.
   std::optional<absl::Duration> pod_restart = std::nullopt;
@@ -127,7 +127,7 @@ struct DeadlinePolicy {
   friend bool operator==(const DeadlinePolicy&, const DeadlinePolicy&) = default;
 };
 
-/// failurePolicy: limits the number of failed nodes. Without a failure policy, a failed node holds its slot, so that
+/// failurePolicy: limits the number of failed nodes. Without a failure policy, a failed node holds its slot, so
 /// failures gradually bring the rollout to a stop.
 struct FailurePolicy {
   /// Number of failed nodes at which no more nodes start; nodes in progress finish. Failed nodes hold no slot. At least
@@ -223,7 +223,7 @@ struct UpgradePolicy {
   OnUnscheduledPods on_unscheduled_pods = OnUnscheduledPods::kCountUnavailable;
   /// Time limits for the driver pod and its validation to become ready.
   DeadlinePolicy deadlines = {};
-  /// nullopt, the default: each failed node holds its slot, so that `max_parallel` failures stop the rollout.
+  /// nullopt, the default: each failed node holds its slot, so `max_parallel` failures stop the rollout.
   std::optional<FailurePolicy> failure_policy = std::nullopt;
   RetryPolicy retry = {};
   /// By default, the whole node is isolated.

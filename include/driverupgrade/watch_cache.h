@@ -55,7 +55,8 @@ struct DriverScope {
   std::optional<std::string> maintenance_ns = std::nullopt;
   /// DRA drivers whose devices are watched. If it is empty in all scopes, no DRA object is watched.
   std::vector<std::string> devices = {};
-  /// Distinguishes engines of one driver. The cache contains all nodes, whether or not they match.
+  /// Selector of the nodes that the engine upgrades; needed if several engines share a driver's nodes. Does not limit
+  /// the cache, which contains all nodes. Empty: all nodes.
   LabelSelector node_selector = {};
   friend bool operator==(const DriverScope&, const DriverScope&) = default;
 };

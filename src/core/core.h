@@ -200,7 +200,7 @@ class Core {
   // Returns the ledger that contains the owner's entry; nullptr if the engine has no ledger. Errors: same as for
   // AdmissionLedger::Create.
   absl::StatusOr<LedgerSteps*> LedgerFor(const std::string& owner);
-  // Moves `nodes` into the pool. Makes guests of the other nodes of the pool, except nodes without a driver pod.
+  // Moves `nodes` into the pool. The pool's other nodes become guests, except nodes without a driver pod, which stay.
   void Assign(Pool& pool, const Names& nodes);
   void Move(const std::string& node, Pool& pool);
   void SetGuests(Pool& pool);

@@ -14,8 +14,8 @@
 namespace driverupgrade::internal {
 
 // Returns true if other nodes must wait because the node's pods are unknown and may belong to a gang. Returns false
-// after repeated failures to read the pods, and for a node that has started and has requests in flight. Returns true,
-// however, for a node that is only being labeled, because its pods are read afterwards.
+// after repeated failures to read the pods, and for a node that has started and has requests in flight. A node
+// whose requests only set its label has not started; its pods are read afterwards.
 bool Core::MayHaveGangs(const Pool& pool, const std::string& node) const {
   constexpr int kFailuresMax = 5;
   if (pool.guests.contains(node) || objects_.KnowsPodsOn(node)) return false;
@@ -26,7 +26,7 @@ bool Core::MayHaveGangs(const Pool& pool, const std::string& node) const {
 
 // Nodes that start together wait until the pods of all of them have been read, because otherwise some would start
 // without the others. With gangs, all waiting nodes wait for each other, because a gang can have pods on any node. If
-// the list of its pods fails, a node continues with all work that does not depend on its pods.
+// the pods of a node cannot be listed, the node continues with all work that does not depend on its pods.
 void Core::WithholdUnread(Pool& pool, const std::set<std::string>& wanted, bool for_gangs, Plan& plan) {
   const bool all_wait = for_gangs && std::any_of(pool.interest.begin(), pool.interest.end(),
                                                  [&](const std::string& node) { return MayHaveGangs(pool, node); });

@@ -145,7 +145,7 @@ std::vector<OwnedStatus> Core::Statuses() const {
   return statuses;
 }
 
-// Skips owners without nodes: after all nodes of an owner have left, its pools are kept only for their ledgers.
+// Leaves out owners that have no nodes, unless there is only one owner.
 CoreReport Core::Everything() const {
   Plan all;
   std::map<std::string, OwnedPart> parts;

@@ -209,8 +209,8 @@ void CpprestCall::Abandon() {
   piece_ = {};
   lock.unlock();
   if (lent) {
-    // The library waits until the piece is returned, and the connection is idle. The exception makes the library close
-    // the connection on its own thread.
+    // Until the piece is returned, the library waits, and the connection stays idle. The exception makes the library
+    // close the connection on its own thread.
     returned.set_exception(std::make_exception_ptr(std::runtime_error("abandoned")));
   } else {
     boost::asio::post(Pool(), [self = shared_from_this()] { self->cancel_.cancel(); });

@@ -91,7 +91,7 @@ std::set<std::string> LinesOfKey(const Secret& pem) {
 
 }  // namespace
 
-// A text to search for, with a search that is prepared once, because bodies are long and secrets are few.
+// A text to search for. Its searcher is prepared only once, because bodies are long and secrets are few.
 class Redactor::Needle {
  public:
   explicit Needle(std::string text) : text_(std::move(text)), searcher_(text_.begin(), text_.end()) {}

@@ -33,7 +33,7 @@ class Budgets {
  private:
   using List = std::vector<const PodDisruptionBudget*>;
   struct OfNamespace {
-    // Budgets that require a label, by its key and each allowed value.
+    // Budgets that require a label, by the label's key and each allowed value.
     std::map<std::pair<std::string, std::string>, List> by_label = {};
     List others = {};
   };

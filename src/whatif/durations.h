@@ -1,4 +1,4 @@
-// Determines the durations of upgrade steps, which either the caller provides or the cluster shows.
+// Determines the durations of upgrade steps: each is provided by the caller, measured in the cluster, or a default.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_DURATIONS_H_
 #define DRIVERUPGRADE_SRC_WHATIF_DURATIONS_H_
 
@@ -16,7 +16,7 @@ namespace driverupgrade::whatif {
 inline constexpr absl::Duration kDurationEnd = absl::Hours(24);
 
 struct Durations {
-  // Includes the validation of the driver.
+  // Time until a new driver pod is ready and, if the upgrade has a validation, the driver is validated.
   absl::Duration driver_start = absl::Minutes(2);
   absl::Duration driver_stop = absl::Seconds(2);
   // Time until the replacement of an evicted pod is ready, and time until an evicted pod has stopped.
@@ -31,9 +31,9 @@ struct Measured {
   absl::Duration took = {};
   int count = 0;
 };
-// Returns the median time that pods took from their creation until they were ready. `of_driver`: whether to use driver
-// pods, or pods that a controller would replace on other nodes. Returns nullopt if fewer than three pods can be
-// measured.
+// Returns the median time that pods took from their creation until they were ready. If `of_driver` is true, measures
+// driver pods; otherwise, pods that a controller would replace on other nodes. Returns nullopt if fewer than three pods
+// can be measured.
 std::optional<Measured> MeasureStart(const Situation& situation, bool of_driver);
 
 // Returns the given percentile of the time that a node spent in one of these states, according to the upgrade's Events.
@@ -46,7 +46,7 @@ std::optional<Measured> MeasureStates(const Situation& situation, const std::vec
 // measured.
 std::optional<Measured> MeasureDriverStop(const Situation& situation);
 
-// Durations that the caller knows. A nullopt duration is measured.
+// Durations that the caller provides. A duration that is nullopt is measured.
 struct GivenDurations {
   std::optional<absl::Duration> driver_start = std::nullopt;
   std::optional<absl::Duration> driver_stop = std::nullopt;
@@ -56,7 +56,7 @@ struct GivenDurations {
   double jitter = Durations().jitter;
 };
 
-// Measures the durations that are not given, and adds a message for users about each of them to `notes`, such as
+// Measures the durations that are not given. For each measured duration, adds a message for users to `notes`, such as
 // `driver-start 31s: the median of 3 pods`. Durations that cannot be measured keep their defaults.
 Durations DurationsOf(const GivenDurations& given, const Situation& situation, std::vector<std::string>& notes);
 

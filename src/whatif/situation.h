@@ -9,8 +9,8 @@
 
 namespace driverupgrade::whatif {
 
-// A driver, its policy and a cluster, with all data in the cluster's objects. `question` and `facts` must outlive the
-// situation.
+// A question about a driver, its policy and a cluster, with further facts from the cluster's objects. `question` and
+// `facts` must outlive the situation.
 struct Situation {
   const Question& question;
   const ClusterFacts& facts;

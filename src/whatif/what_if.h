@@ -51,8 +51,8 @@ struct Report {
   std::optional<RolloutStatus> rollout = {};
 };
 
-// Requests the devices of the DRA drivers that the policy isolates, as the operator does. Returns false if the policy
-// isolates no devices.
+// Makes the snapshot include the devices of the DRA drivers that the policy names for isolation, as the operator does.
+// Returns false if the policy isolates no devices.
 bool FollowDevices(Question& question);
 
 [[nodiscard]] absl::StatusOr<Report> Answer(Question question);

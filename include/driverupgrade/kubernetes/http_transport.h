@@ -146,9 +146,9 @@ class HttpTransport {
   /// Sends `request` and passes each line of a 2xx response to `sink` as it arrives.
   ///
   /// After a 2xx response, returns its head with an empty body once the server has ended the stream cleanly or the sink
-  /// has returned false. The sink knows which of the two happened. Otherwise returns the whole response with its error
-  /// body, without ever calling `sink`. Errors: see above; lines passed to the sink before an error are complete and
-  /// valid, and a last line without a terminator is dropped. `context.deadline` bounds the whole stream.
+  /// has returned false; the sink can distinguish these two cases. After any other response, returns the whole response
+  /// with its error body, without ever calling `sink`. Errors: see above; lines passed to the sink before an error are
+  /// complete and valid, and a last line without a terminator is dropped. `context.deadline` bounds the whole stream.
   [[nodiscard]] virtual absl::StatusOr<HttpResponse> Stream(const CallContext& context, const HttpRequest& request,
                                                             LineSink& sink) = 0;
 };

@@ -52,7 +52,7 @@ class Secret {
 struct ExecPlugin {
   /// `client.authentication.k8s.io/v1` or `.../v1beta1`.
   std::string api_version = {};
-  /// Looked up in PATH unless it has a "/".
+  /// Looked up in PATH unless it contains a "/".
   std::string command = {};
   std::vector<std::string> args = {};
   /// Variables added to the environment that the program inherits from this process; they take precedence over

@@ -124,8 +124,8 @@ class AccessReview {
   /// Time for which the result for a token is remembered. During this time, withdrawn permissions and revoked tokens
   /// still work.
   static constexpr absl::Duration kRemembered = absl::Minutes(1);
-  /// Maximum number of tokens without a remembered result that are reviewed per second, so that a client that invents
-  /// tokens cannot use up the operator's request rate.
+  /// Maximum number of tokens without a remembered result that are reviewed per second, so that a client with made-up
+  /// tokens cannot exhaust the operator's API request quota.
   static constexpr int kReviewsPerSecond = 20;
 
   /// `path`: the non-resource URL, as in RBAC: `/rollout`. `transport` must not be null.

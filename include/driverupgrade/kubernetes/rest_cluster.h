@@ -28,9 +28,9 @@ struct RestClusterOptions {
   std::string field_manager = "driverupgrade";
 };
 
-/// Supports every Operation. Each call is one request, a list is one request per page, and a watch is a list followed
-/// by one request that stays open. There are no retries (see http_transport.h), no cache, and no policy. `transport`
-/// must not be null. Thread-safe if `transport` is; shares ownership of `transport`.
+/// Returns a facade that supports every Operation. Each call is one request, a list is one request per page, and a
+/// watch is a list followed by one request that stays open. There are no retries (see http_transport.h), no cache, and
+/// no policy. `transport` must not be null. Thread-safe if `transport` is; shares ownership of `transport`.
 ///
 /// Needs the API groups v1, apps/v1, policy/v1 and, for leases, coordination.k8s.io/v1 (Kubernetes 1.22 or newer). DRA
 /// objects are read and written only in resource.k8s.io/v1. Kubernetes serves claims and slices from 1.34 on, and
@@ -38,10 +38,10 @@ struct RestClusterOptions {
 ///
 /// - Error messages contain the attempted operation, its object and the server's message, on one line of bounded length
 ///   without control characters: `patch node gpu-7: 409 Conflict: Operation cannot be fulfilled on ...`.
-/// - Codes follow ClusterFacade. 405, 415 and 501 are Unimplemented and 413 is InvalidArgument, because such requests
-///   are not applied; a bare 409 to a create is AlreadyExists; other codes below 500 are Unknown. A response that
-///   cannot be parsed is Unavailable: a write may have been applied. An error of the transport keeps its code and its
-///   mark (RequestWasNotSent).
+/// - Status codes follow the contract of ClusterFacade. 405, 415 and 501 are Unimplemented and 413 is InvalidArgument,
+///   because such requests are not applied; a bare 409 to a create is AlreadyExists; other codes below 500 are Unknown.
+///   A response that cannot be parsed is Unavailable: a write may have been applied. An error of the transport keeps
+///   its code and its mark (RequestWasNotSent).
 /// - If a page of a list has expired (410), the list starts again, once. Any other 410 is Unavailable, except in a
 ///   watch.
 /// - With the selector `LabelSelector::Nothing()`, a list is empty without a request. A watch returns OK immediately;
@@ -49,18 +49,18 @@ struct RestClusterOptions {
 /// - Names are checked before anything is sent: a name that is empty, `.`, `..`, or contains `/`, `%`, a space or a
 ///   control character causes InvalidArgument. The same applies to a write without a UID, and to a patch or an update
 ///   without a resource version. An empty namespace means all namespaces only if ClusterFacade documents it.
-/// - Watch...: the objects are first listed as List... of that kind lists them, with all pages in memory. If
+/// - Watch...: the objects are first listed, as by the List... operation of that kind, with all pages in memory. If
 ///   WatchParams::list is false, one object is read instead, to learn the version. Bookmarks are requested. The timeout
 ///   is rounded up to whole seconds, at least one. An event of an unknown type is skipped. A malformed line ends the
-///   watch with Unavailable, and does so again if the watch is restarted at the same version. A line longer than the
+///   watch with Unavailable; a watch that is restarted at the same version ends in the same way. A line longer than the
 ///   transport's limit causes the transport to return OutOfRange. In both cases, start again with a list. The transport
 ///   must allow a stream to be silent for longer than the timeout. WatchParams::ns may be empty for every kind.
 /// - UpdateLease: one PUT of the fields of Lease. All other data of the object, such as labels and owners, is removed,
 ///   so update only your own objects. If the object was deleted, the result is Aborted, not NotFound.
 /// - PatchConfigMap: one merge patch of the named keys; the rest of the object is left alone.
 /// - PatchNode: the 422 that a changed UID can cause is also reported as Aborted.
-/// - CreateDeviceTaintRule: InvalidArgument without a driver or a pool, because the rule would also taint other
-///   devices.
+/// - CreateDeviceTaintRule: InvalidArgument if the rule has no driver or no pool, because it would then also taint
+///   other devices.
 /// - EvictPod: a 403 caused by the state of a budget is also reported as kDisruptionBudget.
 /// - RecordEvent: an Event that already exists was stored by an earlier attempt (see EventName), so the result is OK.
 ///   An Event of a series is patched; if the Event no longer exists, a second request creates it again.

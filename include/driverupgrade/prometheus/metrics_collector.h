@@ -32,15 +32,15 @@ using MetricsSource = std::function<MetricsSnapshot()>;
 /// A metric that is also exported without labels, under a name that existing dashboards use.
 struct MetricAlias {
   enum class Value : std::uint8_t {
-    kAutoUpgrade,  ///< 1 or 0.
-    kInProgress,   ///< Started and not finished, without failed nodes.
+    kAutoUpgrade,  ///< 1 if autoUpgrade is on, otherwise 0.
+    kInProgress,   ///< Nodes in progress, not counting failed nodes.
     kDone,
     kFailed,
     kAvailable,          ///< Nodes that may start now under both limits; never negative.
-    kPending,            ///< In upgrade-required.
+    kPending,            ///< Nodes in upgrade-required.
     kReconcileStatus,    ///< 1: the last pass succeeded; 0: no pass yet; -1: it failed.
-    kReconciles,         ///< Passes, a counter.
-    kReconcileFailures,  ///< Passes that failed, a counter.
+    kReconciles,         ///< Number of passes, as a counter.
+    kReconcileFailures,  ///< Number of failed passes, as a counter.
     kLastSuccess,        ///< Unix time of the last pass that succeeded; 0 before the first.
   };
   std::string name = {};
@@ -49,9 +49,9 @@ struct MetricAlias {
   /// DriverIdentity::Name of the driver that the metric describes.
   std::string driver = {};
 };
-/// The metrics of NVIDIA's GPU Operator: `gpu_operator_nodes_upgrades_*`, `gpu_operator_reconciliation_*`, and the
-/// switch `autoUpgrade` under both its names: the name in NVIDIA's documentation and the name that the GPU Operator's
-/// code uses. Unlike in the GPU Operator, failed nodes do not count as in progress.
+/// Returns the metrics of NVIDIA's GPU Operator: `gpu_operator_nodes_upgrades_*`, `gpu_operator_reconciliation_*`, and
+/// `autoUpgrade` under two names, one from NVIDIA's documentation and one from the GPU Operator's code. Unlike in the
+/// GPU Operator, failed nodes do not count as in progress.
 std::vector<MetricAlias> GpuOperatorAliases(const std::string& driver);
 
 struct MetricsOptions {

@@ -55,20 +55,21 @@ class PodBuilder {
   PodBuilder& Succeeded();
   PodBuilder& Failed();
   PodBuilder& NotReady();
-  /// Not ready, and restarted `restart_count` times.
+  /// Makes the pod not ready, and its container restarted `restart_count` times.
   PodBuilder& Crashing(int restart_count);
-  /// Being deleted, with the grace period ending at `deletion_timestamp`.
+  /// Marks the pod as being deleted; its grace period ends at `deletion_timestamp`.
   PodBuilder& Terminating(absl::Time deletion_timestamp);
   PodBuilder& Mirror();
   PodBuilder& WithEmptyDir();
   PodBuilder& WithHostPath(std::string path);
   PodBuilder& WithAnnotation(const std::string& key, std::string value);
   PodBuilder& WithFinalizer(std::string finalizer);
-  /// Time at which the condition Ready became True.
+  /// Sets the time at which the condition Ready became True.
   PodBuilder& ReadySince(absl::Time time);
-  /// Not ready, because the kubelet cannot start the container: `ErrImagePull`, `CreateContainerConfigError`, ...
+  /// Makes the pod not ready because the kubelet cannot start the container: `ErrImagePull`,
+  /// `CreateContainerConfigError`, ...
   PodBuilder& FailingToStart(std::string reason, std::string image);
-  /// A resource that a container requests, such as `nvidia.com/gpu`.
+  /// Adds a resource that a container requests, such as `nvidia.com/gpu`.
   PodBuilder& WithResource(std::string resource_name);
   Pod Build() const { return pod_; }
 

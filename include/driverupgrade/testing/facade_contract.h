@@ -80,7 +80,7 @@ struct ContractResult {
 };
 
 struct ContractCase {
-  /// A sentence.
+  /// A sentence that states what the facade must do.
   std::string name;
   std::function<ContractResult(ContractWorld&)> run;
 };

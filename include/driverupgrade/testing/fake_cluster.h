@@ -53,7 +53,7 @@ class FakeCluster final : public ClusterFacade {
   explicit FakeCluster(std::shared_ptr<FakeClock> clock, FakeClusterOptions options = {});
   ~FakeCluster() override;
 
-  // Setup of the cluster. Each call returns the object as stored: an empty UID is filled in.
+  // Setup of the cluster. The result, if any, is the object as stored; an empty UID has been filled in.
 
   /// An existing node with the same name is removed first, together with its pods.
   Node AddNode(Node node);

@@ -137,9 +137,9 @@ class InvariantChecker {
   InvariantChecker(const InvariantChecker&) = delete;
   InvariantChecker& operator=(const InvariantChecker&) = delete;
 
-  /// Returns the facade that the engine must use. The checker must outlive it.
   class GuardedCluster;
   class Impl;
+  /// Returns the facade that the engine must use. The checker must outlive the facade.
   std::shared_ptr<GuardedCluster> Guard(std::string name);
   /// Returns an observer, for the engine's options, that reports to the checker the states through which each node
   /// passes.
@@ -192,7 +192,7 @@ class InvariantChecker {
   /// Returns the violation as text, `I3: ...`; empty if there is no violation.
   std::string Report() const;
   /// CordonIsOurs returns true if the node's current cordon belongs to an upgrade. CordonIsUncertain returns true if
-  /// the client that set the cordon also changed our marks, so that its owner is uncertain.
+  /// the client that set the cordon also changed our marks, so the owner of the cordon is uncertain.
   bool CordonIsOurs(const std::string& node) const;
   bool CordonIsUncertain(const std::string& node) const;
   /// Returns true if the maintenance operator has set the cordon.

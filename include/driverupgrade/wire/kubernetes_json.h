@@ -9,8 +9,8 @@
 ///  - FormatNodePatch, FormatEviction, FormatDeleteOptions, FormatNodeMaintenance, FormatNodeMaintenancePatch,
 ///    FormatDeviceTaintRule, FormatDeviceTaintRulePatch, FormatConfigMapPatch, FormatEvent, FormatEventPatch: bodies of
 ///    the writes;
-///  - FormatObject, FormatList: bodies of responses, for fakes and tests; FormatObject is also for writes of Leases and
-///    ConfigMaps.
+///  - FormatObject, FormatList: bodies of responses, for fakes and tests. FormatObject also formats the bodies of the
+///    writes to Leases and ConfigMaps.
 ///
 ///     absl::StatusOr<ListPage<Pod>> page = ParseList<Pod>(body);
 ///     if (!page.ok()) return page.status();  // "items[3].metadata.labels: expected an object, got a string"

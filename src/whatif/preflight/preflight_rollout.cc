@@ -106,7 +106,7 @@ class RolloutSearch {
     for (std::string& deadline : DeadlinesTooShort(situation_)) {
       Add(Severity::kWarning, "DeadlineTooShort",
           "Drivers took longer to start than the policy allows: nodes may fail.",
-          "Set the deadline to twice the longest start that you have seen.", std::move(deadline));
+          "Set the deadline to twice the longest startup time observed.", std::move(deadline));
     }
     for (std::string& why : WhyAllAtOnce(situation_, report)) {
       Add(Severity::kWarning, "AllAtOnce",

@@ -34,8 +34,8 @@ std::set<std::string, std::less<>> NodesWithDriver(const Situation& situation) {
   return nodes;
 }
 
-// Marks nodes on which a driver pod cannot be scheduled now as full until the end, because nothing in the simulation
-// frees capacity.
+// If a driver pod currently cannot be scheduled on a node, marks the node as full for the whole simulation, because
+// nothing in the simulation frees capacity.
 void FurnishFullNodes(const Situation& situation, FakeCluster& cluster) {
   for (const Pod& pod : situation.question.cluster.pods) {
     if (!IsOfDriver(situation, pod) || !pod.node_name.empty() || pod.unscheduled_message.empty()) continue;

@@ -27,10 +27,10 @@ struct Jitter {
   absl::Duration operator()(absl::Duration duration);
 };
 
-// Adds the nodes that have a driver pod, without marks of an upgrade, together with their devices, their other pods,
-// and the budgets. Also adds a DaemonSet whose pods are out of date. If the template of most driver pods differs from
-// the template of the driver's newest revision, the DaemonSet's two revisions have these two templates. Adds pods that
-// run only together to `gangs`.
+// Adds the nodes that have a driver pod, but not the marks that an upgrade has left on them. Also adds the devices and
+// other pods of these nodes, the budgets, and a DaemonSet whose pods are out of date. If the template of most driver
+// pods differs from the template of the driver's newest revision, the DaemonSet's two revisions have these two
+// templates. Adds the pods of gangs through `gangs`.
 void Furnish(const Situation& situation, const Durations& durations, const SimulatedDevices& devices, Jitter& jitter,
              testing::FakeCluster& cluster, testing::GangController& gangs);
 

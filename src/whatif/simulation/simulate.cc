@@ -40,7 +40,7 @@ constexpr std::int64_t kDeviceLists = 3;
 // Maximum duration of a simulated rollout. A node that is not done by then is assumed to wait indefinitely.
 constexpr absl::Duration kLimit = absl::Hours(24 * 30);
 
-// Returns the minimum time between two passes, so that not every change causes its own pass. This time adds to the
+// Returns the minimum time between two passes, so that one pass can handle several changes. This time adds to the
 // nodes' upgrade durations, but is small in comparison.
 absl::Duration StepOf(const Durations& durations) {
   const absl::Duration part = std::min(durations.driver_start, durations.pod_stop) / 30;

@@ -20,7 +20,7 @@ namespace driverupgrade::whatif {
 
 // The reason why a node is not done at the end.
 struct Blocked {
-  // Gate of the node. For a failed node, its gate before the failure, or kFailed if it had no gate.
+  // Gate of the node. For a failed node, the gate before the failure, or kFailed if the node had no gate.
   GateReason gate = {};
   bool failed = false;
   // Subject of the gate, such as `disruption budget shop/web`. Empty if the gate has no subject that nodes can share.

@@ -38,7 +38,7 @@ void AddBlocked(const Rollout& rollout, json::Value& row, json::Document& docume
   row.AddMember("blocked", blocked, allocator);
 }
 
-// Returns the drivers of all policies, so that all policies are compared on the same cluster.
+// Returns all DRA drivers that any policy isolates, so that all policies are compared on the same cluster.
 std::vector<std::string> DriversOfAll(const Policies& policies) {
   std::vector<std::string> drivers;
   for (const auto& [name, policy] : policies) {

@@ -29,7 +29,7 @@ struct Trial {
 [[nodiscard]] absl::StatusOr<std::vector<Trial>> SimulatePolicies(const Situation& situation, const Policies& policies,
                                                                   const Durations& durations, int seeds);
 
-// Nodes that are not done for the same reason.
+// A group of nodes that are all blocked for the same reason.
 struct Blockage {
   int nodes = 0;
   // The node that has waited longest or failed first.
@@ -45,7 +45,7 @@ std::string CauseOf(const Blocked& blocked);
 bool Finishes(const Trial& trial);
 // Returns the rollout whose counts are shown. Prefers a rollout that does not finish.
 const Rollout& Shown(const Trial& trial);
-// Returns the value that `percent` of the rollouts do not exceed.
+// Returns the value that is not exceeded in `percent` % of the rollouts.
 template <typename F>
 auto Quantile(const Trial& trial, int percent, F&& value) {
   std::vector<decltype(value(trial.rollouts.front()))> values;

@@ -86,8 +86,8 @@ struct NodeGroups {
   /// The key of the label.
   std::string by = {};
   GroupMode mode = GroupMode::kTogether;
-  /// With kSpread, the maximum number of nodes of a group in progress; otherwise ignored. A percentage refers to the
-  /// group and rounds up.
+  /// Maximum number of nodes of a group in progress at the same time; can be set only with kSpread. A percentage refers
+  /// to the group and rounds up.
   CountOrPercent max_per_group = Count{1};
   friend bool operator==(const NodeGroups&, const NodeGroups&) = default;
 };

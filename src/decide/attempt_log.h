@@ -56,7 +56,7 @@ absl::Time LabelLossEnds(const LabelLoss& loss);
 absl::Time NextMaintenanceCallDue(const MaintenanceAttempt& attempt, const MaintenanceCall& call);
 absl::Time NextDeviceCallDue(const DeviceAttempt& attempt, const DeviceCall& call);
 
-// Maps the response to a write to the outcome of the write.
+// Returns the outcome of a write, given the status of its response.
 Outcome OutcomeOf(const absl::Status& answer);
 
 class AttemptLog {

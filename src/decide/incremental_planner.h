@@ -105,7 +105,7 @@ class IncrementalPlanner {
   ~IncrementalPlanner();
 
   // Makes plans set the annotation that shows the gate of a node (DriverIdentity::WaitingForAnnotation). Step plans
-  // only the removal of this annotation, because it does not know how long a node has had its gate.
+  // only the removal of this annotation, because Step does not track how long a node has had its gate.
   void ShowWaits();
   // Sets the policy. If the NodeRules differ, every node is evaluated again. If only the AdmissionLimits differ, no
   // node is evaluated again.
@@ -154,8 +154,8 @@ class IncrementalPlanner {
   // nodes, because consecutive plans share their data.
   [[nodiscard]] std::shared_ptr<const PublishedPlan> Publish();
 
-  // Makes the next Advance that evaluates the node report its gate again. Must be called if the reported gate was not
-  // delivered to any recipient.
+  // Must be called if the reported gate of the node was not delivered to any recipient. The next Advance that evaluates
+  // the node then reports the gate again.
   void NotTold(const std::string& node);
 
   // Returns Plan::pod_interest as of the last Advance.

@@ -26,7 +26,7 @@ struct JudgedNode {
 
 std::shared_ptr<JudgedNode> CopyOf(const JudgedNode& node);
 
-// Another thread may read a copy while the original changes.
+// The verdicts on all nodes, by name. Another thread may read a copy while the original changes.
 class JudgedNodes {
  public:
   JudgedNodes();

@@ -14,8 +14,8 @@
 
 namespace driverupgrade::internal {
 
-// A new process does not know how long a gate has lasted. It assumes that the gate started at the first evaluation, and
-// that an existing annotation was written at that time.
+// The gate of one node, and the time since which the node has had it. After a restart of the process, the gate counts
+// as new at the first evaluation, and an existing annotation counts as written at that time.
 class ShownWait {
  public:
   // Records the marks that the next evaluation of the node uses.

@@ -110,7 +110,8 @@ void JudgeInto(const JudgeContext& in, const NodeView& view, const Admission& ad
   // A failed node without a slot does not take one when it recovers, because it returns to service immediately (I1).
   const bool holds_no_slot = !in.policy.failed_hold_slots || internal::IsGivenBack(walk.before(), in.identity);
   const bool recovers = holds_no_slot && walk.state() == UpgradeState::kFailed;
-  // If the label is missing, a state that leaves no other mark would be entered again in every pass.
+  // If the label is missing, the walk continues through several states even with Pacing::kEveryState. Otherwise, a
+  // state that leaves no other mark would be entered again in every pass.
   const bool is_resumed = !walk.before().HasLabel() && (IsInProgress(walk.state()) || view.attempts.label_loss);
   const bool acts = MayAct(walk);
   if (acts) NoteForeignCordon(walk);

@@ -26,7 +26,7 @@ struct Candidate {
   // True if the operator runs on this node. The node then starts last.
   bool own_node = false;
   // True if the node has a grant for the version that was read. The node then starts first, and its share is already
-  // counted. Set by the planners, because Judge does not know the grants.
+  // counted. Set by the planners, because Judge does not use the grants.
   bool has_grant = false;
   friend auto operator<=>(const Candidate&, const Candidate&) = default;
 };

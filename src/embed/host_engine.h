@@ -44,7 +44,7 @@ struct HostPass {
   std::set<std::string> pod_interest = {};
   // Warnings about the policy (see Warnings).
   std::vector<std::string> warnings = {};
-  // For a report: see Core::Everything.
+  // Set only by Everything. See Core::Everything.
   std::vector<OwnedPart> parts = {};
   // Warnings about the policies of `parts`.
   std::map<std::string, std::vector<std::string>> warnings_by_owner = {};
@@ -87,7 +87,8 @@ class HostEngine {
   // Errors: see Core::Release.
   absl::StatusOr<HostPass> Release(const std::optional<std::set<std::string>>& nodes, absl::Time now);
 
-  // `node` may be kLedger. Returns nullptr if no requests remain or no requests were started.
+  // Returns the next request of the node, or of the ledger if `node` is kLedger; nullptr if no requests remain or no
+  // requests were started.
   const HttpRequest* Next(const std::string& node, absl::Time now);
   // Returns true if the ledger's request is a list of nodes and needs only their metadata.
   bool LedgerAsksForMetadata() const { return ledger_ && ledger_->AsksForMetadata(); }

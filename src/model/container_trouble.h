@@ -9,8 +9,8 @@
 
 namespace driverupgrade::internal {
 
-// Returns why the kubelet cannot start the pod, so that an administrator must intervene; empty if no such problem is
-// known.
+// Returns the problem that keeps the kubelet from starting the pod until an administrator intervenes; empty if no such
+// problem is known.
 std::string StartError(const Pod& pod);
 
 // Returns a message about a container that has restarted repeatedly; empty if there is no such container. Omits the

@@ -33,9 +33,9 @@ struct Cordon {
 };
 Cordon ReadCordon(const Node& node, const DriverIdentity& identity);
 
-// Returns the name of a driver outside the cordon set for which the node must stay evacuated, whether the driver's
-// engine or a maintenance operator evacuates it. Our upgrade must leave the cordon in place for that driver. Returns
-// nullopt if there is no such driver.
+// Returns the name of a driver that is not in the cordon set, but whose upgrade needs the node to stay evacuated. The
+// node may have been evacuated by the driver's engine or by a maintenance operator. Our upgrade must leave the cordon
+// in place for that driver. Returns nullopt if there is no such driver.
 std::optional<std::string> DriverThatNeedsCordon(const Node& node, const DriverIdentity& identity);
 
 // Writes `names` to the cordon set, or removes the cordon set if there are no names.

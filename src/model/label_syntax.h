@@ -28,7 +28,7 @@ inline bool IsDnsSubdomain(std::string_view text) {
   return IsLowerAlnum(before);
 }
 
-/// Checks the part of a key after the `/`, which must not be empty.
+/// Returns true if the text is valid after the `/` of a label key. This part of a key must not be empty.
 inline bool IsLabelName(std::string_view text) {
   return !text.empty() && text.size() <= kLabelNameSizeMax && IsAlnum(text.front()) && IsAlnum(text.back()) &&
          std::all_of(text.begin(), text.end(), [](char c) { return IsAlnum(c) || c == '-' || c == '_' || c == '.'; });

@@ -136,7 +136,7 @@ NodeMarks DecodeMarks(const Node& node, const DriverIdentity& identity, bool dri
 // Returns the node's taints. They include the taint that steers gangs to other nodes only if `steers` is true. All
 // other taints stay unchanged.
 std::vector<Taint> WithSteering(const Node& node, const DriverIdentity& identity, bool steers);
-// Returns true if the node's taints were read completely, so that the list of taints can be written.
+// Returns true if the node's taints were read completely. Only then may the list of taints be written.
 bool CanWriteTaints(const Node& node);
 
 // Removes our marks from the node, except for the skip label. Also removes the cordon if an upgrade set it.
@@ -178,7 +178,7 @@ bool IsWritten(const Mark<T>& mark, const T& value) {
   return mark.value() == value && (!mark.text() || *mark.text() == Spell(value));
 }
 
-// Same as NodeMarks::State, for callers that do not know the driver pods.
+// Same as NodeMarks::State, for callers that have not read the driver pods.
 std::optional<UpgradeState> StateOf(const Node& node, const DriverIdentity& identity);
 // Returns true if the state label is present and not empty, even if its value is invalid.
 bool HasState(const Node& node, const DriverIdentity& identity);

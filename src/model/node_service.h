@@ -22,8 +22,8 @@ std::string WhyNotReady(const Node& node);
 std::string WhyLeaving(const Node& node);
 
 // Returns what OpenShift's Machine Config Operator is doing with the node. The operator reboots a node whose current
-// config differs from the desired config. Returns an empty string if its work is done, or if the cluster has no such
-// operator.
+// config differs from the desired config. Returns an empty string if the operator has finished its work on the node, or
+// if the cluster has no such operator.
 std::string WhyMachineConfig(const Node& node);
 
 // Returns a string such as `driver pod gpu-operator/driver-x is not Ready since 2026-11-26T12:00:00Z: container driver

@@ -99,7 +99,7 @@ void FindingEvents::FollowGates(const Plan& plan, absl::Time now, std::vector<Re
     std::string message = Describe(waits);
     if (message != told.message) told = {.message = std::move(message)};
   }
-  // Covers all gates that still exist, not only the gates in this plan.
+  // Checks all gates that still exist, not only the gates in this plan.
   for (auto& [node, told] : gates_) {
     if (IsDue(told.at, now)) {
       news.push_back({.node_name = node, .type = EventType::kWarning, .message = told.message});

@@ -11,7 +11,7 @@
 
 namespace driverupgrade::internal {
 
-// Returns the plan of `update`, which contains only the gates that have changed.
+// Returns the plan in `update`. The plan contains only the gates that have changed.
 Plan IncompletePlan(PlanUpdate update, const IncrementalPlanner& planner);
 
 // Replaces `plan`, the last plan of the planner, with the plan that remains if the nodes in `gates` do not start. See

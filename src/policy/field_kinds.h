@@ -52,7 +52,7 @@ struct Names {
   bool required = false;
 };
 
-// The words that documents contain, with their values. The first word is the default.
+// Maps each keyword allowed in a policy document to its enum value. The first keyword is the default.
 template <typename Enum, std::size_t kSize>
 using Words = std::array<std::pair<std::string_view, Enum>, kSize>;
 
@@ -70,7 +70,7 @@ struct OneOf {
       : words(choices), omits_default(omit_default) {}
 
   Words<Enum, kSize> words;
-  // True if documents with only set fields (FieldWriter) omit the default.
+  // True if a FieldWriter with `only_set` omits the default.
   bool omits_default;
 };
 

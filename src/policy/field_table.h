@@ -133,7 +133,7 @@ struct Section {
 // The kind of a list. Overloads of ReadItem, WriteItem and CheckItems handle the items.
 template <typename Item>
 struct ListOf {
-  // True if documents with only set fields (FieldWriter) omit an empty list.
+  // True if a FieldWriter with `only_set` omits an empty list.
   bool omits_empty = false;
   // Reason why the list must not be empty; empty string if the list may be empty. If the reason is set, a list without
   // items is written as null.

@@ -18,7 +18,7 @@ using internal::DocumentValue;
 constexpr std::string_view kPlainTag = "?";
 constexpr std::string_view kQuotedTag = "!";
 
-// Converts a node from LoadYaml, which limits the depth of the recursion.
+// Converts a node that LoadYaml returned. LoadYaml limits the nesting depth, and thus the depth of this recursion.
 DocumentValue ValueOf(const YAML::Node& node) {
   DocumentValue value{.mark = {.line = node.Mark().line, .column = node.Mark().column}, .entries = {}};
   if (node.Tag() != kPlainTag && node.Tag() != kQuotedTag) value.tag = node.Tag();

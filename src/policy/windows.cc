@@ -19,7 +19,7 @@ constexpr int kDaysAtFirst = kWindowDaysMax + 1;
 // Longer than a year, so that a yearly window is found even if closed days delay it.
 constexpr int kDaysAheadMax = 400;
 
-// Returns the parts of `span` outside the days in `closed`, with the clocks of `zone`.
+// Returns the parts of `span` that do not fall on the days in `closed`, which start and end at midnight in `zone`.
 std::vector<Span> Without(const std::vector<ClosedDays>& closed, const TimeZoneTable& zone, Span span) {
   std::vector<Span> open = {span};
   for (const ClosedDays& days : closed) {

@@ -17,9 +17,9 @@ inline constexpr int kYamlNodesMax = 100'000;
 /// documents. Throws the exceptions of the parser.
 bool HasSeveralYamlDocuments(const std::string& text);
 
-/// Returns a null node for an empty document. The node is safe to traverse, because its depth and its size are limited
-/// even with aliases. Duplicate keys are kept, and yaml-cpp uses the first one, so callers must check for duplicates.
-/// Errors: InvalidArgument, with line and column if known.
+/// Parses the text of one document; an empty document becomes a null node. The node is safe to traverse, because its
+/// depth and its size are limited even with aliases. Duplicate keys are kept, and yaml-cpp uses the first one, so
+/// callers must check for duplicates. Errors: InvalidArgument, with line and column if known.
 [[nodiscard]] absl::StatusOr<YAML::Node> LoadYaml(std::string_view text);
 
 }  // namespace driverupgrade::internal

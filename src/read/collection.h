@@ -31,8 +31,8 @@ struct Collection {
 
   // The objects by key; nullopt until the first list.
   std::optional<std::map<std::string, T>> objects = std::nullopt;
-  // True if `objects` was listed in the cluster's current history. False before the first list, and, after the cluster
-  // was restored from a backup, until the next list.
+  // True if `objects` has been listed since the cluster was last restored from a backup. False before the first list,
+  // and between a restore and the next list.
   bool is_current = false;
   // Keys of the objects by node. The entry "" contains the keys of objects that belong to no node.
   std::map<std::string, std::set<std::string>> keys_by_node = {};

@@ -15,7 +15,7 @@
 
 namespace driverupgrade::internal {
 
-// Runs one call at a time. A call that exceeds its time limit keeps its thread until the call returns, on its own or
+// Runs one call at a time. A call that exceeds its time limit keeps its thread until it returns, either on its own or
 // because of its stop token. The next call gets a new thread, but the number of abandoned threads is limited.
 class HookRunner {
  public:
@@ -37,9 +37,9 @@ class HookRunner {
     spent_ = absl::ZeroDuration();
   }
 
-  // `what` is the start of error messages. `call` must own everything that it uses, because it may outlive this object.
-  // Errors: the errors of `call`; Internal if `call` throws; DeadlineExceeded if `call` exceeds the limit; Cancelled if
-  // a stop is requested.
+  // Makes the call on the separate thread, and waits for its result. `what` is the start of error messages. `call` must
+  // own everything that it uses, because it may outlive this object. Errors: the errors of `call`; Internal if `call`
+  // throws; DeadlineExceeded if `call` exceeds the limit; Cancelled if a stop is requested.
   absl::StatusOr<bool> Run(const CallContext& context, std::string_view what, Call call);
 
  private:

@@ -101,7 +101,8 @@ class NodeViews {
   // requests from `log` if the pods already show their outcome.
   void AddPods(NodeHooks& hooks, const ObjectSource& objects, std::vector<Pod> pods, NodeView& view, AttemptLog& log,
                std::vector<Finding>& findings);
-  // Drops the logged attempts for a node's pods if the pods are unknown, unless the node is in progress.
+  // Must be called instead of AddPods if the node's pods are unknown. Drops the logged attempts for all pods that the
+  // view does not contain, unless the node is in progress.
   void DropOldAttempts(NodeView& view, AttemptLog& log) const;
   // Returns the view in its final form: complete and decoded.
   std::shared_ptr<const NodeView> Share(NodeView view) const { return ShareView(std::move(view), identity_); }

@@ -14,7 +14,7 @@
 
 namespace driverupgrade::internal {
 
-// All data of a node except for the node name, which the owner of this object knows. Uses one allocation.
+// All data of a node except for the node name, which the owner of this object stores. Uses one allocation.
 class PackedNode {
  public:
   explicit PackedNode(const Node& node);
@@ -27,7 +27,7 @@ class PackedNode {
   std::unique_ptr<const char[]> bytes_;
 };
 
-// All data of a readable pod except for its node name, which the owner of this object knows. Uses one allocation.
+// All data of a readable pod except for its node name, which the owner of this object stores. Uses one allocation.
 class PackedPod {
  public:
   explicit PackedPod(const Pod& pod);

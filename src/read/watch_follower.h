@@ -1,4 +1,5 @@
-// Keeps one watch of a cache running. Tracks the position and the health of the watch, and when the watch must restart.
+// Keeps one watch of a cache running. Tracks the position and the health of the watch, and decides when the watch must
+// restart.
 #ifndef DRIVERUPGRADE_SRC_READ_WATCH_FOLLOWER_H_
 #define DRIVERUPGRADE_SRC_READ_WATCH_FOLLOWER_H_
 

@@ -15,14 +15,14 @@ class WatchStore {
  public:
   explicit WatchStore(std::size_t drivers) : store_(drivers), subscribers_(drivers) {}
 
-  // Returns the result of `read`, which must not keep a reference to the store.
+  // Calls `read` with the store, and returns the result of `read`, which must not keep a reference to the store.
   template <typename F>
   auto Read(F read) const {
     const std::lock_guard lock(mutex_);
     return read(store_);
   }
-  // Returns the result of `change`. Other threads see the changes only after `change` has returned. Then wakes each
-  // driver that now has changes to take but had no changes before.
+  // Calls `change` with the store, and returns its result. Other threads see the changes only after `change` has
+  // returned. Then wakes each driver that now has changes to take but had no changes before.
   template <typename F>
   auto Change(F change) {
     const Waker waker(*this);

@@ -20,8 +20,8 @@ struct Advice {
   std::string page = {};
 };
 
-// Builds the commands that depend on what is known about the cluster. If too little is known, a function returns an
-// empty string, and the advice omits the command.
+// Builds the commands that need data about the cluster. If the data is not available, a function returns an empty
+// string, and the advice omits the command.
 class CommandMaker {
  public:
   virtual ~CommandMaker() = default;
@@ -35,7 +35,7 @@ class CommandMaker {
   virtual std::string Ledger() const;
 };
 
-// Builds commands for the operator itself, which knows only the identity of the driver.
+// Builds the commands in the operator's rollout document, for which only the identity of the driver is available.
 class OperatorCommands final : public CommandMaker {
  public:
   explicit OperatorCommands(const DriverIdentity& identity) : identity_(identity) {}

@@ -29,8 +29,8 @@
 
 namespace driverupgrade::internal {
 
-/// Returns true if `a` and `b` request the same engines, regardless of the engines' policies, so that the group need
-/// not be recreated.
+/// Returns true if `a` and `b` request the same engines, regardless of the engines' policies. If so, the group need not
+/// be recreated.
 bool SameEngines(const std::vector<EngineSpec>& a, const std::vector<EngineSpec>& b);
 
 struct GroupOptions {

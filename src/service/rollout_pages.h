@@ -25,10 +25,10 @@ Guard OnlyThisMachine();
 // accept.
 Guard OnlyReaders(ReaderCheck check);
 
-// `GET /`: one HTML file that loads nothing from elsewhere.
+// Returns the maker of `GET /`: a single HTML file that loads no other resources.
 PageMaker RolloutPage(Guard guard);
-// `GET /rollout`: the document, or with `?watch=true` a server-sent event `rollout` with each document that differs
-// from the previous one. `board` must outlive the maker and its streams.
+// Returns the maker of `GET /rollout`: the document, or with `?watch=true` a server-sent event `rollout` with each
+// document that differs from the previous one. `board` must outlive the maker and its streams.
 PageMaker RolloutDocumentPage(RolloutBoard& board, Guard guard);
 
 // Adds both pages. Errors: InvalidArgument if the address is not a loopback address.

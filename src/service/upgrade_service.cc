@@ -355,7 +355,8 @@ class UpgradeService::Impl {
   absl::Time round_began_ = absl::InfiniteFuture();
   std::unique_ptr<EngineGroup> group_;
   const MetricsCollector collector_;
-  std::vector<std::unique_ptr<WebServer>> servers_;  // last: their threads end before other members are destroyed
+  // Declared last, and thus destroyed first: the threads of the servers use the other members.
+  std::vector<std::unique_ptr<WebServer>> servers_;
 };
 
 absl::StatusOr<std::unique_ptr<UpgradeService>> UpgradeService::Create(std::shared_ptr<ClusterFacade> cluster,

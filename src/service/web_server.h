@@ -38,11 +38,12 @@ struct Page {
   // Tag of the body, in quotes: a client that sends this tag gets 304. Empty: no tag.
   std::string etag = {};
   std::map<std::string, std::string> headers = {};
-  // Returns the next piece of a stream, which replaces `body`; called again until the client or the server ends the
-  // stream. A call may block for up to a second. An empty piece is not sent; nullopt ends the stream.
+  // Set instead of `body` for a stream. Returns the next piece of the stream, and is called again until the client or
+  // the server ends the stream. A call may block for up to a second. An empty piece is not sent; nullopt ends the
+  // stream.
   std::function<std::optional<std::string>()> next = nullptr;
 };
-/// Called by several threads at the same time.
+/// Creates the page for a request. Called by several threads at the same time.
 using PageMaker = std::function<Page(const PageRequest&)>;
 
 /// Returns a page with status 200 and the text `ok`, or status 503 and the error message.

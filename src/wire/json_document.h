@@ -1,4 +1,4 @@
-// Reads untrusted JSON, with a parser that has limits and with fields that know their path in the document.
+// Reads untrusted JSON. The parser limits the nesting depth, and errors contain the path of the field.
 #ifndef DRIVERUPGRADE_SRC_WIRE_JSON_DOCUMENT_H_
 #define DRIVERUPGRADE_SRC_WIRE_JSON_DOCUMENT_H_
 
@@ -27,8 +27,8 @@ class JsonDocument {
   JsonDocument(const JsonDocument&) = delete;
   JsonDocument& operator=(const JsonDocument&) = delete;
 
-  // Must be called at most once. Keeps only the wanted members of objects, or all members if `wanted` is empty, but
-  // always checks the whole text. Errors: InvalidArgument with the byte position.
+  // Parses the text; must be called at most once. Keeps only the wanted members of objects, or all members if `wanted`
+  // is empty, but always checks the whole text. Errors: InvalidArgument with the byte position.
   absl::Status Parse(std::string_view text, WantedMembers wanted = {});
   const rapidjson::Value& root() const { return document_; }
 

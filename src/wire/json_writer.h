@@ -18,7 +18,7 @@ namespace driverupgrade::internal {
 
 namespace rapidjson = ::driverupgrade_rapidjson;
 
-// Callbacks write the contents of objects and arrays, so that every object and array is closed:
+// The caller passes functions that write the contents of objects and arrays. Every object and array is thus closed:
 //
 //   JsonWriter writer;
 //   writer.Object([&] { writer.Member("kind", "Node"); });

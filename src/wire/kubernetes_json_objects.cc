@@ -1,4 +1,4 @@
-// Writes objects as the API server returns them.
+// Writes objects in the form in which the API server returns them.
 #include <algorithm>
 
 #include "absl/time/time.h"

@@ -29,7 +29,8 @@ constexpr WantedMember kMetadata[] = {{"namespace"},
                                       {"deletionTimestamp"},
                                       {"finalizers"}};
 
-// `kind`, `code` and some others are members of a Status, which a watch may send instead of an object.
+// The list of each kind also contains members of a Status, such as `kind` and `code`, because a watch may send a Status
+// instead of an object.
 constexpr WantedMember kTaint[] = {{"key"}, {"value"}, {"effect"}, {"timeAdded"}};
 constexpr WantedMember kNodeSpec[] = {{"unschedulable"}, Of("taints", kTaint)};
 constexpr WantedMember kNodeStatus[] = {{"allocatable"}, Of("conditions", kCondition)};

@@ -57,7 +57,7 @@ class EventWriter {
   std::deque<Waiting> queue_;
   std::map<std::string, std::deque<Waiting>> nodes_;  // one task per node
   bool writing_queue_ = false;
-  WorkerPool pool_;  // last: its threads use the other members
+  WorkerPool pool_;  // declared last, and thus destroyed first: its threads use the other members
 };
 
 }  // namespace driverupgrade::internal

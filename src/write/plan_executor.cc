@@ -97,7 +97,7 @@ class PlanExecutor::Impl {
   std::mutex mutex_;
   std::vector<std::shared_ptr<const NodeRequests>> answered_;
   EventWriter events_;
-  WorkerPool calls_;  // last: its threads use the other members
+  WorkerPool calls_;  // declared last, and thus destroyed first: its threads use the other members
 };
 
 PlanExecutor::PlanExecutor(const DriverIdentity& identity, std::shared_ptr<ClusterWriter> cluster,

@@ -4,8 +4,8 @@
 //     executor.Begin(context, core.Begin(plan, now));
 //     for (const auto& requests : executor.TakeAnswered()) core.End(*requests, now);
 //
-// The requests of one node are sent in order; after a failed request, the node's remaining requests are dropped. Nodes
-// neither affect nor wait for each other.
+// The requests of one node are sent in order; after a failed request, the node's remaining requests are dropped. The
+// requests of different nodes neither affect nor wait for each other.
 //
 // Call all methods from the thread that makes the passes.
 #ifndef DRIVERUPGRADE_SRC_WRITE_PLAN_EXECUTOR_H_

@@ -44,7 +44,7 @@ bool IsCurrent(const Grants& grants, const NodeReading& node);
 // counts stay the same.
 Tally WithGrant(Tally tally);
 
-// Describes how the grants affect a node. Based on the verdict that the node has without admission.
+// The effect of the grants on one node, based on the verdict that the node has without admission.
 struct GrantShare {
   bool granted = false;  // the node has a grant
   bool counts = false;   // the grant counts against the budgets
@@ -54,10 +54,10 @@ struct GrantShare {
 bool CountsAsUnavailable(const Tally& node, const GrantShare& share);
 GrantShare ShareOf(const Grants& grants, const NodeView& view, const Verdict& verdict);
 
-// Sums over all nodes, for admission.
+// Sums of the tallies of all nodes, for admission.
 struct Sums {
-  Tally with = {};       // with each grant that counts
-  Tally without = {};    // with each grant that counts, except for the grants of candidates that are admitted first
+  Tally with = {};       // includes all grants that count
+  Tally without = {};    // same as `with`, but without the grants of candidates that are admitted first
   std::size_t kept = 0;  // number of grants that count
   void Add(const Tally& node, const GrantShare& share);
   void Subtract(const Tally& node, const GrantShare& share);

@@ -20,8 +20,8 @@
 
 namespace driverupgrade {
 
-// A reason why a candidate may have to wait. Candidates are admitted one at a time. Equal candidates get the same
-// result, and a refused candidate stays refused until the end of the round.
+// A limit that can make candidates wait. Candidates are admitted one at a time. Equal candidates get the same result,
+// and a refused candidate stays refused until the end of the round.
 class Limit {
  public:
   virtual ~Limit() = default;

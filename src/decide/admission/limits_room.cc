@@ -55,7 +55,7 @@ int LimitsRoom::Takes(const std::vector<std::size_t>& nodes) const {
                                         [&](std::size_t node) { return candidate_of_(node).takes_headroom; }));
 }
 
-// Distinguishes nodes by all properties that limits check.
+// Encodes all properties of the node that limits check, with one bit for each property.
 std::optional<std::size_t> LimitsRoom::KindOf(std::size_t node) const {
   const Candidate& candidate = candidate_of_(node);
   std::size_t kind = 0;

@@ -28,7 +28,7 @@ struct RoomOfGroups {
 
 class LimitsRoom final : public RolloutRoom {
  public:
-  // Returns the candidate of a node, given the node's index in the view of the rollout.
+  // Returns the candidate for a node, given the node's index in the view of the rollout.
   using CandidateOf = std::function<const Candidate&(std::size_t)>;
   LimitsRoom(Limits limits, RoomOfGroups groups, CandidateOf candidate_of);
 

@@ -62,8 +62,8 @@ class AdmissionQueue {
 
   // Removes from the queue all nodes that may start, and returns their names in admission order.
   std::vector<std::string> Admit(Limits limits);
-  // Returns the nodes that waited before the last Admit and now wait for a different reason. The result can also
-  // include other nodes.
+  // Returns all nodes that already waited before the last Admit and now wait for a different reason. The result may
+  // include further nodes.
   std::vector<std::string> ChangedRefusals() const;
 
   // The refusals of the last Admit. The reference is valid until the next Admit.
@@ -72,7 +72,7 @@ class AdmissionQueue {
  private:
   // The order of admission: (has no grant, is the operator's own node, name).
   using Key = Refusals::Key;
-  // The refusal of all keys from `from` on, in one round.
+  // The refusal in one round that applies to the key `from` and to the keys after it.
   struct Refused {
     Key from = {};
     const Limit* limit = nullptr;  // limit that refuses the keys

@@ -76,7 +76,7 @@ class RolloutMembers {
     bool asks = false;
     // True if the node holds a slot because of its state or because of a grant.
     bool holds_slot = false;
-    // Same as `holds_slot`, but ignores a grant because of which the node is admitted first (GrantShare::first).
+    // Same as `holds_slot`, but ignores the grant if the node is admitted first because of it (GrantShare::first).
     bool holds_slot_without = false;
   };
   static Share ShareFor(const KeptVerdict& verdict, const GrantShare& share);

@@ -28,8 +28,8 @@ struct RuleStep {
   std::string detail = {};
   // Time at which the wait can end; infinite if only a change to an object can end the wait.
   absl::Time due = absl::InfiniteFuture();
-  // Reason why the taint does not work in this cluster, so that the node must be cordoned instead; empty if no such
-  // reason is known.
+  // Reason why the taint does not work in this cluster; the node must then be cordoned instead. Empty if no such reason
+  // is known.
   std::string failure = {};
 };
 

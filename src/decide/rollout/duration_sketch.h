@@ -22,7 +22,7 @@ class DurationSketch {
 
   void Add(absl::Duration took);
   // Returns a duration that `percent` % of the upgrades did not exceed; nullopt if there are too few samples. The
-  // result can be up to 20 % too long, but is too short only if upgrades take more than a week.
+  // result can be too long by up to 20 % plus one second, but is too short only if upgrades take more than a week.
   std::optional<absl::Duration> Quantile(int percent) const;
 
   // The counts by bucket number, for storage.

@@ -56,7 +56,7 @@ std::string IndexedJobOf(const Pod& pod) {
   return job.empty() || !is_indexed || pod.subdomain.empty() ? "" : fmt::format("Job/{}/{}", pod.ref.ns, job);
 }
 
-// Returns a unit name for the gang that no other unit uses.
+// Returns a name for a unit of the gang. The name differs from the names of all other units.
 std::string Unused(const std::string& gang, std::set<std::string>& used) {
   std::string name = gang;
   for (int number = 2; !used.insert(name).second; ++number) name = fmt::format("{}#{}", gang, number);
@@ -86,8 +86,8 @@ class Units {
  private:
   using Members = std::vector<std::size_t>;
 
-  // Adds nodes that have a grant but have not started to the started unit of their gang, because their grants were
-  // stored together with those of the unit.
+  // Nodes that have a grant but have not started join the started unit of their gang, because their grants were stored
+  // together with the grants of the unit.
   void JoinTorn() {
     for (RolloutNode& node : nodes_) {
       if (!node.is_granted_only) continue;

@@ -57,8 +57,9 @@ GroupTallies TallyGroups(const std::vector<RolloutNode>& nodes, const NodeGroups
 
 class GroupLimit {
  public:
-  // `failed`: one failed node by group, for messages. `left_out`: a message by group, for groups that continue without
-  // some of their nodes. `not_begun`: reason why groups that have not started must not start; empty if they may start.
+  // `failed`: the name of one failed node for each group with failed nodes, for messages. `left_out`: a message for
+  // each group that continues without some of its nodes. `not_begun`: reason why groups that have not started must not
+  // start; empty if they may start.
   GroupLimit(NodeGroups groups, GroupTallies tallies, std::map<std::size_t, std::string> failed = {},
              std::map<std::size_t, std::string> left_out = {}, std::string not_begun = {});
 

@@ -32,8 +32,7 @@ std::string KeyBy(const RolloutNode& node, const RolloutOrder& order) {
     case OrderBy::kFewestPods: return node.pods ? fmt::format("{:010}", *node.pods) : ":";
     case OrderBy::kLabel:
       return fmt::format("{:018}", kPriorityMax - (label == labels.end() ? 0 : PriorityOf(label->second)));
-    // The value ends with NUL, so that it sorts before all longer values with the same start, whatever follows in the
-    // key.
+    // The trailing NUL makes a value sort before all longer values that start with it, whatever follows in the key.
     case OrderBy::kTopology: return label == labels.end() ? "1" : "0" + label->second + '\0';
     case OrderBy::kName: return node.node->name + '\0';
   }

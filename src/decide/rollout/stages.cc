@@ -326,7 +326,7 @@ class Advance {
     return gate;
   }
 
-  // Opens only stages that both the stored and the new record have reached. Other replicas do not know the new record
+  // Opens only stages that both the stored and the new record have reached. Other replicas cannot read the new record
   // before it is stored, and the stored record may be outdated.
   void SayWhatIsOpen() {
     const bool is_current = stored_.revision == record().revision && stored_.stages == record().stages;

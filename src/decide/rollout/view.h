@@ -27,9 +27,8 @@ struct RolloutNode {
   // Not null.
   const Node* node = nullptr;
   NodeProgress progress = NodeProgress::kWaiting;
-  // True if the node waits only for the limits. Also true for nodes that count as in progress only because their
-  // admission has an unknown outcome, or because a NodeMaintenance still occupies a slot of the maintenance operator
-  // for them.
+  // True if only the limits keep the node waiting. Also true if the node counts as in progress only because its
+  // admission has an unknown outcome, or because its NodeMaintenance still occupies a slot of the maintenance operator.
   bool may_start = false;
   // Reason of the gate that leaves the node out; set if `progress` is kLeftOut.
   std::optional<GateReason> left_out_by = std::nullopt;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr absl::Duration kRetryBackoffMax = absl::Hours(24);
 
-// Describes whether the node is evacuated, and how to treat the pods that must still leave.
+// The progress of a node's evacuation, and the treatment of pods that must still leave.
 struct Evacuation {
   enum class Status { kDone, kEvicting, kUnread, kStuck };
   Status status = Status::kDone;
@@ -92,9 +92,9 @@ Evacuation Evacuate(Walk& walk, bool spares_pending = false) {
   return result;
 }
 
-// Returns true if the pods arrived after the node was evacuated, so that the evacuation deadline does not apply to
-// these pods. Returns false once the eviction of a pod has been requested, or if all pods have exceeded their grace
-// period. A pod that never leaves thus cannot block the node indefinitely.
+// Returns true if the pods arrived after the node was evacuated; the evacuation deadline does not apply to such pods.
+// Returns false once the eviction of a pod has been requested, or if all pods have exceeded their grace period. A pod
+// that never leaves thus cannot block the node indefinitely.
 bool AreNewcomers(const Walk& walk, const std::vector<const Pod*>& pods) {
   const auto tried = [&](const Pod* pod) { return walk.view.attempts.pods.contains(pod->ref.uid); };
   const auto overstays = [&](const Pod* pod) {

@@ -13,7 +13,8 @@ namespace {
 
 // No node fails because of a deadline before the engine has been active for this time (dep-F4).
 constexpr absl::Duration kActiveMin = absl::Seconds(60);
-// Time for which a replica may lack the newest ControllerRevision. A watch that is this late is reported as failing.
+// Maximum delay with which a replica reads the newest ControllerRevision. A watch with such a delay is reported as
+// failing.
 constexpr absl::Duration kRevisionLagMax = absl::Minutes(10);
 
 bool IsKnown(const std::string& revision, const DriverFacts& driver) {

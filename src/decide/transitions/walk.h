@@ -56,7 +56,8 @@ using internal::NodeMarks;
 // The result of a transition function. kMoved: the walk has entered another state, whose function can continue.
 enum class Progress { kMoved, kStopped };
 
-// Whether a node may leave upgrade-required, and the unit with which it starts. See StateMachine::Judge.
+// The result of admission: whether a node may leave upgrade-required, and the unit with which the node starts. See
+// StateMachine::Judge.
 struct Admission {
   bool admitted = false;
   std::string_view unit = {};
@@ -246,7 +247,7 @@ Progress LeaveNodeMaintenance(Walk& walk);
 Progress LeavePodRestart(Walk& walk);
 // Plans the deletion of the driver pods together with the patch that enters pod-restart-required, if the walk ends in
 // that state. That patch also confirms that the node is still as it was read. If the deletions were planned in the next
-// pass, they would need a separate patch for this.
+// pass, this confirmation would need a separate patch.
 void RestartOnEntry(Walk& walk);
 Progress LeaveFailed(Walk& walk);
 Progress LeaveValidation(Walk& walk);

@@ -15,8 +15,8 @@ constexpr absl::Duration kRefusedEvictionMax = absl::Seconds(40);
 // Upper limit for the delay that a server requests. The server may be wrong, or a proxy may have sent the response.
 constexpr absl::Duration kRetryAfterMax = absl::Minutes(5);
 constexpr absl::Duration kPatchRetryFirst = absl::Seconds(1);
-// A patch that was refused at an old version is refused again until a newer version is read. This delay applies if no
-// newer version arrives, for example because the server returned the 409 by mistake.
+// A patch that the server refused because the node has changed is refused again until a newer version of the node is
+// read. This delay applies if no newer version arrives, for example because the server returned the 409 by mistake.
 constexpr absl::Duration kConflictRetryFirst = absl::Seconds(15);
 constexpr absl::Duration kPatchRetryMax = absl::Seconds(30);
 constexpr absl::Duration kLabelFirst = absl::Seconds(10);

@@ -81,7 +81,7 @@ class AttemptLog {
   // Forgets requests that this read has settled: finished patches and, if `live_pods` is not null, requests for pods
   // outside `live_pods`.
   void NodeRead(const Node& node, const std::set<std::string>* live_pods);
-  // Records the start of a pass. Data read from now on counts as read at `now`.
+  // Records the start of a pass. Until the next pass, all data counts as read at `now`.
   void PassBegan(absl::Time now) { now_ = now; }
   // Records whether the node that was read has the state label `key`. A missing label counts as lost if the node had
   // the label before, if a patch that sets the label was applied, or if `is_in_progress` is true. `is_in_progress`:

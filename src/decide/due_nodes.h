@@ -29,9 +29,9 @@ class DueNodes {
 
   // Returns all nodes in `acting`, and at most `most` other nodes that are due or were deleted.
   Names Take(absl::Time now, std::size_t most, const PlannedNodes& nodes, const Names& acting);
-  // Returns true if the last Take left out due nodes, or if further nodes have become due since then.
+  // Returns true if the last Take left out due nodes, or if a node has changed or a sweep has started since then.
   bool IsAny() const { return any_woken_ || !changed_.empty() || sweep_; }
-  // Returns the time at which the next node is due.
+  // Returns the earliest wake-up time; nullopt if no node has a wake-up time.
   std::optional<absl::Time> wake_at() const;
 
  private:

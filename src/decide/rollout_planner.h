@@ -78,7 +78,7 @@ class RolloutPlanner {
   RolloutFacts facts_ = {};
 
   RolloutMembers members_ = {};
-  bool is_stale_ = true;  // the set of nodes or the policy has changed since the members were added
+  bool is_stale_ = true;  // true if the set of nodes or the policy has changed since the members were added
   std::vector<PlannedNode*> changed_ = {};
   // The nodes, in the order of the members.
   std::vector<NamedNode*> nodes_ = {};

@@ -153,8 +153,8 @@ class LoggingObserver final : public Observer {
     std::erase_if(waits_, [&](const auto& wait) { return !waiting.contains(wait.first); });
   }
 
-  // Logs the gate of a node whose requests have responses, unless its patch was not applied, because the next plan then
-  // contains the current gate.
+  // Called when the requests of the node have responses. Logs the node's gate if the patch was applied. If not, the
+  // next plan contains the current gate.
   void LogWait(const std::string& node, bool patched) {
     const std::lock_guard lock(mutex_);
     patched_.erase(node);

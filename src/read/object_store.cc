@@ -12,7 +12,8 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Maximum number of changed nodes that are recorded for a driver whose changes are not taken.
+// Maximum number of changed nodes that are recorded for a driver. If more nodes change before the changes are taken,
+// everything counts as changed.
 constexpr std::size_t kChangesMax = 20'000;
 
 using driverupgrade::NodeOf;

@@ -54,7 +54,8 @@ class NodeHistories {
   void Follow(const Plan& plan, absl::Time now);
   void Follow(const NodePlan& plan, const NodeOutcome& outcome, absl::Time now);
   // Limits the memory used while nodes are created and deleted but no client reads the histories. If there are more
-  // than 2 * `nodes` + 100 histories, forgets the oldest histories of nodes that do not wait.
+  // than 2 * `nodes` + 100 histories, forgets the oldest histories of nodes that do not wait, until `nodes` + 100 are
+  // left.
   void Trim(std::size_t nodes);
   // Forgets the histories of all other nodes. `nodes` must be sorted.
   void Keep(const std::vector<std::string_view>& nodes);

@@ -55,7 +55,7 @@ std::string ReadControllingPod(const JsonField& metadata) {
   return uid;
 }
 
-// Returns one entry for each pool, regardless of how many of its devices are allocated.
+// Returns one entry for each driver and pool, regardless of how many devices of the pool are allocated.
 std::vector<AllocatedPool> ReadAllocated(const JsonField& status) {
   const JsonField allocation = status.Member("allocation");
   const JsonField devices = allocation.Member("devices");

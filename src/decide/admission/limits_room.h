@@ -17,8 +17,8 @@
 
 namespace driverupgrade::internal {
 
-// Limits on the size of a unit of nodes that start together; nullopt if there is no limit. Also records how much of the
-// limits is used by nodes that will not free their share on their own (RolloutNode::lasts_from).
+// Limits on the size of a unit, whose nodes start together; nullopt if there is no limit. The other two members are the
+// numbers of nodes that take up part of a limit and will not free it on their own (RolloutNode::lasts_from).
 struct RoomOfGroups {
   std::optional<int> unavailable_max = std::nullopt;
   std::optional<std::size_t> grants_max = std::nullopt;

@@ -44,8 +44,8 @@ std::string WhyNotDevices(const NodeView& view, const IsolationPolicy& policy);
 
 // Returns the number of published devices on the node.
 int DeviceCount(const NodeView& view, const IsolationPolicy& policy);
-// Returns why the node's devices do not count as published again; empty if they do. At least `before` devices are
-// required, and all devices that have a driver version must have the same version.
+// Returns why the devices of the node are not considered published again; empty if they are. At least `before` devices
+// are required, and all devices of a DRA driver that have a driver version must have the same version.
 std::string WhyNotPublished(const NodeView& view, const IsolationPolicy& policy, int before);
 
 }  // namespace driverupgrade::internal

@@ -22,8 +22,8 @@ struct NodeHealth {
 NodeHealth HealthOf(const StringMap& conditions, const std::vector<Pod>& pods, const std::vector<Pod>& driver_pods,
                     const RolloutHealth& health);
 
-// Returns RolloutHealth::unwell_max of the policy, or its default. Returns zero if the rollout does not check whether
-// nodes are in use.
+// Returns RolloutHealth::unwell_max of the policy, or the default if the policy does not set this field. Zero means
+// that the rollout does not check whether nodes are in use.
 absl::Duration UnwellMax(const RolloutPolicy& policy);
 
 }  // namespace driverupgrade::internal

@@ -133,7 +133,7 @@ class Cluster:
 
 
 def one_pass(engine, cluster, now):
-    """Puts all objects and sends the resulting requests. Returns true if there were any."""
+    """Passes all objects to the engine, and sends its requests. Returns true if the engine had any."""
     ms = ctypes.c_int64(now)
     for kind, objects in ((NODES, cluster.list("Node", cluster.nodes.values())),
                           (DRIVER_PODS, cluster.list("Pod", cluster.driver_pods())),

@@ -99,7 +99,7 @@ absl::StatusOr<NodeChange> RequestUpgrade(const Request& request, const Node& no
 }
 
 // Returns the pods that must leave the node before the driver is loaded: the pods that use the driver or, if the
-// operator cannot identify them, all pods that can leave.
+// operator cannot identify them, all pods that can be evicted.
 std::vector<std::string> PodsAtRisk(const Request& request, const Node& node) {
   std::vector<std::string> pods;
   for (const Pod& pod : request.question.cluster.pods) {

@@ -13,7 +13,7 @@
 namespace upgradectl {
 namespace {
 
-// Options in groups belong to the verb. An option in a group without a name is hidden.
+// Adds the options of a verb, including the options in its groups. Omits hidden options, which have no group name.
 void Collect(const CLI::App& app, std::vector<const CLI::Option*>& options) {
   for (const CLI::Option* option : app.get_options()) {
     if (!option->get_group().empty()) options.push_back(option);
@@ -61,7 +61,7 @@ std::string Names(const std::vector<Verb>& verbs) {
   return names;
 }
 
-// Returns the words after each verb, in a form that bash and zsh share.
+// Returns a `case` branch for each verb that sets `words` to the verb's option names, in the syntax of bash and zsh.
 std::string Cases(const std::vector<Verb>& verbs) {
   std::string text;
   for (const Verb& verb : verbs) text += fmt::format("    {}) words=\"{}\" ;;\n", verb.name, LongNames(verb));

@@ -215,8 +215,8 @@ absl::Time RestartBegan(const Request& request, const NodeStatus& node) {
   return began;
 }
 
-// Adds the number of driver pods that the DaemonSet has created on the node, one after another, since the restart. The
-// number includes `pod`.
+// If the DaemonSet has created several driver pods on the node since the restart, adds a line with their number, which
+// includes `pod`.
 void AddReplacements(const Request& request, const NodeStatus& node, const Pod& pod, std::vector<std::string>& lines) {
   const driverupgrade::OwnerReference* owner = driverupgrade::ControllerOf(pod);
   const absl::Time began = RestartBegan(request, node);
@@ -276,7 +276,7 @@ Section FailedRequestsOf(const Request& request, const NodeStatus& node) {
   return section;
 }
 
-// Adds the transitions that the operator remembers, because Events are deleted after an hour.
+// Adds the transitions in the operator's view, because Events are deleted after an hour.
 void AddTransitions(const Request& request, const NodeStatus& node, std::vector<std::string>& lines) {
   const NodeView* seen = request.view ? request.view->Find(node.name) : nullptr;
   if (seen == nullptr) return;

@@ -31,7 +31,7 @@ const GateSubject* SubjectOf(const Gate& gate, GateSubjectKind kind) {
   return gate.subject && gate.subject->kind == kind ? &*gate.subject : nullptr;
 }
 
-// Quotes the value for a shell. An option without a value is a flag.
+// Returns the option with its value, quoted for a shell. An option without a value is a flag.
 std::string WithValue(const std::string& option, const std::optional<std::string>& given) {
   if (!given) return " " + option;
   const std::string& value = *given;
@@ -154,7 +154,8 @@ Advice OfFailedRequest(const NodeStatus& node) {
           .page = "docs/operations.md#a-node-does-not-move"};
 }
 
-// The driver pod of a done node is up to date, so nothing replaces the pod even if it is not ready.
+// Returns advice on a node without a gate. Nothing replaces the driver pod of a done node even if the pod is not ready,
+// because the pod is up to date.
 Advice OfDone(const Commands& commands, const NodeStatus& node) {
   if (node.moves) return {.text = "No action is needed: the operator will advance the node in its next pass."};
   if (node.state != driverupgrade::UpgradeState::kDone || node.pod.empty() || node.pod_ready) {
@@ -193,7 +194,7 @@ std::optional<Advice> OfDriverPod(const Request& request, const NodeStatus& node
   return is_not_ready && facts != request.facts.pods.end() ? OfStuckContainer(facts->second, commands) : std::nullopt;
 }
 
-// Returns nullptr if no budget prevents every eviction of the pods that block the node.
+// Returns a budget that never allows the eviction of a pod that blocks the node; nullptr if there is no such budget.
 const PodDisruptionBudget* LastingBudget(const Request& request, const NodeStatus& node) {
   const driverupgrade::whatif::Budgets budgets(request.question.cluster, request.facts);
   for (const Pod& pod : request.question.cluster.pods) {

@@ -46,7 +46,7 @@ struct OperatorView {
   driverupgrade::FleetStatus fleet = {};
   std::vector<NodeView> nodes = {};
 
-  /// Returns nullptr if the operator does not know the node.
+  /// Returns nullptr if the view does not contain the node.
   const NodeView* Find(std::string_view node) const;
 };
 

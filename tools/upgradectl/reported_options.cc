@@ -94,7 +94,7 @@ absl::StatusOr<Options> ParseReport(const DriverIdentity& identity, const LeaseF
   read(root.Member("driverLabels"), reported.driver_labels);
   read(ledger.Member("namespace"), reported.ledger_ns);
   read(ledger.Member("name"), reported.ledger_name);
-  // The operator knows its validation pods, so a missing member means that it does not wait for any.
+  // The report is complete: if the member is missing, the operator does not wait for validation pods.
   reported.validation_selector = validation.Member("selector").String();
   read(validation.Member("early"), reported.early_validation);
   read(requestor.Member("id"), reported.requestor.id);

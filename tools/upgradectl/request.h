@@ -66,7 +66,7 @@ driverupgrade::whatif::Situation SituationOf(const Request& request);
 /// Loads everything. Errors have one line that starts with the option or the file.
 [[nodiscard]] absl::StatusOr<Request> Load(const Options& options, const Wanted& wanted, const ReadObjects& read);
 
-/// Returns true if upgradectl knows the usual location of this driver's objects.
+/// Returns true if upgradectl has a default location for this driver's objects.
 bool HasUsualPlace(const std::string& domain, const std::string& driver);
 
 /// Reads a policy file in the same way as Load.

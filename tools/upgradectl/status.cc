@@ -170,9 +170,9 @@ std::vector<NodeStatus> NodesOf(const Request& request, const Report& report, co
   return rows;
 }
 
-// Returns the failure of the last request about the node, if nothing else explains why the node does not move. Returns
-// an empty string if the node has moved since the request failed. Because times have a resolution of one second, a
-// transition in the same second counts as later.
+// Returns the failure of the last request about the node, if nothing else explains why the node stays in its state.
+// Returns an empty string if the node has entered another state since the request failed. Because times have a
+// resolution of one second, a transition in the same second counts as later.
 std::string FailureOf(const NodeView& node, absl::Time at) {
   // The engine retries a failed request sooner than this, so after an older failure, another request has succeeded.
   constexpr absl::Duration kRecent = absl::Minutes(15);
@@ -238,7 +238,7 @@ bool HasEnded(const RolloutStatus& status) {
     if (node.moves) return false;
     if (!node.gate) return node.state == UpgradeState::kDone && (node.pod.empty() || node.pod_ready);
     const driverupgrade::GateTraits& traits = driverupgrade::TraitsOf(node.gate->reason);
-    // A node can start when another node that moves has finished.
+    // A node that waits for its turn can start only after another node has made progress.
     const bool waits_for_turn = node.gate->reason == GateReason::kMaxParallel ||
                                 node.gate->reason == GateReason::kMaxUnavailable ||
                                 node.gate->reason == GateReason::kStage || node.gate->reason == GateReason::kGroup;
@@ -247,7 +247,7 @@ bool HasEnded(const RolloutStatus& status) {
 }
 
 std::optional<Gate> TrueGate(const Request& request, const NodeReport& report) {
-  // Ignores PodsUnknown, because the node would move, and an operator reads a node's pods only when the node moves.
+  // Ignores PodsUnknown if the node would enter another state, because an operator reads the pods only after that.
   const bool would_read = report.gate && report.gate->reason == GateReason::kPodsUnknown && !report.plan.path.empty();
   if (would_read) return std::nullopt;
   if (report.plan.evict.empty() || !report.gate || report.gate->reason != GateReason::kPodsTerminating) {

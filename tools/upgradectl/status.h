@@ -36,8 +36,8 @@ struct NodeStatus {
   bool ready = true;
   /// Cause of the failure, from the annotation on a failed node; empty if the annotation is not set.
   std::string failure_cause = {};
-  /// Failure of the operator's last request about the node, if nothing else explains why the node does not move. Empty
-  /// if no request failed, or if the operator was not queried.
+  /// Failure of the operator's last request about the node, if nothing else explains why the node stays in its state.
+  /// Empty if no request failed, or if the operator was not queried.
   std::string request_failure = {};
 };
 
@@ -98,8 +98,8 @@ driverupgrade::whatif::Report ReportOf(const OperatorView& view);
 /// `report` is the result for the request's question, or the result of ReportOf for the request's view.
 RolloutStatus StatusOf(const Request& request, const driverupgrade::whatif::Report& report);
 
-/// Returns true if no node will move on its own: all nodes are done, or some have failed and all others wait for an
-/// administrator. If no node has failed, waiting for an administrator is expected, so the rollout has not ended.
+/// Returns true if no node will make progress on its own: all nodes are done, or some have failed and all others wait
+/// for an administrator. If no node has failed, waiting for an administrator is expected, so the rollout has not ended.
 bool HasEnded(const RolloutStatus& status);
 
 /// Returns the finding NoDaemonSet if the cluster has neither a node nor a DaemonSet of the driver.

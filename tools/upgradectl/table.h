@@ -14,7 +14,7 @@ enum class Colour : std::uint8_t { kNone, kGreen, kYellow, kRed, kCyan, kBold };
 
 /// Properties of the output.
 struct Screen {
-  /// Width of the terminal in characters. 0 if the output is not a terminal, so that no text is cut.
+  /// Width of the terminal in characters. 0 if the output is not a terminal; text is then not cut.
   std::size_t columns = 0;
   bool colour = false;
 };

@@ -25,7 +25,7 @@ struct UsualDriver {
   bool gpu_pods = false;
 };
 
-/// Returns nullptr if upgradectl does not know this driver.
+/// Returns nullptr if upgradectl has no defaults for this driver.
 const UsualDriver* UsualDriverOf(const std::string& domain, const std::string& driver);
 const UsualDriver* UsualDriverOf(const Options& options);
 

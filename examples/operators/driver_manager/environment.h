@@ -22,27 +22,27 @@ namespace driver_manager {
 
 struct Settings {
   std::string node_name = {};
-  /// Namespace of the operands' pods to wait for.
+  /// Namespace of the operand pods that the program waits for.
   std::string operator_namespace = "gpu-operator";
   bool evict_gpu_pods = true;
   /// True to drain the entire node if evicting the GPU pods, or unloading the driver, fails.
   bool auto_drain = true;
   /// True to evict even pods that no controller will replace.
   bool drain_force = false;
-  /// Applies only to the full drain.
+  /// Selects the pods that the full drain evicts. Does not apply to the eviction of GPU pods.
   driverupgrade::LabelSelector drain_selector = {};
-  /// Applies separately to the eviction of GPU pods and to the full drain.
+  /// Time limit of the eviction of GPU pods, and again of the full drain.
   absl::Duration drain_timeout = absl::InfiniteDuration();
   bool delete_empty_dir = false;
   /// Key of an additional node label to pause; empty: none.
   std::string custom_label = {};
   bool gpu_direct_rdma = false;
   bool use_host_mofed = false;
-  /// True to replace the loaded driver in any case.
+  /// True to replace the loaded driver even if it could be kept.
   bool force_reinstall = false;
   /// Digest of the driver's configuration; empty if unknown. If it is empty, the loaded driver is always replaced.
   std::string config_digest = {};
-  /// Empty: use the cluster that runs this pod.
+  /// File with the address of the cluster. Empty: use the cluster that runs this pod.
   std::string kubeconfig = {};
 };
 

@@ -36,8 +36,8 @@ class Evacuation {
   absl::Status Drain();
 
   /// Returns FailedPrecondition if unfinished pods on the node hold a GPU through a ResourceClaim. If `with_pending` is
-  /// true, pods that have not started count as well. Once the kubelet plugin has stopped, such pods wait, and start
-  /// with the new driver.
+  /// true, pods that have not started count as well. They need not count once the kubelet plugin has stopped, because
+  /// they then wait, and start with the new driver.
   absl::Status CheckNoClaimHolders(bool with_pending);
 
   using PodList = std::function<absl::StatusOr<std::vector<driverupgrade::Pod>>()>;

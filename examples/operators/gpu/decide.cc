@@ -46,7 +46,7 @@ Decision ByDrivers(std::vector<NvidiaDriver> drivers, const DriverLabels& labels
          .policy = PolicyOf(driver),
          .policy_resource = examples::PolicyResource(kNvidiaDrivers, driver.name, "spec.upgradePolicy")});
   }
-  // The nodes of an NVIDIADriver that could not be parsed are unknown.
+  // If an NVIDIADriver has never been valid, its nodes are unknown, and no node may be released.
   const bool all_understood =
       std::all_of(drivers.begin(), drivers.end(), [](const NvidiaDriver& driver) { return driver.understood; });
   if (all_understood) decision.gone = {{.driver_labels = labels.nvidia_driver, .node_selector = OfNobody(drivers)}};

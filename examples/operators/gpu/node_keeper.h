@@ -61,8 +61,8 @@ class NodeKeeper {
   const std::shared_ptr<driverupgrade::Clock> clock_;
   NodeWishes wishes_;
   driverupgrade::WatchCache* cache_ = nullptr;
-  bool listed_ = false;   // the nodes were listed without a cache for the current wishes
-  bool settled_ = false;  // all nodes have the marks of the current wishes
+  bool listed_ = false;   // without a cache: the nodes have been listed and marked since `wishes_` changed
+  bool settled_ = false;  // all nodes have the marks that `wishes_` requires
   int written_ = 0;       // number of writes during the current Keep
   std::set<std::string> names_;
   std::set<std::string> due_;

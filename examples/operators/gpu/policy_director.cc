@@ -18,7 +18,7 @@ using examples::ResourceWatchOptions;
 using examples::StandingOf;
 using examples::StateOf;
 
-// The Go operator uses the same word.
+// Value of `status.state` for a ClusterPolicy that is not active. NVIDIA's GPU Operator writes the same value.
 constexpr char kIgnored[] = "ignored";
 
 ClusterPolicyDirector::Options Completed(ClusterPolicyDirector::Options options) {
@@ -78,7 +78,8 @@ void ClusterPolicyDirector::Decide() {
                            driver_memory_.Read(drivers_, kNvidiaDrivers, ReadNvidiaDriver), options_.labels);
   for (EngineSpec& engine : decision.engines) {
     if (const absl::Status spared = examples::SpareSkippedPods(options_.identity, engine.policy); spared.ok()) continue;
-    // If skipped pods cannot be spared, upgrades are off, because the engine would drain pods that must stay.
+    // If the drain cannot exclude pods with the skip-drain label, upgrades are switched off, because the engine would
+    // evict these pods.
     engine.policy.auto_upgrade = false;
   }
   if (!decision_ || decision_->reason != decision.reason) {
@@ -164,8 +165,7 @@ void ClusterPolicyDirector::Amend(const std::map<std::string, std::string>& idle
   }
 }
 
-// If some nodes lack the driver that the policy requests, the policy is not ready, regardless of the other nodes'
-// upgrades.
+// If a DaemonSet of the driver does not match the policy, the policy is not ready, even if all nodes are upgraded.
 void ClusterPolicyDirector::AmendByMaker(ResourceVerdict& verdict) const {
   const absl::Status failure = maker_.Failure(verdict.object.name);
   if (failure.ok() || !verdict.error.ok()) return;
@@ -179,7 +179,7 @@ absl::Time ClusterPolicyDirector::Work(const CallContext& context, driverupgrade
   const bool was_settled = nodes_.Settled();
   absl::Time next = nodes_.Keep(context, cache, scope, [bell = options_.bell] { bell->Ring(); });
   if (!was_settled && nodes_.Settled()) next = options_.clock->Now();  // Gone may now return engines
-  // Logs each new reason once; conflicts are not logged.
+  // Logs an error only when it differs from the previous one. Conflicts are not logged.
   if (nodes_.status() != std::exchange(nodes_told_, nodes_.status()) && !nodes_told_.ok() &&
       !absl::IsAborted(nodes_told_)) {
     options_.log({.severity = Severity::kWarning,

@@ -32,7 +32,7 @@ inline constexpr char kComponent[] = "nvidia-gpu-operator";
 
 class FileDirector final : public driverupgrade::Director {
  public:
-  /// `nodes` receives the marks that the policy requires. `bell` is rung when nodes have changed.
+  /// `nodes` writes the marks that the policy requires. `bell` is rung when nodes have changed.
   FileDirector(driverupgrade::EngineSpec spec, NodeKeeper nodes, std::shared_ptr<driverupgrade::Doorbell> bell);
   std::optional<std::vector<driverupgrade::EngineSpec>> Wanted() override { return specs_; }
   absl::Time Work(const driverupgrade::CallContext& context, driverupgrade::WatchCache* cache,

@@ -144,7 +144,7 @@ Decision Decide(const NicClusterPolicy& cluster, std::vector<NicNodePolicy> node
     if (all_understood) decision.owners = OwnersOf(decision.engines);
     return decision;
   }
-  // Without a policy, a frozen engine runs, so that the wait label stays correct (dep-F9).
+  // If no policy has a driver, a frozen engine runs, because the wait label must stay correct (dep-F9).
   Decision decision{.engines = {{.driver_labels = driver_labels, .policy = cluster.upgrade}}};
   if (!cluster.understood) {
     decision.engines.front().policy.frozen_because = kNotUnderstood;

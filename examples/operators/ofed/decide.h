@@ -35,10 +35,12 @@ struct Decision {
 /// - If the NicClusterPolicy has a driver, or no NicNodePolicy has a driver: a single engine for the DaemonSets of the
 ///   NicClusterPolicy.
 /// - In all other cases: an engine for each NicNodePolicy with a driver, for the DaemonSets `ds-owner=nnp-<name>`, on
-///   the nodes that the NicNodePolicy selects. Because a node has only one driver, a NicNodePolicy is refused if the
-///   NicClusterPolicy has a driver, and the later of two NicNodePolicies is refused if no label separates them. A
-///   NicNodePolicy is also refused if its name is too long for its DaemonSet's label. No policy counts as deleted while
-///   any policy is invalid. `driver_labels` select the DaemonSets of the NicClusterPolicy.
+///   the nodes that the NicNodePolicy selects.
+///
+/// Because a node has only one driver, a NicNodePolicy is refused if the NicClusterPolicy has a driver. If the
+/// selectors of two NicNodePolicies have no label with different values, the later one is refused. A NicNodePolicy is
+/// also refused if its name is too long for its DaemonSet's label. While any policy is invalid, no policy counts as
+/// deleted. `driver_labels` select the DaemonSets of the NicClusterPolicy.
 Decision Decide(const NicClusterPolicy& cluster, std::vector<NicNodePolicy> nodes,
                 const driverupgrade::LabelSelector& driver_labels);
 

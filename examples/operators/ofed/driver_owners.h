@@ -13,7 +13,7 @@
 
 namespace ofed_operator {
 
-/// The scope of one policy.
+/// The driver pods and the nodes that one policy covers.
 struct DriverOwner {
   /// Labels of the policy's driver pods.
   driverupgrade::LabelSelector driver_labels = {};

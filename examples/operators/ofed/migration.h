@@ -18,7 +18,7 @@
 
 namespace ofed_operator {
 
-/// Label on every DaemonSet of the driver and on its pods. The value is not used.
+/// Label on the driver's DaemonSets and on their pods. The value is not used.
 inline constexpr char kOfedDriverLabel[] = "nvidia.com/ofed-driver";
 /// Label on DaemonSets of the current format only.
 inline constexpr char kFormatLabel[] = "mofed-ds-format-version";

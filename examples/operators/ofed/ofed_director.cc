@@ -18,7 +18,7 @@ using driverupgrade::Severity;
 using driverupgrade::WatchCache;
 using examples::ResourceVerdict;
 
-// The Go operator uses the same word.
+// Value of `status.state` for a NicClusterPolicy that has no effect. NVIDIA's Network Operator writes the same value.
 constexpr char kIgnored[] = "ignore";
 
 OfedDirector::Options Completed(OfedDirector::Options options) {
@@ -90,7 +90,8 @@ void OfedDirector::Take(NicClusterPolicy policy, std::vector<NicNodePolicy> node
     decision_.gone.clear();
   }
   for (EngineSpec& spec : decision_.engines) {
-    // If skipped pods cannot be spared, upgrades are off, because the engine would drain pods that must stay.
+    // If the drain cannot exclude pods with the skip-drain label, upgrades are switched off, because the engine would
+    // evict these pods.
     if (!examples::SpareSkippedPods(options_.identity, spec.policy).ok()) spec.policy.auto_upgrade = false;
   }
   maker_.Wish(DriverSets(policy, MadeOf(nodes), options_.ns, options_.init_image));
@@ -135,8 +136,7 @@ std::vector<ResourceVerdict> OfedDirector::Verdicts() const {
   return verdicts;
 }
 
-// If some nodes lack the driver that the policy requests, the policy is not ready, regardless of the other nodes'
-// upgrades.
+// If a DaemonSet of the driver does not match the policy, the policy is not ready, even if all nodes are upgraded.
 void OfedDirector::AmendByMaker(ResourceVerdict& verdict) const {
   const absl::Status failure = maker_.Failure(verdict.object.name);
   if (failure.ok() || !verdict.error.ok()) return;
@@ -203,7 +203,7 @@ absl::Status OfedDirector::Ready() const {
   return absl::OkStatus();
 }
 
-// Logs each new reason once; conflicts are not logged.
+// Logs `status` only if it is an error that differs from the previous one, `told`. Conflicts are not logged.
 void OfedDirector::Tell(const char* message, const absl::Status& status, absl::Status& told) const {
   if (status != std::exchange(told, status) && !status.ok() && !absl::IsAborted(status)) {
     options_.log(

@@ -1,4 +1,4 @@
-/// Defines, as plain values, the state of an OpenShift cluster that affects GPU Operator installations and upgrades.
+/// The state of an OpenShift cluster that affects installations and upgrades of the GPU Operator, as plain values.
 ///
 /// Defines Facts and its parts. Collect (collect.h) reads the facts from a cluster, and Examine (preflight.h) evaluates
 /// them.

@@ -107,7 +107,7 @@ void CheckOneVersion(const Facts& facts, const std::string& text, Findings& find
     findings.push_back(
         {.severity = Severity::kWarning,
          .id = "entitlement",
-         .what = fmt::format("OpenShift {} is older than 4.9.9: keep an entitlement", text),
+         .what = fmt::format("OpenShift {} is older than 4.9.9 and may still need a cluster-wide entitlement", text),
          .why = "some driver toolkit images before 4.9.9 are broken, and the workaround needs an entitlement",
          .remedy = fmt::format("{}, or upgrade to 4.9.9 or later", kEntitle)});
   } else {

@@ -170,7 +170,7 @@ class SafeLoad {
     }
   }
 
-  // Calls `ask` until it succeeds or returns a permanent error.
+  // Calls `ask` until it succeeds or returns a permanent error, a stop is requested, or the deadline passes.
   template <typename F>
   auto UntilAnswered(const F& ask) -> decltype(ask(CallContext())) {
     absl::Duration pause = kPauseMin;
@@ -204,8 +204,8 @@ class SafeLoad {
     static_cast<void>(clock_.SleepFor(std::min(duration, deadline_ - clock_.Now()), stop_));
   }
 
-  // Logs an error if the previous request did not fail with the same code. Ignores conflicts, which only show that the
-  // node has changed in the meantime.
+  // Logs an error unless the previous request failed with the same code, and logs the first success after an error.
+  // Ignores conflicts, which only show that the node has changed in the meantime.
   void Note(const absl::Status& asked) {
     if (stop_.stop_requested() || absl::IsAborted(asked)) return;
     if (asked.ok() && !trouble_.ok()) Log(Severity::kInfo, "the cluster responds again", {});

@@ -51,8 +51,8 @@ class DriverMaker {
   /// the driver's DaemonSets: ten seconds after the wishes have changed, and then every half minute while a DaemonSet
   /// is missing.
   absl::Time Keep(const driverupgrade::CallContext& context, const PlaceDriver& place = nullptr);
-  /// Returns Unavailable, with the reason, if the last Keep found that the DaemonSet that the policy resource `made_of`
-  /// requests is missing or different. Returns OK if the DaemonSet matches, or if the resource requests no DaemonSet.
+  /// Returns Unavailable, with the reason, if the policy resource `made_of` requests a DaemonSet that was missing or
+  /// different at the last Keep. Returns OK if the DaemonSet matched, or if the resource requests no DaemonSet.
   absl::Status Failure(const std::string& made_of) const;
 
  private:

@@ -42,8 +42,8 @@ struct UpgradeStanding {
   bool done = false;
   /// Done, UnderWay, Failed, Halted or Frozen.
   std::string reason = {};
-  /// "3 of 10 nodes done, 1 failed, 2 in progress, 4 pending". Once all other nodes are done, the message also contains
-  /// the number of pending nodes that are left out.
+  /// "3 of 10 nodes done, 1 failed, 2 in progress, 4 pending". If an engine counts nodes that are left out or that have
+  /// no Ready driver, the message also contains their numbers.
   std::string message = {};
   friend bool operator==(const UpgradeStanding&, const UpgradeStanding&) = default;
 };
@@ -54,8 +54,9 @@ std::optional<UpgradeStanding> StandingOf(const std::map<std::string, driverupgr
                                           const std::string& name);
 inline constexpr char kReady[] = "ready";
 inline constexpr char kNotReady[] = "notReady";
-/// Returns the target value of status.state, which NVIDIA's operators also use: `notReady` until all upgrades have
-/// ended, then `ready`. Empty, to keep the current value, if too little is known or all upgrades are frozen.
+/// Returns the target value of status.state: `notReady` until all upgrades are done, then `ready`. NVIDIA's operators
+/// use the same values. Returns an empty string, to keep the current value, if too little is known or all upgrades are
+/// frozen.
 std::string StateOf(const std::vector<std::optional<UpgradeStanding>>& standings);
 
 struct ResourceVerdict {

@@ -89,7 +89,7 @@ bool ResourceReporter::MayWait(Said& before, const ResourceVerdict& verdict, abs
   if (before.standing == verdict.standing) {
     before.differs_since.reset();
     if (before.version == verdict.object.resource_version) return true;
-    // Without a pause, two writers of the state would overwrite each other's value all the time.
+    // Without a pause, two clients that write the state would overwrite each other's value indefinitely.
     if (verdict.state.empty()) return false;
   } else if (changes_reason) {
     if (reason != before.earlier_reason || before.alternations <= kAlternationsFree) return false;
@@ -103,8 +103,8 @@ bool ResourceReporter::MayWait(Said& before, const ResourceVerdict& verdict, abs
   return true;
 }
 
-// Returns true once for each change to the error or the object's generation, but not for changes in progress. Does not
-// rely on the condition, because another client may remove it.
+// Returns true once for each change to the error or the object's generation. Ignores the progress of the upgrade. Does
+// not rely on the condition, because another client may remove it.
 bool ResourceReporter::IsNews(const ApiObject& object, const absl::Status& error) {
   const absl::StatusOr<rapidjson::Document> parsed = ParseJson(object.json);
   const Known now{.error = error, .generation = parsed.ok() ? Integer(*parsed, {"metadata", "generation"}) : 0};

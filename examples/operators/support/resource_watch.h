@@ -39,7 +39,7 @@ struct ResourceWatchOptions {
   driverupgrade::LabelSelector label_selector = {};
   /// Called on the watch's thread when Latest has changed. May be null.
   std::function<void()> on_change = nullptr;
-  /// Receives one record for each reason why the watch fails, and one record when the watch recovers. May be null.
+  /// Receives a record for each new reason why the watch fails, and a record when the watch recovers. May be null.
   driverupgrade::LogSink log = nullptr;
   /// Time after which the server ends a watch (api-A15).
   absl::Duration watch_timeout = absl::Minutes(5);
@@ -66,7 +66,7 @@ class ResourceWatch {
 
   /// Returns all objects, by namespace and name; nullopt until they have been read once.
   std::optional<Objects> Latest() const;
-  /// Returns why the last watch ended early; OK if there is no problem, or if the cluster does not have the kind.
+  /// Returns why the last watch ended early; OK if there is no problem, or if the cluster does not serve the kind.
   absl::Status status() const;
 
  private:

@@ -43,7 +43,7 @@ struct ServiceArguments {
   bool until_done = false;
   absl::Duration timeout = absl::InfiniteDuration();
   bool transition_events = true;
-  /// True to write Events about the reasons why nodes do not move.
+  /// True to write Events about the reasons why nodes wait.
   bool finding_events = true;
   /// True to write each log line as a JSON object.
   bool json_log = false;

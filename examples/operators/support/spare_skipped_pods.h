@@ -8,8 +8,8 @@
 
 namespace examples {
 
-/// Excludes pods with the driver's skip-drain label from the policy's drain, if it has one. After an error, the policy
-/// is unchanged and must not be used, because it would drain these pods.
+/// Excludes pods with the driver's skip-drain label from the drain, if the policy has a drain. After an error, the
+/// policy is unchanged and must not be used, because the drain would evict these pods.
 [[nodiscard]] absl::Status SpareSkippedPods(const driverupgrade::DriverIdentity& identity,
                                             driverupgrade::UpgradePolicy& policy);
 

@@ -1,5 +1,5 @@
 // Command operator upgrades the NVIDIA driver on the nodes of a cluster. It uses controller-runtime and this module,
-// accepts flags of gpu_operator, and fits in one file.
+// accepts many of the flags of gpu_operator, and fits in one file.
 package main
 
 import (

@@ -86,7 +86,7 @@ func run(ctx context.Context) error {
 	return operator.Start(ctx)
 }
 
-// usesDevice reports whether the pod uses a device, and must therefore leave the node before the driver does.
+// usesDevice reports whether the pod uses a device, and must therefore leave the node before the driver is replaced.
 func usesDevice(pod corev1.Pod) bool {
 	return upgrade.DeviceUse{IsDevice: func(name corev1.ResourceName) bool { return name == device }}.Filter(pod)
 }

@@ -104,11 +104,12 @@ type Answer struct {
 	ID     string `json:"id"`
 	Answer bool   `json:"answer"`
 	Error  string `json:"error,omitempty"`
-	// True if the pod's revision or the target revision is unknown, so that the node needs a full upgrade.
+	// True if the pod's revision or the target revision is unknown. The node then needs a full upgrade.
 	RevisionUnknown bool `json:"revisionUnknown,omitempty"`
 }
 
-// LedgerWork stands for the ledger in Work, Next and Answer, where other values are names of nodes.
+// LedgerWork is the value that stands for the ledger in Pass.Work, Engine.Next and Engine.Answer. All other values are
+// node names.
 const LedgerWork = ""
 
 type Pass struct {

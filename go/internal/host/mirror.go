@@ -27,7 +27,7 @@ type mirror[T kubernetesObject] struct {
 	line func(line []byte) error
 	// changed is called after a relevant change, but not if only versions changed.
 	changed func()
-	// replaced, if set, is called with the old and the new state of a changed object.
+	// replaced, if set, is called when a list or a watch delivers an object that the mirror already contains.
 	replaced func(before, after T)
 	own      *ownWrites
 

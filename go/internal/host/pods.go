@@ -124,7 +124,7 @@ func (f *podFollower) fail(err error) {
 }
 
 // outdated passes the known pods to the engine again, because the engine may have received them before the node was
-// cordoned. It reports whether the known pods are too old, so that a new list is needed.
+// cordoned. It reports whether the pods must be listed again, because the known pods are older than the cordon.
 func (f *podFollower) outdated() bool {
 	f.mu.Lock()
 	listed := f.listed

@@ -51,8 +51,8 @@ func (s source) get(options metav1.ListOptions) *rest.Request {
 		options.FieldSelector = s.fields.String()
 	}
 	if !options.Watch || options.SendInitialEvents != nil {
-		// A list with a version may be as old as that version, and so lack our own writes. After the cluster was restored
-		// from a backup, the list would wait for a version that does not exist yet.
+		// A list that requests a version may be as old as that version, and may therefore miss our own writes. After the
+		// cluster was restored from a backup, the list would wait for a version that does not exist yet.
 		options.ResourceVersion = ""
 	}
 	return s.client.Get().NamespaceIfScoped(s.namespace, s.namespace != "").Resource(s.resource).

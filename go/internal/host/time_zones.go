@@ -13,8 +13,8 @@ const (
 	zoneReserve = 2 * 365 * 24 * time.Hour
 )
 
-// putTimeZones passes the time zones that the policy names to the engine. It fails if this machine does not know one of
-// these time zones.
+// putTimeZones passes the time zones that the policy names to the engine. It fails if one of these time zones is not in
+// the time zone database of this machine.
 func (h *Host) putTimeZones(policy []byte, now time.Time) error {
 	for _, name := range timezones.ZonesOf(policy) {
 		if now.Add(zoneReserve).Before(h.zones[name]) {

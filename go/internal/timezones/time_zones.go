@@ -57,7 +57,8 @@ func TablesOf(policy []byte, from, until time.Time) (zones []Zone, err error) {
 	return zones, nil
 }
 
-// ZoneOf returns the offsets of a time zone during a span of time. It fails if this machine does not know the zone.
+// ZoneOf returns the offsets of a time zone during a span of time. It fails if the zone is not in this machine's time
+// zone database.
 func ZoneOf(name string, from, until time.Time) (Zone, error) {
 	location, err := time.LoadLocation(name)
 	if err != nil || name == "Local" {

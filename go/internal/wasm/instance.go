@@ -20,8 +20,8 @@ func Keys(identity []byte) ([]byte, error) {
 	return instance.Alone(New, [][]byte{identity}, func(m *Module, t []int32, out int32) int32 { return m.Xdu_keys(t[0], out) })
 }
 
-// NormalizePolicy calls du_policy_normalize in a separate instance. The module knows only UTC, so zones must contain the
-// time zones that the policy names, as timezones.TablesOf returns them.
+// NormalizePolicy calls du_policy_normalize in a separate instance. The module has no time zone database, so zones must
+// contain the time zones that the policy names, as timezones.TablesOf returns them.
 func NormalizePolicy(policy []byte, zones ...timezones.Zone) ([]byte, error) {
 	request := policy
 	if len(zones) > 0 {

@@ -33,7 +33,7 @@ func (Counters) GetUpgradesInProgress(state *ClusterUpgradeState) int {
 	return count(state, startedStates)
 }
 
-// GetUpgradesDone counts the nodes with the target driver.
+// GetUpgradesDone counts the nodes in the state upgrade-done.
 func (Counters) GetUpgradesDone(state *ClusterUpgradeState) int {
 	return len(state.NodeStates[UpgradeStateDone])
 }
@@ -43,7 +43,7 @@ func (Counters) GetUpgradesFailed(state *ClusterUpgradeState) int {
 	return len(state.NodeStates[UpgradeStateFailed])
 }
 
-// GetUpgradesPending counts the nodes that wait for their turn.
+// GetUpgradesPending counts the nodes in the state upgrade-required, which wait for their turn.
 func (Counters) GetUpgradesPending(state *ClusterUpgradeState) int {
 	return len(state.NodeStates[UpgradeStateUpgradeRequired])
 }

@@ -43,7 +43,7 @@ func TestNothingIsWrittenOnceTheContextsOfAllCallsHaveEndedAndWatchesGoOn(t *tes
 	cancel()
 	writes, lists, watches := w.cluster.Writes(), w.lists(), w.watches()
 	w.cluster.EndWatches()
-	w.eventually("watches that have begun anew", func() bool { return w.watches() == watches+open })
+	w.eventually("restarted watches", func() bool { return w.watches() == watches+open })
 	w.clock.Step(time.Minute)
 	w.cluster.SetLabel("n0", "seen", "yes")
 	w.eventually("a change between the calls", func() bool {
@@ -84,7 +84,7 @@ func TestAnUpgradeContinuesWithAContextPerCall(t *testing.T) {
 	for _, revision := range []string{"hash-2", "hash-3"} {
 		watches := w.watches()
 		w.cluster.EndWatches() // between two calls
-		w.eventually("watches that have begun anew", func() bool { return w.watches() >= watches+4 })
+		w.eventually("restarted watches", func() bool { return w.watches() >= watches+4 })
 		w.cluster.NewDriver()
 		w.eventually("the new driver on all nodes", func() bool {
 			reconcile()

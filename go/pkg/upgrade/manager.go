@@ -23,13 +23,14 @@ import (
 	"driverupgrade.example/go/internal/host"
 )
 
-// PodDeletionFilter reports whether a pod uses the driver, and must therefore leave the node before the driver does.
+// PodDeletionFilter reports whether a pod uses the driver, and must therefore leave the node before the driver is
+// replaced.
 type PodDeletionFilter func(corev1.Pod) bool
 
 // RestartOnlyPredicate reports whether two revisions load the same driver. If they do, restarting the driver pod is
 // enough, and workloads stay on the node. The argument running is the pod template that the driver pod was created
-// from, and desired is the newest template. The predicate owns both templates. If the predicate returns an error, the
-// node waits. A Manager never calls the predicate concurrently.
+// from, and desired is the newest template. Both are copies that the predicate may change. If the predicate returns an
+// error, the node waits. A Manager never calls the predicate concurrently.
 type RestartOnlyPredicate func(running, desired *corev1.PodSpec) (bool, error)
 
 // CommonUpgradeStateManager counts the nodes of a ClusterUpgradeState, and reports which optional steps are enabled.
@@ -381,8 +382,8 @@ func partsOf(state *ClusterUpgradeState) (parts []*part, foreign []string, err e
 	return parts, foreign, nil
 }
 
-// add adds the nodes of a reading that have no driver pod. In a part with an owner, these nodes are known to belong to
-// the owner.
+// add adds the nodes of a reading that have no driver pod. In a part with an owner, these nodes are added to Nodes,
+// because PartOf has already selected the owner's nodes.
 func (p *part) add(read *reading) {
 	if p.Owner != "" {
 		p.Nodes = append(p.Nodes, read.podless...)

@@ -35,7 +35,7 @@ struct Change {
 [[nodiscard]] absl::StatusOr<Change> Approve(const Request& request, const std::string& stage);
 
 /// `verb`: pause, resume, skip, unskip, retry, request or allow-load. If one of the changes would be harmful, returns
-/// FailedPrecondition, with a possible alternative, instead of any change. Returns NotFound if a node is not part of
+/// FailedPrecondition with a suggested alternative, and no changes. Returns NotFound if a node is not part of
 /// the rollout, or if no custom resource contains the policy.
 [[nodiscard]] absl::StatusOr<Change> ChangeOf(std::string_view verb, const Request& request,
                                               const std::vector<std::string>& nodes);

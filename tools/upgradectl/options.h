@@ -46,9 +46,9 @@ struct Options {
   examples::RequestorArguments requestor = {};
   std::string output = "table";
   bool watch = false;
-  /// Stage of `approve`.
+  /// `approve`: the stage to approve.
   std::string stage = {};
-  /// Nodes of `explain`, `skip` and similar verbs.
+  /// `explain`, `skip` and similar verbs: the nodes to explain or change.
   std::vector<std::string> nodes = {};
   bool yes = false;
   std::string dry_run = "none";

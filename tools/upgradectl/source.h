@@ -47,20 +47,20 @@ struct Wanted {
   /// Events from the scheduler for pods in the driver's namespace.
   bool assignments = false;
   bool budgets = false;
-  /// Includes the Deployments, which contain the operator's version.
+  /// Leases and Deployments in the operator's namespace. A Deployment contains the operator's version.
   bool leases = false;
   bool webhooks = false;
   /// The custom resource with the policy. Not needed if the user names a policy file.
   bool policy = true;
   /// The Leases, one of which may contain the operator's report, if the custom resource does not contain a policy.
   bool reported = true;
-  /// Includes the record of the rollout.
+  /// ConfigMap with the grants and the rollout record.
   bool ledger = true;
   /// ResourceClaims, if a pod has a claim.
   bool claims = false;
   /// DeviceTaintRules, ResourceClaims and ResourceSlices of the cluster, if the policy isolates devices.
   bool devices = false;
-  /// Document of the leading operator (OperatorView).
+  /// The leading operator's rollout document (OperatorView).
   bool view = false;
 };
 

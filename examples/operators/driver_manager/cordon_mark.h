@@ -1,4 +1,4 @@
-/// Cordons a node, and lifts only its own cordons.
+/// Creates the patches that cordon a node, and that lift only this program's own cordon.
 ///
 /// Defines CordonPatch and UncordonPatch.
 ///

@@ -48,7 +48,7 @@ struct Settings {
 
 struct Variable {
   const char* name = nullptr;
-  /// The default as a user would write it; empty: no default.
+  /// The default as a user would write it; null: no default.
   const char* default_value = nullptr;
   const char* meaning = nullptr;
 };

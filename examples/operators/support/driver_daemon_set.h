@@ -49,7 +49,7 @@ struct DriverImage {
   friend bool operator==(const DriverImage&, const DriverImage&) = default;
 };
 
-/// The times of a probe, as Kubernetes names them: `periodSeconds` and so on.
+/// The periods and thresholds of a probe, by the name of the field: `periodSeconds`, `failureThreshold` and so on.
 using ProbeTimes = std::map<std::string, int>;
 
 /// Fields of a policy resource that configure the driver's pods, except for the image.
@@ -58,7 +58,7 @@ struct DriverPods {
   std::vector<std::string> pull_secrets = {};
   /// JSON of the driver container's `resources`; empty: no resources.
   std::string resources = {};
-  /// Times by kind of probe. A missing time has the value in DriverProbe::times.
+  /// ProbeTimes by kind of probe. A missing field has the value in DriverProbe::times.
   std::map<std::string, ProbeTimes> probe_times = {};
   /// JSON of each toleration, in addition to the tolerations for nvidia.com/gpu and for nodes that are not ready or
   /// unreachable.

@@ -100,7 +100,7 @@ type backend interface {
 	free()
 }
 
-// RolloutFacts are the members of the rollout document that only the host knows.
+// RolloutFacts are the members of the rollout document that only the host can provide.
 type RolloutFacts struct {
 	Leader    bool   `json:"leader"`
 	Replica   string `json:"replica,omitempty"`

@@ -140,9 +140,9 @@ type answer struct {
 	err        error // reason why there is no HTTP status
 }
 
-// send waits for the request's turn in the queue, and then sends the request. If ctx or queued ends first, the request
-// is not sent. Once the request is on its way, only ctx can cancel it. send calls sending just before it sends the
-// request.
+// send waits for the request's turn in the queue, and then sends the request. If ctx or queued is done first, the
+// request is not sent. Once the request is on its way, only ctx can cancel it. send calls sending just before it sends
+// the request.
 func (c *Connection) send(ctx, queued context.Context, request engine.Request, urgent bool, sending func()) answer {
 	queued, forget := context.WithCancel(queued)
 	defer forget()

@@ -211,9 +211,9 @@ func (m *mirror[T]) fail(err error) {
 	m.failed = make(chan struct{})
 }
 
-// waiter waits for the first list. It returns an error if ctx ends first, or if an attempt to list fails after the
-// waiter was created. If an earlier attempt has failed, the waiter also returns an error when patience ends before the
-// next attempt.
+// waiter waits for the first list. It returns an error if ctx is done first, or if an attempt to list fails after the
+// waiter was created. If an earlier attempt has failed, the waiter also returns an error when patience is done before
+// the next attempt has ended.
 type waiter func(ctx, patience context.Context) error
 
 const attemptMax = 10 * time.Second // maximum time that a call waits for the next attempt after a failed attempt

@@ -28,7 +28,7 @@ var ErrClosed = errors.New("the upgrade manager is closed")
 // may make its call for a new driver before the module has seen the driver. The remaining order then starts the
 // upgrade; without it, the nodes would wait for another call.
 type order struct {
-	ctx    context.Context // context of the call: no request is sent after it ends
+	ctx    context.Context // context of the call: once it is done, no request is sent
 	forget func() bool
 	owner  string // owner of the part; empty: the part has no owner
 	nodes  map[string]bool

@@ -111,8 +111,8 @@ func (h *Host) answerUnlisted(orders []*order) {
 	}
 }
 
-// apply makes a pass of the engine. If everything has been listed, the engine lacks objects only because the last node
-// list has shown that the cluster was restored from a backup.
+// apply makes a pass of the engine. If the engine still waits for objects although everything has been listed, the last
+// node list has shown that the cluster was restored from a backup. apply then ends the host.
 func (h *Host) apply(names, policy []byte, now time.Time) (engine.Pass, error) {
 	found, err := h.engine.Apply(names, policy, now)
 	if hasCode(err, engine.CodeUnavailable) && h.pods.isReady() && h.sets.isReady() && h.revisions.isReady() {
@@ -123,8 +123,8 @@ func (h *Host) apply(names, policy []byte, now time.Time) (engine.Pass, error) {
 }
 
 // rest ends the pod watches of nodes that have not been in an order for three intervals. Otherwise the engine would
-// request these pods indefinitely, because no pass would drop them. The watches outlive an order whose context has
-// ended, so that the next call finds the pods even if each call has its own context.
+// request these pods indefinitely, because no pass would drop them. The watches outlive an order whose context is done,
+// so that the next call finds the pods even if each call has its own context.
 func (h *Host) rest(now time.Time) {
 	h.mu.Lock()
 	left := map[string][]string{} // by owner

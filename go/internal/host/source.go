@@ -72,8 +72,8 @@ func (l listWatch) IsWatchListSemanticsUnSupported() bool {
 	return !l.streams.Load()
 }
 
-// follow keeps the store up to date until ctx ends, and calls failed for each list that fails. If the store refuses a
-// change, a reflector only logs an error and continues without the change. Therefore follow then starts another
+// follow keeps the store up to date until ctx is done, and calls failed for each list that fails. If the store refuses
+// a change, a reflector only logs an error and continues without the change. Therefore follow then starts another
 // reflector, which begins with a new list.
 func (s source) follow(ctx context.Context, log logr.Logger, store cache.ReflectorStore, failed func(error)) {
 	quiet, pause := log.V(1), relistPauses(clock.RealClock{})

@@ -54,8 +54,8 @@ func (h *Host) begin(o *order, found engine.Pass) {
 	}
 }
 
-// serve sends a node's requests in sequence. After the order's context has ended, it reports all remaining requests as
-// not sent, so that the engine can finish its plan for the node. After the task has been withdrawn, it does the same
+// serve sends a node's requests in sequence. Once the order's context is done, serve reports all remaining requests as
+// not sent, so that the engine can finish its plan for the node. Once the task has been withdrawn, serve does the same
 // for requests that still wait for their turn.
 func (h *Host) serve(t *task) {
 	node := t.node
@@ -116,8 +116,8 @@ func (h *Host) beginLedger(ctx context.Context, found engine.Pass) {
 	}
 }
 
-// serveLedger sends the ledger's requests in sequence until ctx ends. The next round relies on the changes that these
-// requests make.
+// serveLedger sends the ledger's requests in sequence until ctx is done, and then triggers a round, which uses the
+// changes that these requests made.
 func (h *Host) serveLedger(ctx context.Context) {
 	defer h.ring()
 	ctx, cancel := context.WithCancel(ctx)

@@ -80,7 +80,7 @@ func TestTheManagerOfTheOldInterfaceHasClose(t *testing.T) {
 	w.eventually("the end of its watches", func() bool { return w.cluster.OpenWatches() == 0 })
 }
 
-// W43: Reconcile is called after the operator's context has ended.
+// W43: Reconcile is called when the operator's context is already done.
 func TestACallWhoseContextHasEndedStartsNoGoroutine(t *testing.T) {
 	w := newWorld(t, 1)
 	ctx, cancel := context.WithCancel(t.Context())

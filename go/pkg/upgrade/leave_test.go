@@ -88,7 +88,7 @@ func TestAnUpgradeContinuesWithAContextPerCall(t *testing.T) {
 		w.cluster.NewDriver()
 		w.eventually("the new driver on all nodes", func() bool {
 			reconcile()
-			w.clock.Step(time.Second) // requests that were in progress when a context ended are retried after a pause
+			w.clock.Step(time.Second) // requests that a context canceled are retried after a pause
 			return w.allIn(UpgradeStateDone)() && !slices.ContainsFunc(w.nodes, func(node string) bool { return w.cluster.Revision(node) != revision })
 		})
 	}

@@ -401,7 +401,7 @@ func checkOurs(foreign []string) error {
 
 // ApplyState makes one pass over the nodes of currentState, and returns once the pass's requests have received
 // responses. Afterwards the Manager keeps applying this policy to these nodes on its own, unless AutoUpgrade is off.
-// The Manager stops when ctx ends, when the next ApplyState contains one of these nodes, or after three intervals
+// The Manager stops when ctx is done, when the next ApplyState contains one of these nodes, or after three intervals
 // without a call. If the driver is replaced again in the meantime, the Manager also rolls out the newer driver.
 func (m *Manager) ApplyState(ctx context.Context, currentState *ClusterUpgradeState,
 	upgradePolicy *v1alpha1.DriverUpgradePolicySpec) (err error) {

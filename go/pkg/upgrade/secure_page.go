@@ -121,7 +121,7 @@ func listen(address string) (net.Listener, error) {
 // NeedLeaderElection returns false, so that controller-runtime serves the page on every replica.
 func (p *SecurePage) NeedLeaderElection() bool { return false }
 
-// Start serves until the context ends.
+// Start serves the page until ctx is done.
 func (p *SecurePage) Start(ctx context.Context) error {
 	if p.listener == nil {
 		<-ctx.Done()

@@ -45,7 +45,7 @@ type Request struct {
 	// called for each older ControllerRevision in the dump, together with the newest revision of the same DaemonSet.
 	// Nil: every new revision needs a full upgrade.
 	RestartOnly func(running, desired *corev1.PodSpec) (bool, error)
-	// Requestor is set in requestor mode.
+	// Requestor turns on requestor mode. Nil: the operator evacuates the nodes itself.
 	Requestor *Requestor
 	// EvictSkipped lets drains evict pods with the skip-drain label.
 	EvictSkipped bool

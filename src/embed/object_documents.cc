@@ -91,7 +91,7 @@ template <typename T>
 absl::Status PutLineOf(ObjectStore& store, std::string_view line) {
   using Type = typename WatchEvent<T>::Type;
   // If no list came first, a single object would be mistaken for the complete list of its kind.
-  if (!IsListed<T>(store)) return absl::InvalidArgumentError("line: a list of its kind is needed first");
+  if (!IsListed<T>(store)) return absl::InvalidArgumentError("line: put a list of this kind first");
   absl::StatusOr<WatchEvent<T>> event = ParseWatchEvent<T>(line, OnUnreadable::kMark);
   if (!event.ok()) return Named("line", event.status());
   switch (event->type) {

@@ -282,7 +282,7 @@ absl::StatusOr<KubeConfig> KubeConfig::LoadFile(const std::string& path, ParseOp
 
 absl::StatusOr<KubeConfig> KubeConfig::InCluster(const InClusterParams& params) {
   if (params.host.empty() || params.port.empty()) {
-    return absl::FailedPreconditionError("not in a cluster: host and port of the API server are not both given");
+    return absl::FailedPreconditionError("not in a cluster: the host or the port of the API server is missing");
   }
   const bool bare_ipv6 = params.host.find(':') != std::string::npos && params.host.front() != '[';
   const std::string host = bare_ipv6 ? fmt::format("[{}]", params.host) : params.host;

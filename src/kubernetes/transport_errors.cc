@@ -26,7 +26,7 @@ absl::Status TransportErrors::CheckWanted(const CallContext& context, const Http
   if (context.stop.stop_requested()) return MarkRequestNotSent(Stopped(request));
   if (context.deadline <= absl::Now()) {
     return MarkRequestNotSent(absl::DeadlineExceededError(
-        fmt::format("{}: the deadline was over before the request was sent", Subject(request))));
+        fmt::format("{}: the deadline passed before the request was sent", Subject(request))));
   }
   return absl::OkStatus();
 }

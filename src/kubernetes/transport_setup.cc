@@ -36,7 +36,7 @@ absl::StatusOr<ServerUrl> ParseServer(const KubeConfig& config) {
   if (!url.ok()) return absl::InvalidArgumentError(fmt::format("server {}", Text(url.status())));
   const bool has_other = !config.token.empty() || !config.token_file.empty() || !config.client_certificate_pem.empty();
   if (config.exec.has_value() && has_other) {
-    return absl::InvalidArgumentError("a credential plugin together with another credential");
+    return absl::InvalidArgumentError("a credential plugin cannot be combined with another credential");
   }
   const bool has_token = !config.token.empty() || !config.token_file.empty() || config.exec.has_value();
   if (has_token && !url->https && !url->IsLoopback()) {

@@ -10,7 +10,7 @@ namespace driverupgrade::internal {
 namespace {
 
 std::string MessageOf(const std::optional<absl::Time>& until) {
-  if (!until) return "The driver upgrade waits until this pod has ended";
+  if (!until) return "The driver upgrade waits for this pod to finish";
   return fmt::format(
       "The driver upgrade interrupts the job of this pod at {}, or as soon as all its pods have the annotation {}=true",
       absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", *until, absl::UTCTimeZone()), kMayStopAnnotation);

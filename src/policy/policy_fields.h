@@ -91,7 +91,7 @@ inline constexpr std::tuple kDeadlinesFields(
     Field("podRestartSeconds", &DeadlinePolicy::pod_restart, Timeout{"off"},
           {.meaning =
                "the new driver pod must become Ready within this time; otherwise the node changes to `upgrade-failed`",
-           .advice = "choose twice the longest start that you have seen, including image pull and compilation. With 0, "
+           .advice = "choose twice the longest startup time observed, including image pull and compilation. With 0, "
                      "an image that cannot be pulled holds the slot indefinitely",
            .fallback = "1800 if the policy has a `rollout` or a `failurePolicy`, otherwise 0"}),
     Field("validationSeconds", &DeadlinePolicy::validation, Timeout{"off"},

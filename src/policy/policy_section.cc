@@ -314,7 +314,7 @@ const DocumentValue* PolicySection::Take(std::string_view name) {
   const auto entry = entries_.find(name);
   if (entry == entries_.end() || entry->second.value->IsNull()) return nullptr;
   if (const std::string& tag = entry->second.value->tag; !tag.empty()) {
-    Reject(name, fmt::format("YAML tags are not read, got {}", Quote(tag)));
+    Reject(name, fmt::format("YAML tags are not supported, got {}", Quote(tag)));
     return nullptr;
   }
   return entry->second.value;

@@ -180,7 +180,7 @@ void WarnOfGroups(const UpgradePolicy& policy, Texts& warnings) {
   const std::optional<NodeGroups>& groups = policy.rollout->groups;
   if (!groups || groups->mode != GroupMode::kSpread) return;
   if (IsWhole(groups->max_per_group)) {
-    warnings.push_back(fmt::format("rollout.groups.maxPerGroup: {} has no effect: it is the whole group",
+    warnings.push_back(fmt::format("rollout.groups.maxPerGroup: {} has no effect: it covers the whole group",
                                    Text(groups->max_per_group)));
   } else if (policy.max_parallel && IsAtLeast(groups->max_per_group, Count{*policy.max_parallel})) {
     warnings.push_back(fmt::format("rollout.groups.maxPerGroup: {} has no effect: maxParallelUpgrades is {}",

@@ -35,7 +35,7 @@ void internal::CheckGangs(const RolloutPolicy& rollout, FieldChecker& checker) {
 void internal::CheckFinishBy(const RolloutPolicy& rollout, FieldChecker& checker) {
   if (!rollout.finish_by) return;
   checker.Require(!rollout.windows.empty() || !rollout.closed.empty(), "rollout.finishBy",
-                  "needs windows or closed: without them there is no end");
+                  "requires windows or closed: without them, no window ever closes");
   checker.Require(rollout.expected_node_duration.has_value(), "rollout.finishBy",
                   "needs expectedNodeSeconds, which is used until nodes have been measured");
   // If the windows are invalid, the longest window cannot be computed.

@@ -124,7 +124,7 @@ void WatchFollower::Mend() {
 
 int WatchFollower::NoteFailure(const absl::Status& status, absl::Time now) {
   const std::lock_guard lock(mutex_);
-  error_ = status.ok() ? absl::UnavailableError("the watch ends as soon as it starts") : status;
+  error_ = status.ok() ? absl::UnavailableError("the watch ended immediately after its start") : status;
   failing_since_ = std::min(failing_since_, now);
   return ++failures_;
 }

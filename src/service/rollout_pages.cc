@@ -137,11 +137,11 @@ absl::Status AddRolloutPages(const std::string& address, RolloutBoard& board, Pa
 absl::Status AddSecureRolloutPages(const std::string& address, ReaderCheck check, RolloutBoard& board,
                                    PagesByAddress& pages) {
   if (check == nullptr) {
-    return absl::InvalidArgumentError("the page of the rollout at a secure address must check its readers");
+    return absl::InvalidArgumentError("the rollout page at a secure address must check its readers");
   }
   if (pages.contains(address)) {
     return absl::InvalidArgumentError(
-        fmt::format("the page of the rollout needs its own secure address, but `{}` serves other pages", address));
+        fmt::format("the rollout page needs its own secure address, but `{}` serves other pages", address));
   }
   const Guard guard = OnlyReaders(std::move(check));
   pages[address] = {.tls = true,

@@ -47,7 +47,7 @@ absl::StatusOr<ServerCertificate> MakeServerCertificate() {
                   X509_gmtime_adj(X509_getm_notAfter(certificate), 3650 * kDay) != nullptr &&
                   X509_set_pubkey(certificate, made.key.get()) == 1 &&
                   X509_sign(certificate, made.key.get(), EVP_sha256()) > 0;
-  if (!ok) return absl::InternalError("cannot create a certificate for the page of the rollout");
+  if (!ok) return absl::InternalError("cannot create a certificate for the rollout page");
   return made;
 }
 

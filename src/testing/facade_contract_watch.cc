@@ -327,7 +327,7 @@ absl::Status MaintenancesAreWatched(ContractWorld& world) {
 std::vector<NeededCase> WatchCases() {
   using enum Operation;
   return {
-      {"a watch starts with its list and follows it in order",
+      {"a watch first delivers the list, and then each later change in order",
        {{kWatchNodes}, {kPatchNode}, NodeReads()},
        WatchFollowsItsList},
       {"a watch reports deleted objects", {{kWatchNodes}}, WatchGivesDeletions},

@@ -274,11 +274,12 @@ TEST_CASE("values of the wrong type or out of range are refused") {
       {"isolation: {deviceDrivers: []}", "isolation.deviceDrivers: must list at least one name, and no empty names"},
       {"isolation: {schedulerNames: ['']}",
        "isolation.schedulerNames: must list at least one name, and no empty names"},
-      {"maxParallelUpgrades: !!str 1", "maxParallelUpgrades: YAML tags are not read, got \"tag:yaml.org,2002:str\""},
+      {"maxParallelUpgrades: !!str 1",
+       "maxParallelUpgrades: YAML tags are not supported, got \"tag:yaml.org,2002:str\""},
       // If the tag were ignored, the empty selector would drain all pods.
-      {"drain: {podSelector: !keep}", "drain.podSelector: YAML tags are not read, got \"!keep\""},
-      {"drain:\n  podSelector: !keep\n  force: true", "drain.podSelector: YAML tags are not read, got \"!keep\""},
-      {"drain: !foo {}", "drain: YAML tags are not read, got \"!foo\""},
+      {"drain: {podSelector: !keep}", "drain.podSelector: YAML tags are not supported, got \"!keep\""},
+      {"drain:\n  podSelector: !keep\n  force: true", "drain.podSelector: YAML tags are not supported, got \"!keep\""},
+      {"drain: !foo {}", "drain: YAML tags are not supported, got \"!foo\""},
   }));
   CAPTURE(row.document);
   CHECK(ErrorOf(row.document) == row.error);

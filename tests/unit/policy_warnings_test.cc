@@ -93,7 +93,7 @@ TEST_CASE("W21: a warning reports a part of a rollout that never affects a decis
   CHECK(WarningsOf("{maxParallelUpgrades: 2, rollout: {groups: {by: rack, mode: Spread, maxPerGroup: 2}}}") ==
         Texts{"rollout.groups.maxPerGroup: 2 has no effect: maxParallelUpgrades is 2"});
   CHECK(WarningsOf("{maxParallelUpgrades: 0, rollout: {groups: {by: rack, mode: Spread, maxPerGroup: 100%}}}") ==
-        Texts{"rollout.groups.maxPerGroup: 100% has no effect: it is the whole group"});
+        Texts{"rollout.groups.maxPerGroup: 100% has no effect: it covers the whole group"});
   CHECK(
       WarningsOf("{rollout: {windows: [{days: [Mon, Tue, Wed], durationSeconds: 86400}, {days: [Thu], durationSeconds: "
                  "345600}]}}") == Texts{"rollout.windows: has no effect: a window is always open"});

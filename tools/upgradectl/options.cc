@@ -153,7 +153,7 @@ void AddExplain(CLI::App& app, Options& options) {
 }
 
 void AddDashboard(CLI::App& app, Options& options) {
-  CLI::App& dashboard = Add(app, "dashboard", "Serve the operator's live page of the rollout on this machine",
+  CLI::App& dashboard = Add(app, "dashboard", "Serve the operator's live rollout page on this machine",
                             "upgradectl dashboard --driver gpu");
   AddReading(dashboard, options);
   dashboard.add_option("--port", options.port, "port on 127.0.0.1 (default: any free port)")

@@ -65,7 +65,7 @@ std::string LeftOut(const Request& request) {
     return node.labels.contains(label) && !with_driver.contains(node.name);
   });
   if (left_out == 0) return "";
-  return fmt::format("left out: {} of the nodes with the label {}, because they have no driver pod now", left_out,
+  return fmt::format("left out: {} of the nodes with the label {}, because they currently have no driver pod", left_out,
                      label);
 }
 

@@ -187,7 +187,8 @@ class SafeLoad {
 
   absl::Status Ended() const {
     if (stop_.stop_requested()) {
-      return absl::CancelledError(fmt::format("node {}: stopped before the driver may be loaded", options_.node_name));
+      return absl::CancelledError(
+          fmt::format("node {}: stopped before the driver was allowed to load", options_.node_name));
     }
     if (clock_.Now() < deadline_) return absl::OkStatus();
     return absl::DeadlineExceededError(

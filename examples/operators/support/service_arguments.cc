@@ -109,7 +109,7 @@ void AddServiceArguments(CLI::App& app, ServiceArguments& arguments) {
   app.add_option("--metrics-address", arguments.metrics_address,
                  "address of /metrics for Prometheus, such as 0.0.0.0:8080; may be the same as --health-address");
   app.add_option("--rollout-address", arguments.rollout_address,
-                 "address of the page of the rollout for kubectl port-forward, such as 127.0.0.1:8082");
+                 "address of the rollout page for kubectl port-forward, such as 127.0.0.1:8082");
   app.add_option("--rollout-secure-address", arguments.rollout_secure_address,
                  "address of the same page with TLS, for upgradectl and for clients whose token may `get` /rollout, "
                  "such as 0.0.0.0:8443");

@@ -44,7 +44,7 @@ var (
 	leaseNamespace = flag.String("lease-namespace", "", "namespace of the Lease; empty: the value of --namespace")
 	healthAddress  = flag.String("health-address", "0", "address of /healthz and /readyz; 0: not served")
 	metricsAddress = flag.String("metrics-address", "0", "address of /metrics; 0: not served")
-	rolloutAddress = flag.String("rollout-secure-address", "0", "address of the page of the rollout, for clients that may read it; 0: not served")
+	rolloutAddress = flag.String("rollout-secure-address", "0", "address of the rollout page, for clients that may read it; 0: not served")
 	podName        = flag.String("pod-name", os.Getenv("POD_NAME"), "name of this pod, which is not evicted")
 	podNamespace   = flag.String("pod-namespace", os.Getenv("POD_NAMESPACE"), "namespace of this pod; empty: the value of --namespace")
 	nodeName       = flag.String("node-name", os.Getenv("NODE_NAME"), "node of this pod, which is upgraded last")

@@ -81,7 +81,7 @@ type SecurePage struct {
 func (m *Manager) NewSecurePage(config *rest.Config, options SecurePageOptions) (*SecurePage, error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("the page of the rollout: %w", err)
+		return nil, fmt.Errorf("the rollout page: %w", err)
 	}
 	leads := func() bool {
 		select {
@@ -105,15 +105,15 @@ func (m *Manager) NewSecurePage(config *rest.Config, options SecurePageOptions) 
 func listen(address string) (net.Listener, error) {
 	certificate, key, err := cert.GenerateSelfSignedCertKey("driver-upgrade", nil, nil)
 	if err != nil {
-		return nil, fmt.Errorf("the certificate of the page of the rollout: %w", err)
+		return nil, fmt.Errorf("the certificate of the rollout page: %w", err)
 	}
 	pair, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
-		return nil, fmt.Errorf("the certificate of the page of the rollout: %w", err)
+		return nil, fmt.Errorf("the certificate of the rollout page: %w", err)
 	}
 	listener, err := tls.Listen("tcp", address, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12})
 	if err != nil {
-		return nil, fmt.Errorf("the page of the rollout: %w", err)
+		return nil, fmt.Errorf("the rollout page: %w", err)
 	}
 	return listener, nil
 }
@@ -144,7 +144,7 @@ func (p *SecurePage) Start(ctx context.Context) error {
 	<-announced
 	<-closed
 	if !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("the page of the rollout: %w", err)
+		return fmt.Errorf("the rollout page: %w", err)
 	}
 	return nil
 }
@@ -158,12 +158,12 @@ func (p *SecurePage) announceOnceElected(ctx context.Context) {
 	err := wait.PollUntilContextCancel(ctx, announceAgain, true, func(ctx context.Context) (bool, error) {
 		err := p.announce(ctx)
 		if err != nil {
-			p.log.Error(err, "failed to announce the page of the rollout; upgradectl cannot find it", "lease", p.options.Lease)
+			p.log.Error(err, "failed to announce the rollout page; upgradectl cannot find it", "lease", p.options.Lease)
 		}
 		return err == nil || apierrors.IsNotFound(err), nil // without an election there is no Lease
 	})
 	if err == nil {
-		p.log.V(1).Info("announced the page of the rollout", "lease", p.options.Lease)
+		p.log.V(1).Info("announced the rollout page", "lease", p.options.Lease)
 	}
 }
 

@@ -53,8 +53,8 @@ std::vector<std::string> Matches::Missing(const RolloutPolicy& policy) const {
                                   policy.health->node_conditions[i].type));
   }
   if (pods_read_ > 0 && pods_chosen_ == 0) {
-    missing.push_back(fmt::format("rollout.health.podSelector: selects no pod on any of the {} nodes that it was tried on",
-                                  pods_read_));
+    missing.push_back(
+        fmt::format("rollout.health.podSelector: matches no pod on the {} nodes that were checked", pods_read_));
   }
   return missing;
 }

@@ -137,7 +137,7 @@ class Search {
     const std::optional<UpgradeState> state = marks.State();
     if (!state) {
       Add({kError, "UnknownState",
-           "The value of the state label is not a state: the engine leaves the node alone, and the node holds a slot.",
+           "The state label has an invalid value: the engine leaves the node alone, and the node holds a slot.",
            "Remove the label."},
           node.name);
     }

@@ -120,8 +120,8 @@ class RolloutSearch {
     for (const NodeReport& node : report.nodes) {
       if (node.why_not_devices.empty()) continue;
       Add(waits ? Severity::kError : Severity::kWarning, "DevicesUnfit",
-          waits ? "The devices of a node cannot be tainted without the node: it does not start."
-                : "The devices of a node cannot be tainted without the node: it is cordoned instead.",
+          waits ? "Device isolation is not possible on the node: the node does not start."
+                : "Device isolation is not possible on the node: the node is cordoned instead.",
           waits ? "Change what the message names, or choose isolation.scope: Auto." : "Change what the message names.",
           fmt::format("{}: {}", node.plan.node, node.why_not_devices));
     }
@@ -163,7 +163,7 @@ class RolloutSearch {
     const auto is_opened_by_time = [](const auto& gate) { return TraitsOf(gate.first).opener == GateOpener::kClock; };
     if (std::all_of(gates.begin(), gates.end(), is_opened_by_time)) return;
     for (const auto& [reason, found] : gates) {
-      Add(Severity::kError, "NothingBegins", "No node starts: the rollout cannot start.",
+      Add(Severity::kError, "NothingBegins", "No node can start, so the rollout is blocked.",
           "Look up the gate: docs/operations.md#a-node-does-not-move",
           fmt::format("{}: {}, {}", found.first == 1 ? "1 node" : fmt::format("{} nodes", found.first),
                       ToString(reason), found.second));

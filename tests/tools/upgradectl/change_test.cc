@@ -97,7 +97,8 @@ TEST_CASE("Approval requires read access to the ledger, which may record a halt,
   CHECK(blind->writes().empty());
 }
 
-TEST_CASE("Verbs read only the objects that they need, and a policy without read access is not reported as missing") {
+TEST_CASE(
+    "Verbs read only the objects that they need, and a policy that the user may not read is not reported as missing") {
   const auto server = Trouble();
   server->Forbid("/apis/nvidia.com/v1/clusterpolicies");
   server->Forbid("/api/v1/namespaces/gpu-operator/configmaps");

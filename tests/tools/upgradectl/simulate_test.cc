@@ -234,7 +234,7 @@ TEST_CASE("Devices of a live cluster are read if one of the policies to compare 
   CHECK(answer.out.find("\"podsKept\": 2") != std::string::npos);
 }
 
-TEST_CASE("A simulation without permission to read disruption budgets reports that it does not know them") {
+TEST_CASE("A simulation without permission to read disruption budgets reports that they were not read") {
   const auto server = std::make_shared<DumpServer>(Fleet(1));
   server->Forbid("/apis/policy/v1");
   const ScratchFile policy("autoUpgrade: true");

@@ -206,7 +206,7 @@ TEST_CASE("an error in the rollout section is reported with the path of its fiel
        "rollout.closed[0]: must be days such as \"2026-12-24/2027-01-02\" or \"2026-12-24\", got \"2026-12-24/\""},
       {"{rollout: {closed: [\"2027-01-02/2026-12-24\"]}}", "rollout.closed[0]: ends before it starts"},
       {"{rollout: {finishBy: true, expectedNodeSeconds: 60}}",
-       "rollout.finishBy: needs windows or closed: without them there is no end"},
+       "rollout.finishBy: requires windows or closed: without them, no window ever closes"},
       {"{rollout: {finishBy: true, windows: [{durationSeconds: 60}]}}",
        "rollout.finishBy: needs expectedNodeSeconds, which is used until nodes have been measured"},
       {"{rollout: {expectedNodeSeconds: 0}}", "rollout.expectedNodeSeconds: must be 1s to 596523h14m7s, got 0"},

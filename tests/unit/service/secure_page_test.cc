@@ -117,12 +117,12 @@ TEST_CASE("A page that is served over the network needs an authenticator and its
   ServiceOptions unchecked = world.Options();
   unchecked.rollout_secure_address = "127.0.0.1:0";
   CHECK(UpgradeService::Create(world.cluster, world.director, std::move(unchecked)).status() ==
-        absl::InvalidArgumentError("the page of the rollout at a secure address must check its readers"));
+        absl::InvalidArgumentError("the rollout page at a secure address must check its readers"));
   ServiceOptions shared = world.Options();
   shared.metrics_address = shared.rollout_secure_address = "127.0.0.1:0";
   shared.rollout_readers = OfGoodToken;
   CHECK(UpgradeService::Create(world.cluster, world.director, std::move(shared)).status() ==
-        absl::InvalidArgumentError("the page of the rollout needs its own secure address, but `127.0.0.1:0` serves "
+        absl::InvalidArgumentError("the rollout page needs its own secure address, but `127.0.0.1:0` serves "
                                    "other pages"));
 }
 

@@ -191,7 +191,7 @@ TEST_CASE("a failed write is retried, and without a cache the nodes are read fro
   CHECK(world.Enabled() == 0);
 }
 
-TEST_CASE("the keeper reports when all nodes have the requested marks") {
+TEST_CASE("a keeper that writes marks is settled only once all nodes have the requested marks") {
   const bool with_cache = GENERATE(true, false);
   World world;
   NodeKeeper keeper(world.cluster, Gpu(), true, world.clock);

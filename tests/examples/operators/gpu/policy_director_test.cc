@@ -82,7 +82,9 @@ TEST_CASE("an invalid policy is reported in the status of its resource, and the 
   CHECK(world.transport->lines.back() == "POST /api/v1/namespaces/default/events?fieldManager=op");
 }
 
-TEST_CASE("a second ClusterPolicy reports that it is not in effect, and an engine that cannot be created reports why") {
+TEST_CASE(
+    "a second ClusterPolicy reports that it is not in effect, and failure to create an engine is reported with its "
+    "reason") {
   World world;
   const std::string second =
       R"({"apiVersion":"nvidia.com/v1","kind":"ClusterPolicy","metadata":{"name":"q","uid":"v","generation":1,)"

@@ -71,7 +71,8 @@ class EngineHost {
             std::string_view owner = "");
   // Releases all nodes. Returns true if any request was sent.
   bool Release(absl::Time now);
-  // Pass one time zone, or all time zones of the policy, to the current engine and to every engine created by Restart.
+  // These functions pass one time zone, or all time zones of the policy, to the current engine and to every engine that
+  // Restart creates.
   void PutTimeZone(const TimeZoneTable& zone);
   void PutTimeZones(const UpgradePolicy& policy);
   // Replaces the engine with a new one that has no data, as after a crash.

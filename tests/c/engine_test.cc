@@ -148,7 +148,7 @@ TEST_CASE("wakeAt and changes of the cluster are enough to drive a rollout to it
   CHECK(world.End() == NativeEnd(2));
 }
 
-TEST_CASE("A node that is stuck for a minute shows its gate, because of wakeAt alone") {
+TEST_CASE("Passes at wakeAt are enough to show a node's gate after the node has been stuck for a minute") {
   World world(2);
   world.cluster->AddDisruptionBudget({.ns = "team-b", .name = "never", .max_unavailable = 0});
   EngineHost host = world.Host();
@@ -166,7 +166,7 @@ TEST_CASE("A node that is stuck for a minute shows its gate, because of wakeAt a
   CHECK_FALSE(world.cluster->node(world.fleet.node_names[1])->annotations.contains(key));
 }
 
-TEST_CASE("Release returns every node to service in the middle of an upgrade") {
+TEST_CASE("A release in the middle of an upgrade returns every node to service") {
   World world;
   EngineHost host = world.Host();
   for (int pass = 0; pass < 5; ++pass) {
@@ -205,7 +205,7 @@ void RollParts(std::uint64_t first_seed, std::uint64_t last_seed) {
                     std::make_shared<ApiServer>(std::move(seam)));
     const std::string label = DriverIdentity::Create("nvidia.com", "gpu")->StateLabel();
     std::vector<Pod> before = cluster->daemon_set_pods(fleet.ns, fleet.daemon_set);
-    std::set<int> known_parts;  // parts that the engine knows; the first names of a part must be current
+    std::set<int> known_parts;  // parts that the engine has seen; the first names of a part must be current
     for (int round = 0; round < 400; ++round) {
       const int part = random.Below(3);
       std::set<std::string> nodes;
@@ -432,7 +432,7 @@ TEST_CASE("Invalid input returns an error that names the problem, and changes no
   CHECK(Call(du_engine_answer, host.engine(), Str("node-1"), 200, 0, Str(""), now).code == 9);
   CHECK(Call(du_engine_next, host.engine(), Str("no-such"), now).text == "{}");
   CHECK(Call(du_engine_settle, static_cast<du_engine*>(nullptr), now).text == "engine: is null");
-  // The engine still knows the nodes.
+  // The engine still has its node data.
   CHECK(Call(du_engine_read, host.engine(), now).text.find("node-1") != std::string::npos);
 }
 

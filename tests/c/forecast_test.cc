@@ -101,7 +101,7 @@ TEST_CASE("du_simulate compares policies as upgradectl does") {
             .text == Upgradectl(given, "ofed", "app=nvidia-driver-daemonset", cluster));
 }
 
-TEST_CASE("du_simulate names the obstacles of a rollout as upgradectl does") {
+TEST_CASE("du_simulate and upgradectl report the same obstacles to a rollout") {
   const std::string cluster = FleetWithTrouble();
   const ScratchFile policy(kPolicy);
   const Reply reply =
@@ -237,7 +237,7 @@ TEST_CASE("Simulation and preflight return the same text as upgradectl for dumps
 }
 
 // The Go module compares its output with the same files (go/pkg/whatif).
-TEST_CASE("The interruptions of jobs that restart as a whole match those that upgradectl reports") {
+TEST_CASE("du_simulate and upgradectl report the same interruptions of jobs that restart as a whole") {
   const upgradectl::fs::path folder = upgradectl::fs::path(DRIVERUPGRADE_SOURCE_DIR) / "tests/field/training-jobs";
   const std::string cluster = ContentOf(folder / "dump.json");
   const std::string by_name = (folder / "by-name.yaml").string();

@@ -37,7 +37,7 @@ TEST_CASE("The engine asks the host whether a restart is enough, and the node wa
   for (const Pod& pod : world.cluster->daemon_set_pods("driver-system", "driver")) CHECK(RevisionHash(pod) == "rev-2");
 }
 
-TEST_CASE("A question that was answered with an error is repeated at the time that the pass returns") {
+TEST_CASE("A question that was answered with an error is repeated at the wakeAt of the pass") {
   World world(1);
   EngineHost host({.options = std::string(kOptions) + R"(,"restartOnly":true})",
                    .ns = "driver-system",

@@ -121,7 +121,7 @@ TEST_CASE("A host that takes over in the middle of a stage uses the stored recor
   Run(world, host, kStages, absl::Minutes(10));
   CHECK(NodesWith(world, "rev-2") == 1);
   Approve(world, "canary@rev-2");
-  SECTION("and so does a native engine") {
+  SECTION("a native engine continues the rollout") {
     EngineOptions options = world.options;
     options.executor.calls_in_flight = 1;
     options.ledger = AdmissionLedgerOptions{.ns = "driver-system", .name = "driver-upgrades"};
@@ -131,7 +131,7 @@ TEST_CASE("A host that takes over in the middle of a stage uses the stored recor
       world.cluster->Advance(absl::Seconds(2));
     }
   }
-  SECTION("and continues") { Run(world, host, kStages, absl::Minutes(20)); }
+  SECTION("the host continues the rollout") { Run(world, host, kStages, absl::Minutes(20)); }
   CHECK(NodesWith(world, "rev-2") == 5);
 }
 

@@ -114,8 +114,8 @@ TEST_CASE("cases that need a hook that the world lacks are skipped, and cases wh
   CHECK(failed.reason == "INTERNAL: MakeNode of the world: no cordons here");
 }
 
-// A facade that reports success without doing anything. A contract that does not check effects would accept this
-// facade.
+// A facade whose evictions, patches, Lease updates and NodeMaintenance deletions report success without any effect. A
+// contract that does not check effects would accept this facade.
 class LyingFacade final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;
@@ -138,7 +138,7 @@ class LyingFacade final : public ForwardingFacade {
   }
 };
 
-// A facade whose watches ignore selectors and drop deletions.
+// A facade whose node watches ignore selectors and drop deletions.
 class ForgetfulFacade final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;
@@ -173,7 +173,7 @@ TEST_CASE("a facade that does not carry out evictions and patches is detected") 
   CHECK(RunFacadeContract(world).Count(kBroken) == 19);
 }
 
-TEST_CASE("a facade whose watches report the wrong objects is detected") {
+TEST_CASE("a facade whose node watches report the wrong changes is detected") {
   FakeWorld world(Behind<ForgetfulFacade>);
   CHECK(RunFacadeContract(world).Count(kBroken) == 5);
 }

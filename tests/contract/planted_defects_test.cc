@@ -1,5 +1,5 @@
 // Tests which planted defects the contract finds. Thirty defects are in the seven operations that every engine needs;
-// each of them is planted both in a facade with only these seven operations and in a facade with all operations. Five
+// each of them is planted both in a facade with only these seven operations and in a facade with all operations. Seven
 // more defects are in operations that the smaller facade lacks.
 #include <algorithm>
 #include <array>

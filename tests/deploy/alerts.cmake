@@ -89,7 +89,7 @@ endif()
 foreach(runbook IN LISTS written)
   file(READ "${SOURCE_DIR}/${runbook}" text)
   if(NOT text MATCHES "^# (DriverUpgrade[A-Za-z]+)\n" OR NOT CMAKE_MATCH_1 IN_LIST alerts)
-    mistake("${runbook}: its title is no alert")
+    mistake("${runbook}: its title is not the name of an alert")
   endif()
 endforeach()
 

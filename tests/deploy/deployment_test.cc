@@ -1,4 +1,5 @@
-// Tests the operators' Deployments: their programs accept the arguments, and each program knows its own pod.
+// Tests the operators' Deployments: the programs accept the arguments, and each program receives the name of its own
+// pod.
 #include <cstdlib>
 #include <filesystem>
 #include <set>
@@ -25,8 +26,8 @@ struct Deployment {
   explicit Deployment(const std::string& example)
       : yaml(YAML::LoadFile((kRoot / "deploy" / example / "operator/deployment.yaml").string())) {}
 
-  // Starts the program as the kubelet would, except that each environment variable from a pod field contains the
-  // field's path.
+  // Parses the container's arguments in the environment that the kubelet would set, except that a variable from a pod
+  // field contains the field's path instead of its value (metadata.namespace excepted).
   template <typename Options>
   examples::ServiceArguments Start(std::variant<Options, int> (*parse)(int, char**)) const {
     std::vector<std::string> words = {"program"};
@@ -44,7 +45,7 @@ struct Deployment {
   }
 };
 
-// Returns the ServiceAccounts that the files in a directory of deploy/rbac name.
+// Returns the ServiceAccounts in a directory of deploy/rbac, as `namespace/name`.
 std::set<std::string> ServiceAccounts(const std::string& folder) {
   std::set<std::string> names;
   for (const YAML::Node& object :

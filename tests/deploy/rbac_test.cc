@@ -1,5 +1,5 @@
-// Compares deploy/rbac with the requests that the library and our operators send, both in every scenario and as a
-// controller with a cache, a Lease and a ledger.
+// Compares deploy/rbac with the requests that the library and our operators send. The library runs every scenario, and
+// a rollout with a controller that has a cache, a Lease and a ledger.
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -191,8 +191,8 @@ TEST_CASE("deploy/rbac/cluster-policy grants the permissions for policies that d
   CheckBothWays(RightsOf(kRoot / "deploy/rbac/cluster-policy", {}), *noted);
 }
 
-// Returns the permissions to read a DaemonSet, to create it if it is missing, and to patch it if it was created from
-// another source.
+// Returns the permissions to read a DaemonSet, to create it if it is missing, and to patch it if it was created with
+// another image.
 Rights NoteMaker(const std::string& ns) {
   const auto noted = std::make_shared<Rights>();
   examples::DriverDaemonSet set{.ns = ns, .name = "driver", .labels = {{"app", "driver"}}};
@@ -255,7 +255,7 @@ TEST_CASE("deploy/rbac/ofed grants the permissions that ofed_operator needs, and
 
 #endif  // DRIVERUPGRADE_HAVE_OPERATORS
 
-TEST_CASE("the viewer directories grant the permissions to review readers of the page, and nothing else") {
+TEST_CASE("the viewer directories grant the permissions to check readers of the rollout page, and nothing else") {
   const std::string folder = GENERATE("viewer", "ofed-viewer");
   CAPTURE(folder);
   const auto noted = std::make_shared<Rights>();

@@ -80,13 +80,13 @@ def check_rights(objects, mistakes):
         for binding in of_kind(objects, kind):
             role = binding["roleRef"]["kind"], binding["metadata"].get("namespace", ""), binding["roleRef"]["name"]
             bound.add(role)
-            mistakes.unless(role in objects, f"{key(binding)} is of a role that nobody renders: {role}")
+            mistakes.unless(role in objects, f"{key(binding)} refers to a role that is not rendered: {role}")
             for subject in binding["subjects"]:
                 account = subject["kind"], subject["namespace"], subject["name"]
-                mistakes.unless(account in objects, f"{key(binding)} is for {account}, whom nobody renders")
+                mistakes.unless(account in objects, f"{key(binding)} refers to an account that is not rendered: {account}")
     for kind in ("Role", "ClusterRole"):
         for role in of_kind(objects, kind):
-            mistakes.unless(key(role) in bound, f"{key(role)} is bound to nobody")
+            mistakes.unless(key(role) in bound, f"{key(role)} has no binding")
 
 
 def check_container(container, mistakes):
@@ -96,11 +96,11 @@ def check_container(container, mistakes):
     mistakes.unless(not security["allowPrivilegeEscalation"], "the container may get more privileges")
     mistakes.unless(security["capabilities"] == {"drop": ["ALL"]}, "the container keeps capabilities")
     mistakes.unless("memory" in container["resources"]["limits"], "the container's memory has no limit")
-    mistakes.unless("requests" in container["resources"], "the container asks for nothing")
+    mistakes.unless("requests" in container["resources"], "the container requests no resources")
     ports = {port["name"] for port in container["ports"]}
     for probe in ("livenessProbe", "readinessProbe"):
-        mistakes.unless(container[probe]["httpGet"]["port"] in ports, f"{probe} asks at a port that is not there")
-    mistakes.unless("--leader-elect" in container["args"], "two replicas would work at once")
+        mistakes.unless(container[probe]["httpGet"]["port"] in ports, f"{probe} uses a port that the container does not have")
+    mistakes.unless("--leader-elect" in container["args"], "two replicas would be active at the same time")
 
 
 def check_program(objects, operator, mistakes):
@@ -110,13 +110,13 @@ def check_program(objects, operator, mistakes):
     (container,) = pod["spec"]["containers"]
     check_container(container, mistakes)
     account = "ServiceAccount", operator.namespace, pod["spec"]["serviceAccountName"]
-    mistakes.unless(account in objects, f"the pods are run by {account}, whom nobody renders")
+    mistakes.unless(account in objects, f"the pods use an account that is not rendered: {account}")
     selector = deployment["spec"]["selector"]["matchLabels"].items()
     mistakes.unless(selector <= labels, "the Deployment does not select its own pods")
     ports = {port["name"] for port in container["ports"]}
     service = only(objects, "Service")["spec"]
     mistakes.unless(service["selector"].items() <= labels, "the Service does not select the pods")
-    mistakes.unless({port["targetPort"] for port in service["ports"]} <= ports, "the Service leads to no port")
+    mistakes.unless({port["targetPort"] for port in service["ports"]} <= ports, "the Service targets a port that no container has")
     for monitor in of_kind(objects, "PodMonitor"):
         endpoints = {endpoint["port"] for endpoint in monitor["spec"]["podMetricsEndpoints"]}
         mistakes.unless(monitor["spec"]["selector"]["matchLabels"].items() <= labels, "the PodMonitor selects no pod")
@@ -132,7 +132,7 @@ def check_monitoring(objects, mistakes):
     (dashboard,) = dashboards["data"].values()
     file = ROOT / "deploy/grafana/driver-upgrades.json"
     wanted = json.loads(file.read_text(encoding="utf-8"))
-    mistakes.unless(json.loads(dashboard) == wanted, f"the dashboard is not that of {file.name}")
+    mistakes.unless(json.loads(dashboard) == wanted, f"the dashboard differs from {file.name}")
 
 
 def check_namespaces(objects, operator, mistakes):
@@ -145,7 +145,7 @@ def check_namespaces(objects, operator, mistakes):
 
 
 def kustomized(kustomize, operator):
-    """Returns all objects of the operator, and those that `operator` alone renders."""
+    """Returns all objects of the operator, and the objects in the kustomization of its subdirectory `operator` alone."""
     folder = f"deploy/{operator.folder}"
     return render(kustomize, "build", folder), render(kustomize, "build", f"{folder}/operator")
 
@@ -182,7 +182,7 @@ def check_chart(kustomize, helm, operator, mistakes):
 
 
 def check_optional_rights(kustomize, helm, operator, mistakes):
-    """Checks that each value of `rights` adds the same objects as the kustomization of that directory."""
+    """Checks that each option in the chart's `rights` adds the objects of the matching kustomization in deploy/rbac."""
     chart = ROOT / "deploy/helm" / operator.folder
     optional = yaml.safe_load((chart / "operator.yaml").read_text(encoding="utf-8"))["optionalRights"]
     values = yaml.safe_load((chart / "values.yaml").read_text(encoding="utf-8"))
@@ -194,23 +194,24 @@ def check_optional_rights(kustomize, helm, operator, mistakes):
 
 
 def check_policy_file(helm, operator, mistakes):
-    """Checks that a program with a policy in the values reads only this policy, and gets no permissions for policy resources."""
+    """Checks that a policy in the chart's values is the only policy that the program reads, and that the chart then grants no
+    permissions for policy resources."""
     objects = charted(helm, operator, "--set=policy.autoUpgrade=true", "--set=policy.drain.timeoutSeconds=60")
     check_rights(objects, mistakes)
     check_program(objects, operator, mistakes)
     pod = only(objects, "Deployment")["spec"]["template"]["spec"]
     (container,) = pod["containers"]
-    mistakes.unless("--cluster-policy" not in container["args"], "the program follows resources beside its policy")
+    mistakes.unless("--cluster-policy" not in container["args"], "the program also reads policy resources")
     (mount,) = container["volumeMounts"]
     (volume,) = pod["volumes"]
-    mistakes.unless(mount["name"] == volume["name"], "another volume than the policy's is mounted")
+    mistakes.unless(mount["name"] == volume["name"], "the mounted volume is not the policy's volume")
     mistakes.unless(f"--policy={mount['mountPath']}/policy.yaml" in container["args"], "the program reads another file")
     policy = yaml.safe_load(objects["ConfigMap", operator.namespace, volume["configMap"]["name"]]["data"]["policy.yaml"])
     mistakes.unless(policy == {"autoUpgrade": True, "drain": {"timeoutSeconds": 60}}, f"the policy became {policy}")
     mistakes.unless(not any(name == "driver-upgrade-policies" for _, _, name in objects),
-                    "it has rights to the resources")
+                    "the chart grants permissions for policy resources")
     before = charted(helm, operator, "--set=policy.autoUpgrade=false")
-    mistakes.unless(only(before, "Deployment") != only(objects, "Deployment"), "another policy restarts no pod")
+    mistakes.unless(only(before, "Deployment") != only(objects, "Deployment"), "a changed policy does not restart the pod")
 
 
 def check_version(operator, mistakes):

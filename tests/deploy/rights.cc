@@ -14,8 +14,8 @@
 namespace driverupgrade::tests {
 namespace {
 
-// Records the permissions for requests. If `next` is null, lists are empty, so that watches start, and all other
-// requests fail.
+// Records the permissions that requests require. If `next` is null, list requests return an empty list and watch
+// requests return 200, so that watches can start. All other requests return 404.
 class NotingTransport final : public HttpTransport {
  public:
   NotingTransport(std::shared_ptr<Rights> rights, std::shared_ptr<HttpTransport> next)
@@ -124,7 +124,8 @@ void AddRule(const YAML::Node& rule, const std::string& ns, const std::set<std::
   }
 }
 
-// `role` is the only role of the file to read; if empty, all roles are read.
+// Adds the permissions of the Roles and ClusterRoles in the file to `rights`, or only those of the role named `role` if
+// `role` is not empty.
 void AddFile(const std::filesystem::path& file, const std::set<std::string>& names, Rights& rights,
              const std::string& role = "") {
   for (const YAML::Node& object : YAML::LoadAllFromFile(file.string())) {

@@ -44,8 +44,8 @@ void CheckBothWays(const Rights& given, const Rights& needed);
 // namespace.
 Rights Everywhere(const Rights& rights, const std::set<std::string>& resources);
 
-// Records the permissions that each request requires and forwards the request to `next`. If `next` is null, lists are
-// empty, and no other object is found.
+// Records the permissions that each request requires, and forwards the request to `next`. If `next` is null, list
+// requests return an empty list, watch requests return 200, and all other requests return 404.
 std::shared_ptr<HttpTransport> MakeNotingTransport(std::shared_ptr<Rights> rights,
                                                    std::shared_ptr<HttpTransport> next = nullptr);
 

@@ -5,7 +5,7 @@
 
 The commands in tests/field/*/case.txt provide the dumps, policies and options. If simulate reports a cause that keeps nodes from
 being done, preflight must report it as an obstacle. If the cause holds the node from the start, plan must report it as the gate.
-An error of the rollout in preflight must keep the simulated rollout from finishing.
+If preflight reports one of the errors in BLOCKS, the simulated rollout must not finish.
 """
 import json
 import pathlib
@@ -48,7 +48,7 @@ BLOCKS = {"BarePod", "BudgetNeverAllows", "EmptyDir", "GangTooLarge", "GroupTooL
 
 
 def situations():
-    """Yields each case with the shared options of its commands, once."""
+    """Returns each case with the shared options of its commands, without duplicates."""
     found = []
     for path in sorted(CASES.glob("*/case.txt")):
         for line in path.read_text().splitlines():

@@ -2,8 +2,8 @@
 """Runs the tests with planted defects; see tests/planted/README.md.
 
   run.py off      passes if the programs with the defects pass while no defect is switched on
-  run.py check    passes if the quickest test that found a defect still finds it, for each defect, and if most of the seeds
-                  in found.json still find theirs (`check_seeds`)
+  run.py check    passes if, for each defect, the quickest test that found the defect still finds it, and if most of the
+                  seeds in found.json still find their defects (`check_seeds`)
   run.py renew    tries the seeds of the simulation again, and replaces those that no longer find their defect
   run.py fill     runs every suite with every defect, unless found.json has the result, and stores it there
 """
@@ -96,7 +96,8 @@ def try_seeds(arguments, found, defects):
 
 
 def check_seeds(arguments, found, defects):
-    """Returns the invariants for which fewer than half of the seeds still find their defect."""
+    """Prints how many seeds still find their defect. Returns a problem for each invariant with fewer than half of its seeds
+    among them, and one if fewer than four fifths of all seeds are among them."""
     seeds, finds = seeds_that_find(found), try_seeds(arguments, found, defects)
     lost = collections.Counter(seeds[name][1] for name, does in finds.items() if not does)
     of = collections.Counter(seeds[name][1] for name in finds)
@@ -195,10 +196,10 @@ def main():
     parser.add_argument("--bin", type=pathlib.Path, required=True, help="the folder of the programs")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--suites", nargs="+", choices=suites.SUITES, default=suites.SUITES)
-    parser.add_argument("--seeds", type=int, default=suites.SEEDS, help="that the simulation tries")
-    parser.add_argument("--minutes", type=float, default=1e6, help="after which fill begins nothing more")
-    parser.add_argument("--unfound", action="store_true", help="fill: only defects that nothing has found yet")
-    parser.add_argument("--fresh", action="store_true", help="fill: as if nothing were known")
+    parser.add_argument("--seeds", type=int, default=suites.SEEDS, help="number of seeds that the simulation tries")
+    parser.add_argument("--minutes", type=float, default=1e6, help="time after which fill starts no further run")
+    parser.add_argument("--unfound", action="store_true", help="fill: only defects that no suite has found yet")
+    parser.add_argument("--fresh", action="store_true", help="fill: discard found.json first")
     arguments = parser.parse_args()
     sys.exit({"off": off, "check": check, "renew": renew, "fill": fill}[arguments.command](arguments))
 

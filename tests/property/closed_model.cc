@@ -208,7 +208,8 @@ void ClosedModel::PassTime() {
   }
 }
 
-// Simulates that kubelets occasionally report node status, which settles lost patches.
+// Gives each node a newer version, as kubelets do when they report node status. The newer version shows whether a patch
+// without a response was applied.
 void ClosedModel::HeartBeat() {
   for (auto& [name, world] : worlds_) {
     world.node.resource_version = fmt::format("{}", std::stoi(world.node.resource_version) + 1);

@@ -1,4 +1,4 @@
-/// A small world around the state machine, in which time passes and requests have effects.
+/// A small world around the state machine, in which time passes and requests take effect.
 ///
 /// Defines ClosedModel.
 ///
@@ -28,8 +28,8 @@ namespace driverupgrade::tests {
 enum class PodFate {
   kLeaves,
   kRefused,         ///< Its disruption budget never allows an eviction, but it can be deleted.
-  kSeveralBudgets,  ///< Same as kRefused, with two disruption budgets.
-  kFails,           ///< Its eviction always fails.
+  kSeveralBudgets,  ///< Its eviction always fails because of several disruption budgets, but it can be deleted.
+  kFails,           ///< Its eviction always fails for another reason, but it can be deleted.
   kStuck,           ///< A finalizer keeps it terminating indefinitely.
 };
 

@@ -33,7 +33,7 @@ class GangWorld {
     const std::size_t largest = 2 + random_() % 5;
     policy.max_unavailable = Count{static_cast<int>(largest + random_() % 3)};
     for (std::size_t size = largest; names.size() >= size; size = 1 + random_() % largest) {
-      // Some nodes have no job.
+      // Leaves the remaining nodes without jobs.
       if (!jobs.empty() && random_() % 4 == 0) break;
       jobs.push_back(fmt::format("job-{}", jobs.size()));
       AddJob(jobs.back(), {names.end() - static_cast<std::ptrdiff_t>(size), names.end()});
@@ -43,7 +43,7 @@ class GangWorld {
     cluster_->SetTemplate(fleet_.ns, fleet_.daemon_set, "rev-2");
   }
 
-  // Runs the rollout. The operator is replaced after about one in `crashes` passes, or never if `crashes` is 0.
+  // Runs the rollout. The operator is replaced before about one in `crashes` passes, or never if `crashes` is 0.
   void Run(unsigned crashes, bool has_cache = false) {
     std::unique_ptr<UpgradeEngine> engine;
     for (int pass = 0; pass < 3000 && !IsOver(); ++pass) {

@@ -120,7 +120,7 @@ void Withhold(const std::map<std::string, Gate>& gates, Plan& plan) {
   std::sort(plan.gates.begin(), plan.gates.end(), [](const auto& a, const auto& b) { return a.node < b.node; });
 }
 
-// A planner whose inputs change at random, and the gates that the planner has reported.
+// Changes the inputs of an IncrementalPlanner at random, and compares the planner's plans with those of NaiveStep.
 class Twin {
  public:
   explicit Twin(const RandomCluster& cluster)
@@ -312,7 +312,7 @@ class Twin {
       if (std::string broken = AdvanceInPieces(); !broken.empty()) return broken;
     }
     const PlanUpdate update = planner_.Advance(now_);
-    if (!update.plan.finished) return "not finished, although all may be judged";
+    if (!update.plan.finished) return "not finished, although all nodes may be evaluated";
     // A published plan must not change, no matter what the planner does later.
     if (published_ != nullptr && published_->Full() != published_then_) return "a published plan has changed";
     published_ = planner_.Publish();
@@ -320,14 +320,14 @@ class Twin {
     if (full != step) return fmt::format("{}instead of\n{}", Describe(full), Describe(step));
     if (std::string broken = BrokenUpdate(update, step); !broken.empty()) return broken;
     for (const NodeGate& gate : step.gates) {
-      if (planner_.Publish()->Explain(gate.node) != gate.gate) return "Explain says something else of " + gate.node;
+      if (planner_.Publish()->Explain(gate.node) != gate.gate) return "Explain returns a different gate for " + gate.node;
     }
-    if (planner_.Publish()->Explain("no such node")) return "explains what is not there";
+    if (planner_.Publish()->Explain("no such node")) return "Explain returns a gate for a node that does not exist";
     return random_.Chance(30) ? CompareWithheld(step) : "";
   }
 
-  // Advances by a few nodes at a time, until a plan is finished or a limit is reached. If the limit is reached, the
-  // next Advance handles the remaining nodes.
+  // Advances by a few nodes at a time, until a plan is finished or a random number of calls has been made. In the
+  // latter case, the next Advance handles the remaining nodes.
   std::string AdvanceInPieces() {
     for (int piece = random_.Between(1, 30); piece > 0; --piece) {
       const auto most = static_cast<std::size_t>(random_.Below(4));
@@ -338,9 +338,9 @@ class Twin {
       acting_ = update.plan.nodes.size();
       if (std::string broken = Tell(update); !broken.empty()) return broken;
       if (update.plan.finished) return "";
-      if (planner_.judgements() - before > most + acted) return "a piece judges more nodes than it may";
+      if (planner_.judgements() - before > most + acted) return "a piece evaluates more nodes than the limit allows";
       for (const NodePlan& node : update.plan.nodes) {
-        if (node.needs_grant) return node.node + " starts although not all nodes are judged";
+        if (node.needs_grant) return node.node + " starts although not all nodes have been evaluated";
       }
     }
     return "";
@@ -462,7 +462,7 @@ TEST_CASE("arch-A10: a verdict with nothing to do stays the same until its wake_
       const Verdict verdict = judge(cluster.now);
       if (!verdict.plan.empty()) continue;
       const absl::Time end = verdict.wake_at.value_or(cluster.now + absl::Hours(400));
-      if (end <= cluster.now) return name + ": is to be judged again at once, with nothing to do";
+      if (end <= cluster.now) return name + ": must be evaluated again immediately, with nothing to do";
       for (const absl::Time time : {cluster.now + absl::Milliseconds(1), cluster.now + (end - cluster.now) / 2,
                                     end - absl::Seconds(1), end - absl::Milliseconds(1)}) {
         if (time <= cluster.now || time >= end) continue;
@@ -477,8 +477,8 @@ TEST_CASE("arch-A10: a verdict with nothing to do stays the same until its wake_
   });
 }
 
-// The queue has callers other than Step, so it must return the same decisions as Admit for any candidates.
-TEST_CASE("arch-A10: the queue makes the same decisions as Admit, whatever nodes are added or removed") {
+// The queue has callers other than Step, so it must return the same decisions as NaiveAdmit for any candidates.
+TEST_CASE("arch-A10: the queue makes the same decisions as NaiveAdmit, whatever nodes are added or removed") {
   ForEachSeed([](const RandomCluster& cluster) -> std::string {
     SeededRandom random(cluster.seed);
     AdmissionQueue queue;

@@ -30,7 +30,8 @@ bool IsState(const std::string& value) {
                   "validation-required", "uncordon-required", "upgrade-done", "upgrade-failed"});
 }
 
-// Returns whether the node is in progress, and past the states in which its own cordon can still be missing (dep-F8).
+// Returns whether a node in this state is in progress, and past the states in which the upgrade's own cordon can still
+// be missing (dep-F8).
 bool IsPastItsCordon(const std::string& state) {
   return IsOneOf(state,
                  {"wait-for-jobs-required", "pod-deletion-required", "drain-required", "post-maintenance-required",
@@ -94,7 +95,7 @@ bool IsAdministrators(const Node& node, const DriverIdentity& identity) {
   return true;
 }
 
-// Returns whether a node in this state is kept cordoned, so that the next patch cordons it if it is schedulable (T11,
+// Returns whether a node in this state must be cordoned. If the node is schedulable, the next patch cordons it (T11,
 // dep-F8).
 bool IsHeldCordoned(const std::string& state) {
   return IsOneOf(state, {"cordon-required", "wait-for-jobs-required", "pod-deletion-required", "drain-required",
@@ -107,8 +108,8 @@ bool Leaves(const Node& node) {
          });
 }
 
-// W1: the state of a node without a label follows from its other marks. Judge may decide this state, because this
-// implementation does not repeat how marks are read or how an evacuation without a timer progresses.
+// W1: the state of a node without a label follows from its other marks. This function calls Judge for such a node,
+// because this implementation does not repeat how marks are read or how an evacuation without a timer progresses.
 std::string StateOf(const Node& node, const NodeView& view, const RandomCluster& cluster) {
   const DriverIdentity& identity = cluster.machine.identity();
   if (const std::string label = LabelOf(node, identity.StateLabel()); !label.empty()) return label;
@@ -256,7 +257,7 @@ bool IsUnfit(const NodeView& view, const Counter& counter) {
 }
 
 // Returns whether the node is in upgrade-required and waits only for a slot. The budgets do not influence where the
-// node's path ends, so Judge may decide this.
+// node's path ends, so this function can call Judge.
 bool AsksForSlot(const RandomCluster& cluster, const NodeView& view) {
   const UpgradePolicy& policy = cluster.policy;
   const DriverIdentity& identity = cluster.machine.identity();
@@ -279,8 +280,8 @@ bool AsksForSlot(const RandomCluster& cluster, const NodeView& view) {
   return policy.cordoned_nodes != CordonedNodes::kIgnore || !IsAdministrators(view.node, identity);
 }
 
-// Adds the version that a node has if it changes its state without an admission in the same pass, because this change
-// may cordon the node again (I1).
+// If the node leaves upgrade-failed or uncordon-required in this pass without an admission, adds the version that the
+// node then has, because this change may cordon the node again (I1).
 void AddRecovery(const RandomCluster& cluster, Entry& entry) {
   const NodeView& view = *entry.view;
   const std::string state = StateOf(view.node, view, cluster);
@@ -291,7 +292,7 @@ void AddRecovery(const RandomCluster& cluster, Entry& entry) {
   if (verdict.plan.patch) entry.versions.push_back(Patched(view.node, *verdict.plan.patch));
 }
 
-// dep-F2: percentages are rounded down, but at least one failure halts the rollout.
+// dep-F2: a percentage is rounded down to a number of failures, but to at least one.
 bool IsHalted(const UpgradePolicy& policy, const Tally& totals) {
   if (!policy.failure_policy) return false;
   const CountOrPercent& limit = policy.failure_policy->max_failures;

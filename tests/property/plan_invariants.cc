@@ -119,7 +119,7 @@ bool IsLost(const Pod& pod, const NodeView& view, absl::Time now) {
 std::string BrokenEviction(const RandomCluster& cluster, const NodeView& view, const PodRef& ref) {
   const Pod* pod = view.pods ? FindPod(*view.pods, ref) : nullptr;
   if (pod == nullptr) return fmt::format("{} is not on the node", ref.ToString());
-  return First({If(!view.node.unschedulable, "an eviction before the cordon was read"),
+  return First({If(!view.node.unschedulable, "an eviction from a node that was not read as cordoned"),
                 If(Stays(*pod, cluster.machine.options()), fmt::format("{} is not to be evicted", ref.ToString())),
                 If(pod->deletion_timestamp.has_value(), fmt::format("{} is terminating already", ref.ToString()))});
 }
@@ -148,7 +148,7 @@ std::string BrokenDeletion(const RandomCluster& cluster, const NodeView& view, c
   return First(
       {If(plan.to() != UpgradeState::kPodRestartRequired, "a driver pod deleted outside pod-restart-required"),
        If(!IsEvacuated(cluster, view), "I2: a driver pod deleted on a node that is not evacuated"),
-       If(NeedsEvacuation(cluster) && !plan.patch, "I2: a driver pod deleted, whatever has become of the node")});
+       If(NeedsEvacuation(cluster) && !plan.patch, "I2: a driver pod deleted without a patch of the node")});
 }
 
 std::string BrokenPods(const RandomCluster& cluster, const NodeView& view, const NodePlan& plan) {
@@ -200,7 +200,7 @@ std::string BrokenGates(const NodeView& view, const NodePlan* plan, const std::v
     const bool waits = !moves && (reason == GateReason::kRevisionUnknown || reason == GateReason::kUnsettled);
     return If(!waits, fmt::format("done, with gate {}", ToString(reason)));
   }
-  // A failure ends the path, and with EveryState so does every move. The next pass then reports the gate.
+  // A node that fails, or that changes its state with EveryState, may have no gate yet. The next pass reports the gate.
   const bool ends = moves && (cluster.policy.pacing == Pacing::kEveryState || plan->to() == UpgradeState::kFailed);
   return If(!done && !ends && gates.empty(), "waits without a gate");
 }
@@ -226,7 +226,7 @@ bool IsTooFar(const NodeGate& gate, const RandomCluster& cluster) {
 std::string BrokenGate(const NodeGate& gate, const NodePlan* plan, const RandomCluster& cluster) {
   const bool over = gate.gate.not_before && *gate.gate.not_before <= cluster.now;
   return First({If(plan != nullptr && gate.state != plan->to(), "a gate of another state"),
-                If(over, "a gate that is over already"), If(IsTooFar(gate, cluster), "dep-F4: a gate too far ahead"),
+                If(over, "a gate whose time has passed"), If(IsTooFar(gate, cluster), "dep-F4: a gate too far ahead"),
                 If(gate.gate.detail.empty(), "a gate without detail")});
 }
 
@@ -264,7 +264,7 @@ bool IsEvacuated(const RandomCluster& cluster, const NodeView& view) {
     const bool uses = selected || view.pods_using_driver.contains(pod.ref.uid);
     if (deletes && uses) consider(pod, deletion.force, deletion.delete_empty_dir);
   }
-  // T25: the drain takes over if pod deletion is not sufficient.
+  // T25: the drain decides if pod deletion is off, or if a pod blocks it.
   if (policy.drain && (!deletes || blocked)) {
     left = blocked = false;
     for (const Pod& pod : *view.pods) {
@@ -296,7 +296,7 @@ std::string BrokenInvariant(const RandomCluster& cluster, const Plan& plan) {
   return First({If(known != plan.nodes.size(), "a plan for a node that is not there"),
                 If(gates.size() != cluster.snapshot.nodes.size(), "a gate for a node that is not there"),
                 If(!IsSortedByNode(plan.nodes) || !IsSortedByNode(plan.gates), "not by name"),
-                If(plan.wake_at && *plan.wake_at <= cluster.now, "wakes at a time that is over")});
+                If(plan.wake_at && *plan.wake_at <= cluster.now, "wakes at a time that has passed")});
 }
 
 }  // namespace driverupgrade::tests

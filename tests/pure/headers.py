@@ -35,7 +35,7 @@ def main():
                 mistakes.add(f"{where.relative_to(root)} includes {name}, and {pathlib.Path(source).name} includes that")
     if mistakes:
         sys.exit("\n".join(sorted(mistakes)))
-    print(f"{len(sources)} sources include nothing of the host")
+    print(f"{len(sources)} sources include no forbidden header")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@
 
 #include "base/rapidjson.h"
 #include "support/catch.h"
-// clang-format off: must come after base/rapidjson.h, because it uses its settings.
+// clang-format off: must come after base/rapidjson.h, whose settings schema.h uses.
 #include <rapidjson/schema.h>
 // clang-format on
 

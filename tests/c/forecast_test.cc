@@ -114,7 +114,7 @@ TEST_CASE("du_simulate and upgradectl report the same obstacles to a rollout") {
   CHECK(reply.text.find("disruption budget shop/web") != std::string::npos);
 }
 
-TEST_CASE("A single policy has the name policy") {
+TEST_CASE("A policy without a name is reported under the name policy") {
   const Reply reply = Call(du_simulate, OfFleet(fmt::format(R"("policy":{},"seeds":1)", kPolicy)), Fleet(1));
   CHECK(reply.code == 0);
   CHECK(reply.text.find("\"policy\": \"policy\"") != std::string::npos);

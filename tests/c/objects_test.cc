@@ -342,8 +342,8 @@ struct Blocked {
                               .Build());
     world.cluster->AddDisruptionBudget({.ns = "team-b", .name = "never", .max_unavailable = 0});
   }
-  // Runs passes until the engine evacuates the node, which it then names in `podInterest`. From then on, the engine has
-  // a current list of the node's pods.
+  // Runs passes until the engine evacuates the node, as shown by `podInterest`, which then names the node. From then
+  // on, the engine has a list of the node's pods.
   void Run() {
     for (int pass = 0; pass < 40 && !Has(host.last(), "\"podInterest\":[\"" + node); ++pass) RunPasses(world, host, 1);
     REQUIRE(Has(host.last(), "\"podInterest\":[\"" + node));

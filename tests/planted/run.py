@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the tests with planted defects; see tests/planted/README.md.
 
-  run.py off      passes if the programs with the defects pass while no defect is switched on
+  run.py off      passes if the scenarios, the tests of the C interface and 100 seeds pass while no defect is active
   run.py check    passes if, for each defect, the quickest test that found the defect still finds it, and if most of the
                   seeds in found.json still find their defects (`check_seeds`)
   run.py renew    tries the seeds of the simulation again, and replaces those that no longer find their defect

@@ -320,7 +320,7 @@ class Twin {
     if (full != step) return fmt::format("{}instead of\n{}", Describe(full), Describe(step));
     if (std::string broken = BrokenUpdate(update, step); !broken.empty()) return broken;
     for (const NodeGate& gate : step.gates) {
-      if (planner_.Publish()->Explain(gate.node) != gate.gate) return "Explain returns a different gate for " + gate.node;
+      if (planner_.Publish()->Explain(gate.node) != gate.gate) return "Explain returns another gate for " + gate.node;
     }
     if (planner_.Publish()->Explain("no such node")) return "Explain returns a gate for a node that does not exist";
     return random_.Chance(30) ? CompareWithheld(step) : "";

@@ -148,7 +148,7 @@ std::string BrokenDeletion(const RandomCluster& cluster, const NodeView& view, c
   return First(
       {If(plan.to() != UpgradeState::kPodRestartRequired, "a driver pod deleted outside pod-restart-required"),
        If(!IsEvacuated(cluster, view), "I2: a driver pod deleted on a node that is not evacuated"),
-       If(NeedsEvacuation(cluster) && !plan.patch, "I2: a driver pod deleted without a patch of the node")});
+       If(NeedsEvacuation(cluster) && !plan.patch, "I2: a driver pod deleted without a prior patch of the node")});
 }
 
 std::string BrokenPods(const RandomCluster& cluster, const NodeView& view, const NodePlan& plan) {

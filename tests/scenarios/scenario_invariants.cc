@@ -223,8 +223,8 @@ int CountSlots(const std::map<std::string, Node>& nodes, const PassRecord& pass)
   return static_cast<int>(units.size());
 }
 
-// I1: no node starts beyond the budgets. The check counts after every commit, so that it misses no moment within the
-// pass.
+// I1: no node starts beyond the budgets. The check counts after every commit, so it also finds a violation that lasts
+// only for part of the pass.
 void CheckBudgets(const PassRecord& pass) {
   std::map<std::string, Node> nodes;
   for (const std::string& name : ManagedNodes(pass)) {

@@ -1,4 +1,4 @@
-# One export set per component, so that a component with a missing dependency does not break the others.
+# Each component has its own export set, so that a missing dependency of one component does not break the others.
 include(CMakePackageConfigHelpers)
 include(cmake/DriverUpgradePkgConfig.cmake)
 
@@ -40,7 +40,7 @@ function(driverupgrade_install_pages folder)
 endfunction()
 
 # The pages and their link targets, in the same directories as in the sources. The test docs.installed checks that each
-# link leads to a file. Optional, because the Conan recipe exports only part of the sources.
+# link leads to a file. The files are optional, because the Conan recipe exports only part of the sources.
 install(
   FILES LICENSE README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md
   DESTINATION ${CMAKE_INSTALL_DOCDIR}

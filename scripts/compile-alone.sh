@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks each source on its own with clang for syntax errors and warnings, because batches and precompiled headers hide
-# missing includes. scripts/packages.sh compiles each public header on its own.
+# Compiles each source on its own with clang, and reports errors and warnings. In normal builds, batches and precompiled
+# headers hide missing includes. scripts/packages.sh compiles each public header on its own.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Measures which lines and branches of the library the tests without a control plane cover, and prints a table of src/
-# and include/ by file. Takes a quarter of an hour. Branches taken only by exceptions do not count, because our code
-# does not throw.
+# Measures which lines and branches of the library are covered by tests that need no control plane. Prints a table with
+# one row for each file of src/ and include/. Takes a quarter of an hour. Branches taken only by exceptions do not
+# count, because our code does not throw.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -24,14 +24,14 @@ compile_max=240
 cache=$(mktemp -d)
 trap 'rm -rf "$cache"' EXIT
 TIMEFORMAT='%U %S'
-# In other locales the times may contain a comma.
+# In other locales, the times may contain a decimal comma.
 read -r user system < <(export LC_ALL=C; { time GOCACHE=$cache "$go" build ./internal/wasm; } 2>&1 | tail -n 1)
 rm -rf "$cache"
 compiled=$((${user%.*} + ${system%.*}))
 echo "go: compiling the engine takes $compiled s of processor time" >&2
 ((compiled <= compile_max)) || echo "go: warning: that is above $compile_max s" >&2
 
-# The translated WebAssembly contains unreachable code.
+# Disables this check because the translated WebAssembly contains unreachable code.
 for folder in . compat ../scripts/wasm; do
   (cd "$folder" && "$go" vet -unreachable=false ./... && "$go" test -timeout 30m ./...)
 done
@@ -42,7 +42,7 @@ GOARCH=arm64 "$go" build ./...
 export CGO_ENABLED=1
 while (($# > 0)); do
   case $1 in
-    # Omits the plans, because only one thread compares them.
+    # Omits the comparison of plans, because it runs in a single thread.
     --race) DRIVERUPGRADE_PLANS='' "$go" test -timeout 30m -race -short ./... ;;
     --cgo)
       library=$(cd .. && realpath "$2")

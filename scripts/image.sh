@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Builds the images of deploy/image/Containerfile from the programs in build/release/bin. Their Debian base comes from
-# mmdebstrap, instead of a registry. Runs each program once in its image, as the image's user.
+# Builds the images of deploy/image/Containerfile from the programs in build/release/bin. The Debian base of the images
+# comes from mmdebstrap instead of a registry. Runs each program once in its image, as the image's user.
 #
-#   image.sh --compile: compiles the programs in the recipe's first stage, as users with a registry do. The build of
-#   each of the two images compiles them: 43 minutes on two busy cores, at low priority.
-#   image.sh [FOLDER]: also writes the images into FOLDER, in the format of `podman load` and `ctr images import`. The names
-#   are those in the manifests of deploy and of the examples.
+#   image.sh --compile: compiles the programs in the recipe's first stage, as users with a registry do. Each of
+#   the two image builds compiles the programs, which takes 43 minutes on two busy cores, at low priority.
+#   image.sh [FOLDER]: also writes the images into FOLDER, in the format of `podman load` and `ctr images import`. The
+#   images have the names that the manifests of deploy and of the examples use.
 #   image.sh --oci FOLDER: writes the images as OCI archives. With SOURCE_DATE_EPOCH, the archives are reproducible. If root
 #   privileges or one of the tools is missing, the script prints the reason and exits with 77.
 set -euo pipefail
@@ -67,7 +67,7 @@ try_image() {
   done
 }
 
-# Tests more than --help: gpu_operator looks for its service account, which exists only in a pod.
+# Tests more than --help: gpu_operator must fail because its service account's token exists only in a pod.
 try_operator() {
   local status=0
   run gpu_operator --in-cluster --namespace gpu-operator --cluster-policy --once 2>"$work/in-cluster.log" || status=$?

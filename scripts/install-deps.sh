@@ -21,8 +21,8 @@ packages=(
 [ "${1:-}" != --format ] || packages+=(clang-format-14 git)
 [ "${1:-}" != --tidy ] || packages+=(clang-14 clang-tidy-14)
 [ "${1:-}" != --coverage ] || packages+=(gcovr)
-# Only the test of the page that `upgradectl timeline` writes needs Chromium; without Chromium, that test is skipped.
-# Chromium takes 350 MB, and is therefore not installed for every build.
+# Chromium takes 350 MB and is therefore optional. Tests that open pages in a browser are skipped if Chromium is
+# missing.
 [ "${1:-}" != --browser ] || packages+=(chromium)
 [ "${1:-}" != --docs ] || packages+=(doxygen mkdocs mkdocs-material)
 [ "${1:-}" != --image ] || packages+=(buildah mmdebstrap)

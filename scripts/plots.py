@@ -243,7 +243,7 @@ MADE = {
 
 
 def take(path):
-    """Writes the medians if there were repetitions, or else the runs, without the fields that identify the machine."""
+    """Writes the results without the fields that identify the machine: the medians if there were repetitions, otherwise all runs."""
     with open(path, encoding="utf-8") as file:
         runs = json.load(file)["benchmarks"]
     medians = [run for run in runs if run.get("aggregate_name") == "median"]

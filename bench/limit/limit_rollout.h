@@ -1,8 +1,8 @@
 // A rollout that takes as little time and as few requests as a cluster allows: the baseline for an upgrade engine.
 //
 // Each node is cordoned, its pods are evicted, its driver pod is deleted, and the node is uncordoned when the new pod
-// is Ready. This takes two PATCHes, one eviction for each pod, one DELETE, and one watch on the pods for all nodes.
-// There is no policy, no budget, no record of started work, and no precondition on a node: never use this on an
+// is Ready. This takes two PATCHes, one eviction for each pod, one DELETE, and one watch on the pods for all nodes. The
+// class has no policy, no budgets, no record of started work, and no preconditions on nodes. Never use it on an
 // important cluster.
 #ifndef DRIVERUPGRADE_BENCH_LIMIT_LIMIT_ROLLOUT_H_
 #define DRIVERUPGRADE_BENCH_LIMIT_LIMIT_ROLLOUT_H_

@@ -1,5 +1,5 @@
-// Measures decisions, JSON and the cache for clusters of different sizes. Each benchmark prints the time of an
-// operation and its number of allocations. Only the time depends on the machine.
+// Measures decisions, JSON and the cache for clusters of different sizes. Each benchmark prints the time and the number
+// of allocations of an operation. Only the time depends on the machine.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
@@ -98,7 +98,7 @@ void ChangePaused(benchmark::State& state) {
   ChangePolicy(state, judged, other);
 }
 
-// Changes a limit; no node may start under either value.
+// Alternates between two values of a limit, neither of which allows a node to start.
 void ChangeMaxParallel(benchmark::State& state) {
   Judged judged(static_cast<int>(state.range(0)));
   UpgradePolicy other = judged.rollout.policy;
@@ -233,7 +233,7 @@ void FormatPatch(benchmark::State& state) {
   counter.Report(state);
 }
 
-// Measures one change to a cached node, and one engine's query for changes.
+// Measures how long the cache takes to apply one change to a node and to return the change to one engine.
 void CacheApply(benchmark::State& state) {
   const auto clock = std::make_shared<testing::FakeClock>();
   const auto cluster =

@@ -28,7 +28,7 @@ struct Run {
   e2e::Usage usage;
 };
 
-// A program that did not finish before its timeout. The cluster is then in the middle of a rollout.
+// Thrown if a program did not finish before its timeout, which leaves the cluster in the middle of a rollout.
 class NotDone : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -39,8 +39,8 @@ class Arena {
  public:
   explicit Arena(int nodes);
 
-  // Gives the driver a new revision and every node its workload pod, runs `program`, and checks that the program
-  // upgraded the driver. Throws NotDone if the program did not finish.
+  // Creates a new revision of the driver, restores the workload pod of each node, runs `program`, and checks that the
+  // program upgraded the driver. Throws NotDone if the program did not finish.
   Run Measure(const Program& program);
 
  private:

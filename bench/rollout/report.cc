@@ -23,8 +23,8 @@ double Median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-// Excludes watches, Leases and Events: their number does not depend on the work for a node, and the limit program has
-// only one watch.
+// Excludes requests for watches, Leases and Events: their number does not depend on the number of nodes, and
+// rollout_limit starts only a single watch.
 bool Counts(const std::string& kind) {
   return !kind.starts_with("watch ") && kind.find(" leases") == std::string::npos &&
          kind.find(" events") == std::string::npos;

@@ -9,7 +9,7 @@
 
 namespace driverupgrade::bench {
 
-// The runs of one program in one rollout.
+// The runs of one program, all with the same cluster and the same number of nodes in progress.
 struct Series {
   std::string program;
   std::vector<Run> runs;

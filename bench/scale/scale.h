@@ -29,9 +29,9 @@ struct RolloutFigures {
   absl::Duration slowest_pass = {};  // wall time, with the fake cluster
   std::size_t peak_bytes = 0;        // memory of the process, including the fake cluster
 };
-// If `groups` is positive, the policy has three stages (one in a hundred nodes, one in ten, the rest), and the nodes
-// form this number of groups of equal size. The nodes of a group start together, with at most `parallel` nodes in
-// progress.
+// Measures one rollout. If `groups` is positive, the policy has three stages (one in a hundred nodes, one in ten, the
+// rest), and the nodes form this number of groups of equal size. The nodes of a group start together, with at most
+// `parallel` nodes in progress.
 RolloutFigures MeasureRollout(int nodes, int parallel, int groups);
 
 // Memory of a cache that knows the pods of every node.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Creates the Conan package in three variants: static, shared, and without one of its HTTP libraries. Runs test_package
 # on each variant, and builds and runs the consumer of docs/packaging.md with the third variant. Conan comes from PyPI
-# into a virtual environment below build/. The dependencies are the distribution's packages, with recipes that contain
+# into a virtual environment below build/. The dependencies come from the distribution's packages; their recipes contain
 # no files (offline/conanfile.py). No remote is used. Logs are in build/conan/logs. Exit code 77: Conan is not
 # available, so nothing was checked.
 set -euo pipefail
@@ -15,7 +15,8 @@ conan=$(packaging/conan/home.sh)
 conan() { "$conan" "$@"; }
 
 if command -v ccache >/dev/null; then
-  # Compiler results of one package are reused for the next, although Conan builds each in a separate directory.
+  # ccache reuses the compiler results of one package for the next package, although Conan builds each package in a
+  # separate directory.
   export CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$CONAN_HOME CCACHE_NOHASHDIR=1
 fi
 

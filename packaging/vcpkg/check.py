@@ -41,7 +41,7 @@ def manifest_errors(title, manifest, version):
         needed += names(features[feature]["dependencies"])
     for dependency in REMOVED & set(needed):
         yield f"{title}: needs {dependency} by default, which is not in the registry"
-    # The order that `vcpkg format-manifest` produces.
+    # Checks for the order that `vcpkg format-manifest` produces.
     for where, listed in [("dependencies", needed[: len(manifest["dependencies"])]), ("features", list(features))] + [
         (f"features.{name}", names(feature["dependencies"])) for name, feature in features.items()
     ]:

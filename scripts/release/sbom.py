@@ -62,7 +62,7 @@ def go_modules():
 
 
 def wasm_sources():
-    """Lists the Debian source packages that are translated into Go."""
+    """Yields an SBOM entry for each Debian source package whose code is translated into Go."""
     for digest, file in re.findall(r"^(\w{64})  (\S+)$", (ROOT / "scripts/wasm/sources.sha256").read_text("utf-8"), re.MULTILINE):
         name, version = re.match(r"([^_]+)_(.+)\.orig", file).groups()
         yield package(("source", name, version), name, version, "NOASSERTION",

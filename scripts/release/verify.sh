@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Installs each artifact of a release into an empty root or prefix and runs it: verify.sh FOLDER. scripts/release.sh
-# calls it. Exits with a non-zero code if an artifact fails. If a release lacks some artifacts, only the others are
-# tested.
+# calls it. Exits with a non-zero code if an artifact fails. Artifacts that the release does not contain are not tested.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 release=$1 source=$PWD work=$PWD/build/release-verify
@@ -24,7 +23,7 @@ there() {
 # with exit code 77, the reason.
 check() {
   local began=$SECONDS log=$work/logs/$2.log status word=failed
-  # Not called as a condition, because the first error would then not end the function.
+  # Not called in a condition, because an error in the function would then not end it.
   set +e
   (set -e && "$2") >"$log" 2>&1 </dev/null
   status=$?
@@ -132,7 +131,7 @@ print(*sorted(each["spec"]["names"]["plural"] for each in objects))
 PYTHON
 }
 
-# Creates a root with a shell and apt, and without the libraries that our programs load.
+# Creates a root that contains a shell and apt, but none of the libraries that our programs load.
 make_root() {
   [ "$(id -u)" -eq 0 ] && command -v mmdebstrap || unavailable "needs root privileges and mmdebstrap"
   mmdebstrap --quiet --variant=minbase bookworm "$work/root" || unavailable "no Debian from its mirrors"

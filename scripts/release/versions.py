@@ -65,7 +65,7 @@ def differences(version, places):
 
 
 def unnoticed(version, places):
-    """Yields the places in which another version would not be noticed."""
+    """Yields an error for each place at which `differences` would not notice another version."""
     for name, text, pattern in places:
         for match in pattern.finditer(text):
             changed = text[: match.start(1)] + "99.98.97" + text[match.end(1) :]

@@ -72,7 +72,7 @@ namespace {
 using internal::Need;
 using internal::NeededCase;
 
-// Forwards every call and records which hook the world lacks.
+// Forwards every call, and records the name of a hook that a case needs but the world does not provide.
 class NotingWorld final : public ContractWorld {
  public:
   explicit NotingWorld(ContractWorld& world) : world_(world) {}
@@ -92,7 +92,7 @@ class NotingWorld final : public ContractWorld {
     return Note("MakeDaemonSet", world_.MakeDaemonSet(ns, name));
   }
 
-  /// Name of the missing hook; empty if no call needed a missing hook.
+  /// Name of the missing hook; empty if the world provides every hook that was called.
   std::string_view missing() const { return missing_; }
 
  private:
@@ -115,7 +115,8 @@ bool SupportsOneOf(const ClusterFacade& facade, const Need& need) {
   return std::any_of(need.begin(), need.end(), [&](Operation operation) { return facade.Supports(operation); });
 }
 
-// Returns the names of the operations that the facade lacks; empty if the facade meets all needs.
+// Returns a message that lists the needs that the facade does not meet, by the names of their operations; empty if the
+// facade meets all needs.
 std::string WhatIsMissing(const ClusterFacade& facade, const std::vector<Need>& needs) {
   std::vector<std::string> missing;
   for (const Need& need : needs) {

@@ -10,7 +10,7 @@
 #include "driverupgrade/testing/facade_contract.h"
 #include "fmt/format.h"
 
-// Fails the case unless `condition` holds.
+// Fails the case if `condition` is false: returns an Unknown error that contains the condition and `found`.
 #define EXPECT_THAT(condition, found)                                                           \
   do {                                                                                          \
     if (!(condition)) {                                                                         \

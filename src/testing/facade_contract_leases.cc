@@ -1,4 +1,4 @@
-// The contract of leases and config maps.
+// Contract cases for Leases and ConfigMaps.
 
 #include "base/status_macros.h"
 #include "testing/facade_contract_cases.h"
@@ -78,8 +78,8 @@ absl::Status LeaseIsReplacedOnce(ContractWorld& world) {
   return absl::OkStatus();
 }
 
-// The request contains a UID as a precondition, which cannot be met. Without the UID, the PUT would create the missing
-// lease.
+// The request names a missing lease, but contains the UID of an existing lease as its precondition. Without the UID,
+// the PUT would create the missing lease.
 absl::Status MissingLeaseIsNotUpdated(ContractWorld& world) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(Lease lease, MakeLease(world));
   lease.name = "none";

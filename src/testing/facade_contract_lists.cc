@@ -1,5 +1,5 @@
-// The contract of lists and gets. The engine relies on this contract, because it treats an object that is missing from
-// a list as deleted.
+// Contract cases for lists and gets. The engine relies on complete lists, because it treats an object that is missing
+// from a list as deleted.
 
 #include <algorithm>
 
@@ -12,7 +12,7 @@ namespace {
 
 using Names = std::set<std::string>;
 
-// Number of objects. In tests with small pages, a list of this size needs more than one page.
+// Number of objects that a case creates. In tests with small pages, a list of these objects has more than one page.
 constexpr int kMany = 5;
 // Number of reads after each step. One read is not enough, because a lagging replica serves only some of the reads.
 constexpr int kLooks = 5;
@@ -180,7 +180,7 @@ absl::Status ListsOfPodsNeverGoBack(ContractWorld& world) {
   return absl::OkStatus();
 }
 
-// If the evictions before and after the list are both accepted, the pod existed during the list.
+// If the evictions before and after the list are both accepted, the pod still existed when the list was read.
 absl::Status PodsThatAreBeingDeletedAreListed(ContractWorld& world) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const ContractScene scene, MakeScene(world));
   const EvictPodParams eviction{.pod = scene.pod.ref};

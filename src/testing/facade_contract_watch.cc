@@ -1,5 +1,5 @@
-// The contract of watches. Because other clients of a real cluster also write to the objects, the cases check only the
-// order of their own steps, each of which changes the label `step`.
+// Contract cases for watches. Because other clients of a real cluster also write to the objects, the cases check only
+// the order of their own steps, each of which changes the label `step`.
 
 #include <fmt/ranges.h>
 
@@ -112,7 +112,7 @@ class Notes final : public WatchSink<T> {
   bool ended_ = false;
 };
 
-// Nodes that only one case uses.
+// Creates and changes the nodes of a single case, and formats the lines that Notes records about them.
 struct Nodes {
   explicit Nodes(ContractWorld& the_world)
       : world(the_world),
@@ -126,7 +126,7 @@ struct Nodes {
   absl::Status Step(const std::string& letter, const std::string& step) {
     return PatchNow(world, {.name = prefix + letter, .labels = {{"step", step}}}).status();
   }
-  /// Makes the selector match the node, or stop matching it.
+  /// Changes the node's label so that the selector matches the node only if `show` is true.
   absl::Status Show(const std::string& letter, bool show) {
     return PatchNow(world, {.name = prefix + letter, .labels = {{"contract", show ? shown : "hidden"}}}).status();
   }
@@ -154,7 +154,7 @@ struct Nodes {
   const LabelSelector selector;
 };
 
-// A watch on nodes that runs on its own thread.
+// Runs a watch on nodes in its own thread.
 class RunningWatch {
  public:
   RunningWatch(ContractWorld& world, WatchParams params, Notes<Node>& notes)

@@ -1,4 +1,4 @@
-// The contract of the writes that every engine performs, and of Events.
+// Contract cases for the writes that every engine performs, and for Events.
 
 #include <algorithm>
 #include <optional>
@@ -13,7 +13,8 @@ namespace driverupgrade::testing::internal {
 
 namespace {
 
-// Returns OK if the pod is unchanged: a rejected eviction or deletion must leave no trace.
+// Returns OK if the pod still has this UID and is not being deleted, because a rejected eviction or deletion must have
+// no effect.
 absl::Status ExpectUntouched(ContractWorld& world, const PodRef& ref) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const Pod pod, ReadPod(world, ref));
   EXPECT_THAT(pod.ref.uid == ref.uid, pod.ref.uid);
@@ -21,7 +22,7 @@ absl::Status ExpectUntouched(ContractWorld& world, const PodRef& ref) {
   return absl::OkStatus();
 }
 
-// Returns OK if the pod is being deleted or no longer exists.
+// Returns OK if the pod is being deleted, or if no pod with this UID exists any longer.
 absl::Status ExpectDeletion(ContractWorld& world, const PodRef& ref) {
   const absl::StatusOr<Pod> pod = ReadPod(world, ref);
   if (absl::IsNotFound(pod.status())) return absl::OkStatus();
@@ -213,7 +214,7 @@ absl::Status RepeatedEventsAreTaken(ContractWorld& world) {
   params.time += absl::Seconds(60);
   params.message = "blocked by another budget";
   DRIVERUPGRADE_RETURN_IF_ERROR(world.facade().RecordEvent(world.context(), params));
-  // With the earlier `first_time`, the series belongs to an Event that does not exist.
+  // With an earlier `first_time`, the series refers to an Event that does not exist.
   params.series->first_time -= absl::Hours(2);
   DRIVERUPGRADE_RETURN_IF_ERROR(world.facade().RecordEvent(world.context(), params));
   params.pod = scene.pod.ref;

@@ -153,7 +153,7 @@ bool Devices::RemoveRule(Model& model, Actor actor, const std::string& name) {
   return true;
 }
 
-// In Kubernetes 1.37, the condition of a DeviceTaintRule is False for every effect except NoExecute.
+// Sets the rule's condition as Kubernetes 1.37 does: its status is False for every effect except NoExecute.
 void Devices::StepRule(Model& model, const Effect& effect) {
   const auto found = rules_.find(effect.key.second);
   if (found == rules_.end() || found->second.rule.uid != effect.uid) return;

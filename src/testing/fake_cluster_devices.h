@@ -1,6 +1,6 @@
 // Dynamic Resource Allocation in the model behind FakeCluster: the API server, the scheduler, the controllers for
-// claims and device taints, and the plugins. Because a Devices object is copied with its Model, every call that changes
-// an object receives the Model as an argument.
+// claims and device taints, and the plugins. A Devices object is copied together with its Model and therefore keeps no
+// reference to it: every call that changes an object receives the Model as an argument.
 #ifndef DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_DEVICES_H_
 #define DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_DEVICES_H_
 
@@ -66,7 +66,7 @@ class Devices {
     std::vector<std::string> shared = {};  // names of other claims
   };
   PodClaims ClaimsOf(const Pod& pod) const;
-  // Must be called when a pod has finished or no longer exists.
+  // Releases the claims of a pod that has finished or no longer exists, and deletes the claims that the pod owns.
   void PodIsOver(Model& model, const Pod& pod);
   // Removes the rules and slices that the node owns.
   void NodeIsGone(Model& model, const Node& node);

@@ -17,7 +17,8 @@
 namespace driverupgrade::testing {
 
 struct FakeCluster::Impl {
-  /// A null pointer means no hook. Shared, so that hooks are called without the lock.
+  /// The hooks that run around each call; null if not set. The pointers are shared, so that a hook can be called
+  /// without holding the lock.
   struct Hooks {
     std::shared_ptr<const FaultHook> before = {};
     std::shared_ptr<const FaultHook> after = {};
@@ -56,7 +57,7 @@ struct FakeCluster::Impl {
   /// parameters; `apply` runs on the model. See fake_cluster_run.h.
   template <class T, class Describe, class Apply>
   absl::StatusOr<T> Run(const CallContext& context, Operation operation, Describe describe, Apply apply);
-  /// Same as Run, but calls `body(call)` between the hooks.
+  /// Same as Run, but only calls `body(call)` between the hooks. `body` must apply faults and access the model itself.
   template <class T, class Describe, class Body>
   absl::StatusOr<T> RunAround(const CallContext& context, Operation operation, Describe describe, Body body);
 

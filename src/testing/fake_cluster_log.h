@@ -14,7 +14,7 @@ namespace driverupgrade::testing::internal {
 /// Lowest revision of an empty cluster.
 inline constexpr std::int64_t kFirstRevision = 1000;
 
-/// One commit. `before` is null if it created the object; `after` is null if it deleted the object.
+/// A change to one object. `before` is null if the change created the object; `after` is null if the change deleted it.
 template <class T>
 struct LogEntry {
   std::int64_t revision = 0;
@@ -22,7 +22,7 @@ struct LogEntry {
   std::shared_ptr<const T> after = {};
 };
 
-/// Entries in order of revision. Shares the objects with the store. Not thread-safe.
+/// The changes to all objects of one kind, in order of revision. Shares the objects with the store. Not thread-safe.
 template <class T>
 class ObjectLog {
  public:
@@ -40,7 +40,7 @@ class ObjectLog {
 
   /// Returns true if a watch can start after `revision`.
   bool CanBegin(std::int64_t revision) const { return revision >= compacted_; }
-  /// Returns true if a running watch can continue after `revision`: no later entry has been dropped.
+  /// Returns true if a running watch can continue after `revision`, because no later entry has been dropped.
   bool CanGoOn(std::int64_t revision) const { return revision >= dropped_; }
 
   /// Returns the first entry after `revision`, or null. The pointer is valid until the next Append or Compact.

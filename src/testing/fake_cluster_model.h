@@ -249,7 +249,7 @@ class Model {
   /// nullopt if the maintenance operator is not running.
   std::optional<MaintenanceOperatorOptions> maintenance_operator_;
   std::set<std::string> terminating_namespaces_;
-  /// UIDs by namespace, kind and name.
+  /// UIDs of the owners that exist only in owner references, by namespace, kind and name.
   std::map<std::tuple<std::string, std::string, std::string>, std::string> owner_uids_;
 
   std::map<std::string, std::set<Key>> pods_by_node_;

@@ -117,7 +117,7 @@ struct FakeCluster::Impl::Feed {
   bool follow = true;
   absl::Status last = {};
   bool must_list = false;
-  /// Times on the virtual clock.
+  /// Times at which the watch ends and at which its next bookmark is due, on the virtual clock.
   absl::Time end = absl::InfiniteFuture();
   absl::Time next_bookmark = absl::InfiniteFuture();
   std::int64_t bookmark_number = 0;
@@ -131,12 +131,12 @@ struct FakeCluster::Impl::Delivery {
   std::string version = {};
   std::vector<T> list = {};
   std::shared_ptr<const T> object = {};
-  /// The status of kEnd.
+  /// Status with which the watch ends, for kEnd.
   absl::Status status = {};
 
   static Delivery End(absl::Status status) { return {.kind = Kind::kEnd, .status = std::move(status)}; }
 
-  /// Returns true if the sink wants more.
+  /// Passes the item to the sink. Returns true if the watch can continue.
   bool GiveTo(WatchSink<T>& sink) {
     switch (kind) {
       case Kind::kNothingYet:
@@ -154,7 +154,7 @@ template <class T>
 std::optional<absl::Status> FakeCluster::Impl::BeginWatch(Feed<T>& feed, Call& call) {
   Section section(*this);
   Settle();
-  // A poll ends with a bookmark.
+  // A poll sends a bookmark before it ends. -1 differs from every bookmark number, so a bookmark is due.
   feed.bookmark_number = feed.follow ? bookmark_number : -1;
   if (const std::optional<internal::Fault> fault = faults.Take(call.operation)) {
     if (!fault->after_applying) return fault->status;

@@ -129,7 +129,7 @@ void Model::CountLoad(WorkloadRecord& record, const Pod& pod, int sign) {
   if (count > 0 && open_nodes_.count(node_name) > 0) record.nodes_by_load.emplace(count, node_name);
   if (count > 0) return;
   record.pods_on_node.erase(node_name);
-  // A node that accepts no pods now is considered when it is opened.
+  // A node that is not open now will be considered when it is opened.
   if (open_nodes_.contains(node_name)) record.free_from = std::min(record.free_from, node_name);
 }
 
@@ -154,8 +154,8 @@ void Model::OpenNode(const std::string& name, bool open) {
   }
 }
 
-// Starts at `free_from`, because every earlier node is known to have a pod. Otherwise, each of N pods would check all N
-// nodes.
+// Returns the first open node without a pod of the workload; empty if there is no such node. Starts at `free_from`,
+// because every earlier node is known to have a pod. Otherwise, each of N pods would check all N nodes.
 std::string Model::FirstFreeNode(WorkloadRecord& record) {
   const std::string* opened = openings_.SmallestSince(record.openings_seen);
   if (opened != nullptr) record.free_from = std::min(record.free_from, *opened);

@@ -1,4 +1,4 @@
-// Simulates jobs whose pods run only together, on a FakeCluster.
+// Simulates, on a FakeCluster, jobs whose pods run only together.
 //
 // Defines GangController, which behaves like the controllers of training jobs. If one pod of a gang is lost, the
 // controller deletes the gang's other pods, and creates all pods again once enough nodes are free. Like the scheduler,
@@ -35,10 +35,10 @@ class GangController {
   // `cluster` is not null. The same seed leads to the same choices of nodes.
   GangController(std::shared_ptr<FakeCluster> cluster, std::uint32_t seed);
 
-  // Adds the pods to the cluster. Their nodes must exist. Their controllers are replaced by a Job, so that no other
+  // Adds the pods to the cluster. The pods' nodes must exist. A Job replaces the pods' controllers, so that no other
   // controller creates the pods again. `behavior` also applies to replacement pods. `claims` are the claims that these
-  // pods name in Pod::resource_claims; the controller adds the claims to the cluster. A claim with a `pod_uid` is
-  // added again for each replacement, as if it were created from a template.
+  // pods name in Pod::resource_claims; the controller adds the claims to the cluster. A claim with a `pod_uid` is added
+  // again for each replacement, as if it were created from a template.
   void Add(const std::string& gang, std::vector<Pod> pods, const PodBehavior& behavior = {},
            const std::vector<ResourceClaimSpec>& claims = {});
   // Interrupts gangs that have lost a pod, and starts gangs for which there are enough nodes. These nodes must be
@@ -68,7 +68,7 @@ class GangController {
   };
 
   bool IsWhole(const Gang& gang) const;
-  // Adds the gang's claims that belong to `pod`. A pod with claims gets a UID if it lacks one.
+  // Adds the gang's claims that belong to `pod`. If the pod has claims but no UID, sets its UID.
   void AddClaims(const Gang& gang, Pod& pod);
   // Assigns a node from `free` to each entry of `nodes`. Returns false if there are not enough devices.
   bool Choose(const Gang& gang, std::vector<std::string> free, std::map<std::string, std::string>& nodes) const;

@@ -18,7 +18,7 @@ class WatchBell {
   /// the call.
   void AwaitIdle(int count);
 
-  /// One running watch, on its own thread:
+  /// Represents one running watch, and is used by the watch's thread:
   ///     for (;;) {
   ///       const std::uint64_t rings = watcher.rings();
   ///       if (!LookForMore()) watcher.Wait(rings, stop);

@@ -12,7 +12,7 @@ namespace {
 
 std::string_view NameOf(Source source) { return source == Source::kLists ? "lists" : "cache"; }
 
-// Maximum delay caused by a crash: the dead leader's Lease must expire, and a failed pass is retried.
+// Maximum delay that a crash causes: the crashed leader's Lease must expire first, and a failed pass is retried.
 constexpr absl::Duration kCrashMayCost = absl::Seconds(35);
 
 // Runs the scenario once for each call, with a crash before this call, and once with a crash after the last call.

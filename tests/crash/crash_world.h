@@ -1,5 +1,5 @@
-// A cluster whose upgrades are run by engines that crash. Each scenario runs from the start with a crash before one of
-// its API calls, and must reach the same final state as without a crash.
+// A cluster in which crashing engines run the upgrades. Each scenario is run once for each API call, with a crash
+// before that call, and must always reach the same final state as without a crash.
 //
 // Defines Scenario, Trouble and Run.
 //
@@ -42,8 +42,8 @@ struct Scenario {
   absl::Duration soak = absl::ZeroDuration();
   /// Node that an administrator cordons in `set_up`.
   std::string cordoned = {};
-  /// Time after which the operator is removed. It then calls Release until nothing is left to release, and is installed
-  /// again.
+  /// Time after which the operator is removed. The operator then calls Release until nothing is left to release, and is
+  /// installed again.
   std::optional<absl::Duration> release_after = std::nullopt;
 };
 

@@ -1,7 +1,7 @@
 // Checks every commit of a FakeCluster in which the driver gpu/driver is upgraded. The number of upgrades in progress
 // must not exceed the limit (I1). No driver pod may be deleted while a workload runs (I2), and no administrator's
-// cordon may be lifted (I3). No node may start before the first stage of a rollout allows its start (I20). Also works
-// for engines with threads, because the cluster reports commits one at a time.
+// cordon may be lifted (I3). No node may start before the first stage of a rollout allows its start (I20). A Witness
+// also works for engines with several threads, because the cluster reports commits one at a time.
 #ifndef DRIVERUPGRADE_TESTS_CRASH_WITNESS_H_
 #define DRIVERUPGRADE_TESTS_CRASH_WITNESS_H_
 

@@ -11,8 +11,8 @@
 namespace driverupgrade::tests {
 namespace {
 
-// Version at which a controller sees a node. The node's grant names an earlier version, the same version, or a later
-// one.
+// Version of a node that a controller has read. The node's grant names an earlier version, the same version, or a later
+// version.
 constexpr const char* kSeenVersion = "5";
 constexpr std::size_t kGrantsMax = 5000;
 constexpr std::array<const char*, kNodesMax> kLater = {"later-0", "later-1", "later-2", "later-3", "later-4"};

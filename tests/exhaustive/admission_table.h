@@ -15,8 +15,8 @@
 
 namespace driverupgrade::tests {
 
-// How the version in the grant, from a controller's copy of the ledger, compares with the version at which the
-// controller sees the node.
+// Compares the version in a node's grant with the version of the node that a controller has read. The grant is taken
+// from the controller's copy of the ledger.
 enum class Relation : std::uint8_t { kNone, kOlder, kEqual, kNewer };
 
 // The relevant properties of a node, as one controller sees it.

@@ -101,8 +101,8 @@ class Checker {
     if (!result_.broken.empty()) result_.path = PathTo(from) + fmt::format("  last: {}\n", world_.Describe(step));
   }
 
-  // Checks that every state leads to the final state. From each state, the path is followed only until it reaches a
-  // state that has already been checked.
+  // Checks that every state leads to the final state. Follows the path from each state only until it reaches a state
+  // that has already been checked.
   void Calm(int first) {
     constexpr int kUnknown = 0;
     constexpr int kOnTheWay = -1;
@@ -122,7 +122,7 @@ class Checker {
       const bool ended = !way.empty() && at == way.back();
       if (ended && !world_.IsFinished(states_[at]))
         return Report(way, "L1: nothing happens any more, and it is not done");
-      if (!ended && distance[at] == kOnTheWay) return Report(way, "L1: it goes round in circles");
+      if (!ended && distance[at] == kOnTheWay) return Report(way, "L1: the same states repeat forever");
       int length = ended ? 0 : distance[at];
       while (!way.empty()) {
         distance[way.back()] = ++length;

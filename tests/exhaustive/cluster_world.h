@@ -48,7 +48,7 @@ class ClusterWorld {
 
   ClusterState First() const;
   using Visitor = std::function<void(const ClusterState&, const Step&)>;
-  // Visits every state that can follow.
+  // Calls `visit` for every state that can follow `state`.
   void Expand(const ClusterState& state, const Visitor& visit);
   // Returns the next state in a fault-free world in which everything is delivered. The controllers take turns, starting
   // with `first`. Returns nullopt if nothing more happens.
@@ -62,7 +62,7 @@ class ClusterWorld {
   const NodeWorld& nodes() const { return nodes_; }
 
  private:
-  // Returns the last kind of move that can happen. Faults of later kinds are excluded.
+  // Returns the last kind of move that can happen. Later kinds are faults that the options exclude.
   MoveKind LastKind() const;
   std::size_t size() const { return static_cast<std::size_t>(options_.nodes); }
   void ExpandNode(const ClusterState& state, std::size_t i, const Visitor& visit);

@@ -1,9 +1,9 @@
-// Provides StateMachine::Judge as a table. There are few different nodes and views, so each is evaluated once and then
-// identified by a number.
+// Provides StateMachine::Judge as a table. There are few different nodes and views, so each of them is evaluated only
+// once and is then identified by a number.
 //
 // Defines Judge, View and Judged. The table uses real Node objects with the labels and annotations that the library
 // writes. The nodes have no versions, names or UIDs, so that equal nodes have the same number. Time does not advance:
-// pauses between two attempts have always passed, and deadlines never expire.
+// the pause before a further attempt has always passed, and deadlines never expire.
 #ifndef DRIVERUPGRADE_TESTS_EXHAUSTIVE_JUDGE_H_
 #define DRIVERUPGRADE_TESTS_EXHAUSTIVE_JUDGE_H_
 

@@ -89,7 +89,7 @@ NodeWorld::NodeWorld(const ModelOptions& options) : options_(options), judge_(op
 
 NodeId NodeWorld::IdOf(NodeState state) {
   RankVersions(state);
-  // A node's workload matters only until the node's driver is restarted.
+  // A node's workload no longer matters once the node's driver has been restarted.
   if (state.driver != Driver::kOld) state.workload = Workload::kNone;
   const auto [known, is_new] = ids_.emplace(state, static_cast<NodeId>(states_.size()));
   if (is_new) {
@@ -177,8 +177,9 @@ void NodeWorld::Environment(const NodeState& state, std::vector<Move>& moves) {
     with(MoveKind::kBudgetYields, [](NodeState& s) { s.workload = Workload::kEvictable; });
 }
 
-// Returns whether a status report of the kubelet matters: a write in progress, a grant or a patch with an unclear
-// outcome must depend on the version, and all controllers must have seen the current version and driver.
+// Returns whether a status report of the kubelet, which creates a new version, can change anything. A write in
+// progress, a grant or a patch with an unclear outcome must depend on the version, and all controllers must have seen
+// the current version and driver.
 bool NodeWorld::VersionMatters(const NodeState& state) const {
   bool open = state.late != 0 || state.grant == state.version || state.late_grant == state.version;
   for (int c = 0; c < options_.controllers; ++c) {

@@ -1,15 +1,15 @@
 // One node of the abstract cluster: its true state at the API server, the writes in progress, and each controller's
 // view.
 //
-// Defines NodeState, Move and NodeWorld. A NodeWorld numbers the states of a node and knows the moves in each state.
-// cluster_world.h models the interaction of several nodes: admission, the ledger, and crashes.
+// Defines NodeState, Move and NodeWorld. A NodeWorld numbers the states of a node and computes the possible moves in
+// each state. cluster_world.h models the interaction of several nodes: admission, the ledger, and crashes.
 //
 // - Versions are ranks: only the order of a node's versions matters, so they are renumbered at each change.
 // - A controller sees nodes, driver pods and other pods with separate delays. Only after a crash can the controller see
 //   older data again.
 // - The kubelet occasionally reports the node's status, which creates a new version of the otherwise unchanged node.
-// - A write is applied and acknowledged, refused with 409, or left open: then it arrives later, or never. A crash may
-//   happen during a write, and at any other time.
+// - A write is applied and acknowledged, refused with 409, or left open. A write that is left open arrives later, or
+//   never. A crash may happen during a write, and at any other time.
 #ifndef DRIVERUPGRADE_TESTS_EXHAUSTIVE_NODE_WORLD_H_
 #define DRIVERUPGRADE_TESTS_EXHAUSTIVE_NODE_WORLD_H_
 
@@ -43,7 +43,7 @@ struct NodeState {
   std::uint8_t version = 1;
   Driver driver = Driver::kOld;
   Workload workload = Workload::kEvictable;
-  // True if the cordon belongs to an administrator, so that we must not lift it (I3).
+  // True if the cordon belongs to an administrator; we must not lift such a cordon (I3).
   bool admin_cordon = false;
   // True if the node's upgrade took a slot when it started, and has not succeeded yet (I1).
   bool started = false;

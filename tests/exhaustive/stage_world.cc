@@ -115,7 +115,7 @@ class StageWorld {
   void ExpandNodes(const State& state, const Visitor& visit) const;
   void ExpandFaults(const State& state, const Visitor& visit) const;
   State Tick(const State& state);
-  // Lets the replica decide, and write the object if the decision requires it.
+  // Lets the replica decide, and lets it write the object if the decision requires a write.
   void Act(State& state, std::size_t r);
   void Start(State& state, std::size_t r, std::size_t node);
   void Note(std::string broken) {

@@ -31,9 +31,9 @@ class HostedEngine {
   /// If a pass is due and the replica is the leader, runs the pass and sends its requests. Returns the time by which
   /// Step must be called again.
   virtual absl::Time Step(const UpgradePolicy& policy, absl::Time now) = 0;
-  /// Returns whether anything was left to release.
+  /// Continues to release the nodes. Returns false if nothing is left to release.
   virtual absl::StatusOr<bool> Release(absl::Time now) = 0;
-  /// Shuts down cleanly, so that the other replicas need not wait until this replica's Lease expires.
+  /// Shuts down and releases the Lease, so that the other replicas need not wait until it expires.
   virtual void Stop() = 0;
 };
 

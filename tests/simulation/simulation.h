@@ -44,7 +44,7 @@ enum class Fault : std::uint8_t {
   kTimeout,          ///< F5: no response, not applied.
   kAppliedNoAnswer,  ///< F6: no response or 5xx, although the request was applied.
   kAppliedLate,      ///< F7: applied after the client has given up.
-  kStaleRead,        ///< F8: a list that is older than the previous list.
+  kStaleRead,        ///< F8: a list that is as old as the previous list.
   kWatchLost,        ///< F9: a watch breaks, and its events arrive late.
   kWatchBroken,      ///< F10: a watch ends with an error.
   kWatchExpired,     ///< F11: a watch expires with 410.
@@ -87,7 +87,7 @@ enum class Mode : std::uint8_t {
   kLabelRemover,    ///< A client removes the state label from every node, immediately or occasionally.
   kForeignCordons,  ///< A client cordons nodes for its own reasons and lifts only its own cordons.
   kNotReady,        ///< Nodes become NotReady before, during and after their upgrade.
-  kWatchOrder,      ///< Watches of different kinds report their events in any order.
+  kWatchOrder,      ///< Watches of different kinds have different delays, so events arrive in any order.
   kBrokenDriver,    ///< Some templates have a driver that never becomes Ready on any node.
   kAutoscaler,      ///< A node autoscaler taints nodes, deletes nodes in the middle of their upgrade, and adds others.
   kNoRoom,          ///< Driver pods cannot be scheduled: another pod has taken their capacity on the node.
@@ -107,11 +107,11 @@ struct SimulationOptions {
   int fault_percent = 35;
   /// Maximum length of the chaos phase.
   absl::Duration chaos_max = absl::Hours(1);
-  /// Whether to keep the last `trace_lines_max` lines of the trace.
+  /// True to keep the last `trace_lines_max` lines of the trace.
   bool trace = false;
   std::size_t trace_lines_max = 400;
-  /// One rollout of a large cluster: a tenth of the nodes at a time, four minutes per node, and only a few faults in
-  /// calls and watches.
+  /// True for a single rollout of a large cluster: a tenth of the nodes at a time, four minutes per node, and only a
+  /// few faults in calls and watches.
   bool light = false;
   /// Creates the wire over which `wire_percent` percent of the seeds send their requests as bytes. If null, no seed
   /// sends bytes.
@@ -119,7 +119,7 @@ struct SimulationOptions {
   int wire_percent = 10;
   /// Creates the replicas as hosts of the C interface. If null, the replicas are native engines.
   HostFactory host = nullptr;
-  /// Runs native engines in the worlds that hosts would get, so that the results can be compared.
+  /// True to run native engines in the worlds that hosts would get. The results can then be compared.
   bool as_hosted = false;
   /// Percentage of seeds in requestor mode, and of seeds whose predicate requires only a restart for some revisions.
   int requestor_percent = 12;

@@ -82,8 +82,8 @@ void InvariantChecker::Impl::SetPolicy(const UpgradePolicy& the_policy) {
   slots_ = 0;
   for (auto& [name, truth] : nodes) {
     const std::optional<std::int64_t> since = internal::SlotSince(truth.history, *policy);
-    // No client requested a slot that exists only because of the new policy, so the slot counts only for clients that
-    // have read that policy.
+    // No client requested a slot that exists only because of the new policy. Such a slot counts only for clients that
+    // have read the node since `slot_since`.
     if (since) {
       truth.slot_by_engine = truth.slot && truth.slot_by_engine && *since <= truth.slot_since;
       truth.slot_since = *since;
@@ -94,9 +94,10 @@ void InvariantChecker::Impl::SetPolicy(const UpgradePolicy& the_policy) {
   }
 }
 
-// I1. If the outcome of a request is unknown, the writer repeats the request, and the node keeps its slot. A node that
-// another client started therefore counts only if the writer knew of that start before it first requested this one.
-// Requests for earlier versions of the node do not matter, because they cannot change this version.
+// I1. If the outcome of a request is unknown, the writer repeats the request, and the node keeps its slot in the
+// meantime. A node that another client started therefore counts only if the writer knew of that node's start before the
+// writer first requested the start that is checked here. Requests for earlier versions of the node do not matter,
+// because the server rejects them.
 void InvariantChecker::Impl::JudgeBudget(const Node& before, const Node& after) {
   // The maintenance operator has its own budget. If the NodeMaintenance is already ready, the node continues in the
   // same write.
@@ -135,7 +136,7 @@ std::string InvariantChecker::Impl::WhyOverBudget(const UpgradePolicy& the_polic
   const bool is_unavailable = before.unschedulable || before.annotations.contains(keys.isolated_devices);
   if (limits && !is_unavailable && !repairs) {
     const int limit = UnavailableLimit(*the_policy.max_unavailable, NodesWithDriver(Known(before)));
-    // Determines how many nodes the client knew to be unavailable only if too many nodes are unavailable now.
+    // The number of unavailable nodes that the client knew about matters only if too many nodes are unavailable now.
     const int itself = before.ready ? 1 : 0;
     const int unavailable = (unavailable_ - itself < limit ? unavailable_ : UnavailableKnown(before)) - itself;
     if (unavailable >= limit) {
@@ -180,15 +181,15 @@ int InvariantChecker::Impl::UnavailableKnown(const Node& started) const {
   int count = 0;
   for (const auto& [name, truth] : nodes) {
     if (!truth.unavailable || !truth.has_label) continue;
-    // If the started node is not ready, its start makes no further node unavailable. Nodes that engines made
-    // unavailable after `known` then do not count, because they may have been started at the same time.
+    // If the started node is not ready, its start makes no further node unavailable. In this case, nodes that engines
+    // made unavailable after `known` do not count, because they may have been started at the same time.
     count += truth.unavailable_since <= known || (truth.unavailable_by_engine && started.ready);
   }
   return count;
 }
 
-// Counts the nodes that had failed when the start was decided and have not recovered since then, because a node may
-// recover in the same pass.
+// Returns the number of nodes that had failed when the start was decided and have not recovered since then. Nodes that
+// have recovered do not count, because they may have recovered in the same pass.
 int InvariantChecker::Impl::FailedKnown(const Node& started, std::optional<FailureClass> failure) const {
   const std::int64_t known = Known(started);
   const auto counts = [&](const internal::NodeFacts& facts) {
@@ -219,8 +220,8 @@ std::optional<FailureClass> InvariantChecker::Impl::ClassPastFailures(const Upgr
   return std::nullopt;
 }
 
-// I8, and I20 for individual failure classes. As in JudgeBudget, the start may have been allowed by the policy of the
-// first attempt.
+// Checks I8, and I20 for individual failure classes. The policy of the first attempt may have allowed the start (see
+// JudgeBudget).
 void InvariantChecker::Impl::JudgeFailures(const Node& started) {
   const Attempt* first = FirstAttempt(started);
   if (IsPastFailures(PolicyOf(writer), started) && (first == nullptr || IsPastFailures(*first->policy, started))) {
@@ -232,8 +233,8 @@ void InvariantChecker::Impl::JudgeFailures(const Node& started) {
                           FailedKnown(started, failure), ToString(*failure)));
 }
 
-// A reader counts the nodes that it has read, with their pods. A reader that has not read the latest changes may
-// therefore count a different number.
+// Returns the highest number, because a reader counts the nodes and pods that it has read, and may not have read the
+// latest changes.
 int InvariantChecker::Impl::NodesWithDriver(std::int64_t known) const {
   int count = 0;
   for (auto it = driver_nodes_.rbegin(); it != driver_nodes_.rend(); ++it) {

@@ -33,7 +33,7 @@ class NotingSink final : public WatchSink<T> {
   bool OnBookmark(std::string_view version) override { return Note(version, next_.OnBookmark(version)); }
 
  private:
-  // A reader that stops the watch at this event might not have processed it.
+  // A reader that stops the watch at an event might not have processed the event.
   bool Note(std::string_view version, bool taken) {
     if (taken) followed_ = std::max(followed_, RevisionOf(version));
     return taken;
@@ -74,7 +74,8 @@ void InvariantChecker::Impl::NotePath(const NodePlan& plan) {
   if (plan.path.empty()) return;
   std::deque<Path>& paths = paths_[plan.uid];
   paths.push_back({.resource_version = plan.resource_version, .from = plan.from, .path = plan.path});
-  // Keeps the last eight paths. Late patches are checked as well, but no client has more than eight patches in flight.
+  // Keeps eight paths, because late patches are also compared with their paths, and no client has more than eight
+  // patches in flight.
   if (paths.size() > 8) paths.pop_front();
 }
 

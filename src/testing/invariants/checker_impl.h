@@ -234,8 +234,8 @@ class InvariantChecker::Impl {
   bool IsForeignCordon(const Node& node) const;
   bool IsTrue(const Writer& who, const Node& node, const Gate& gate, const Uids& more) const;
 
-  // Nodes that belong to the driver, how many there were at each revision, and the revisions of the driver pods on each
-  // node.
+  // Nodes that belong to the driver, the number of these nodes at each cluster revision, and the hashes of the driver
+  // pods on each node.
   std::set<std::string> with_driver_;
   std::deque<std::pair<std::int64_t, int>> driver_nodes_;
   std::unordered_map<std::string, std::multiset<std::string, std::less<>>> driver_pods_;
@@ -251,7 +251,7 @@ class InvariantChecker::Impl {
   void CountNode(const internal::NodeTruth& truth, int sign);
   std::int64_t revision_ = 0;
   std::int64_t maintenance_revision_ = 0;
-  // The grants that the ledger contains now, one for each line.
+  // The grants in the ledger now, each in the form of its line in the ledger.
   std::set<std::string> granted_;
   // Revision at which each grant was first stored.
   std::map<std::string, std::int64_t> granted_ever_;
@@ -272,8 +272,8 @@ class InvariantChecker::Impl {
   std::unordered_set<std::string> relabelled_;
   // The most recent paths, by the node's UID.
   std::unordered_map<std::string, std::deque<Path>> paths_;
-  // A sender's first patch of a node at one of its versions. If no earlier patch of this version starts the node, the
-  // first patch that starts it replaces the record. By sender and UID.
+  // The first patch that a sender requested for the latest version of a node, by sender and UID of the node. If that
+  // patch does not start the node, a later patch of the same version that starts the node replaces it.
   struct Attempt {
     std::string resource_version = {};
     bool starts = false;
@@ -297,8 +297,8 @@ class InvariantChecker::Impl {
     absl::Time moved = absl::InfinitePast();
   };
   std::map<std::string, RolloutMember> members_;
-  // For groups that start together, in order of time: the nodes of the group, with their versions, that were still
-  // waiting when the first node of the group was started.
+  // For each group that starts together, in order of time: the nodes that were still waiting when the first node of the
+  // group was started, with the versions of these nodes.
   struct StartedGroup {
     struct Waiting {
       std::string name = {};
@@ -315,7 +315,7 @@ class InvariantChecker::Impl {
   struct Try {
     absl::Time began = absl::InfinitePast();
     absl::Time ended = absl::InfinitePast();
-    // Time by which an engine has stored the attempt's duration.
+    // Time by which an engine must have stored the attempt's duration.
     absl::Time known_until = absl::InfinitePast();
   };
   std::map<std::string, absl::Time> tries_began_;

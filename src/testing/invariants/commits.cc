@@ -119,7 +119,7 @@ void InvariantChecker::Impl::OnOther(const Change& change) {
   if (hash != made->labels.end()) newest_hash_ = hash->second;
 }
 
-// Once the grants are lost, a client that has not read a node does not know that the node has a slot.
+// Once the grants are lost, only a client that has read a node can know that the node has a slot.
 void InvariantChecker::Impl::OnLedgerLost() {
   for (auto& [name, truth] : nodes) {
     truth.slot_by_engine = truth.unavailable_by_engine = false;
@@ -180,7 +180,7 @@ void InvariantChecker::Impl::OnNode(const Change& change) {
     in_hands_ -= truth.in_hand;
     CountNode(truth, -1);
     truth = {.uid = after->uid, .created = change.time};
-    // There are still NodeMaintenances for an earlier node with this name.
+    // NodeMaintenances of an earlier node with this name still exist.
     if (claims_.contains(after->name)) truth.claimed_until = absl::InfiniteFuture();
     if (after->unschedulable) {
       truth.cordon = Maker::kAdministrator;

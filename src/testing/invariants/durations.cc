@@ -48,7 +48,8 @@ void InvariantChecker::Impl::ForgetTries() {
   std::erase_if(tries_, [now = cluster->Now()](const Try& one) { return one.known_until < now; });
 }
 
-// During a fault, an engine may be unable to store its measurements until the server responds again.
+// Extends the time within which measurements must be stored, because an engine may be unable to store them until the
+// server responds again.
 void InvariantChecker::Impl::NoteFault() {
   last_fault = cluster->Now();
   ForgetTries();
@@ -56,9 +57,9 @@ void InvariantChecker::Impl::NoteFault() {
 }
 
 // Each new count in the sketch must belong to an attempt that the checker has observed. The upper bound of the count's
-// bucket must be at least the duration of that attempt, and at most a quarter longer. Attempts with faults are not
-// checked, because the engine then measures until it has recovered. The first record of a new leader is not checked
-// either, because it may contain measurements of an earlier term.
+// bucket must be at least the duration of that attempt, and at most a quarter longer. Nothing is checked if a fault
+// occurred during any of these attempts, because the measured time may then include the engine's recovery. The first
+// record of a new leader is not checked either, because it may contain measurements of an earlier term.
 void InvariantChecker::Impl::JudgeDurations(const DurationSketch& before, const DurationSketch& after) {
   const std::string sender = writer == nullptr ? "" : writer->name;
   const bool leads_anew = std::exchange(stored_by_, sender) != sender;

@@ -94,8 +94,8 @@ bool InvariantChecker::Impl::MayBeRefused(const Writer& who, const Pod& pod, boo
   return by_budget == (answer->second == Refusal::kDisruptionBudget || answer->second == Refusal::kSeveralBudgets);
 }
 
-// Returns nodes that may be in progress although their state does not show it: nodes with a grant, nodes that a plan is
-// about to start, and nodes that had a slot but lack a grant.
+// Returns nodes that may be in progress although their state does not show it: nodes with a grant, nodes that the plan
+// is about to start, and nodes that wait for the result of an earlier request or for the ledger.
 InvariantChecker::Impl::Uids InvariantChecker::Impl::MayBeUnderWay(const Plan& plan) const {
   Uids result;
   for (const std::string& line : granted_) result.insert(line.substr(0, line.find(' ')));
@@ -109,8 +109,8 @@ InvariantChecker::Impl::Uids InvariantChecker::Impl::MayBeUnderWay(const Plan& p
   return result;
 }
 
-// Returns true if nodes that are or may be in progress exhaust the budget, so that no node can start. Each node counts
-// once.
+// Returns true if nodes that are or may be in progress exhaust the budget, so no further node can start. Each node
+// counts once.
 bool InvariantChecker::Impl::BudgetIsOut(const Writer& who, GateReason reason, const Uids& more) const {
   const UpgradePolicy& its_policy = PolicyOf(&who);
   Uids taken = more;
@@ -203,7 +203,7 @@ bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const G
   const auto label = node.labels.find(keys.skip);
   switch (gate.reason) {
     case GateReason::kMaxParallel: return BudgetIsOut(who, gate.reason, more) || SomeStageHasALimit(its_policy);
-    // A gang's nodes depend on its pods, which the checker does not read.
+    // The nodes of a gang depend on the gang's pods, which the checker does not read.
     case GateReason::kMaxUnavailable:
       return HasGangs(its_policy) || BudgetIsOut(who, gate.reason, WithItsGroup(its_policy, node, more));
     case GateReason::kMaxFailures: return FailuresAreOut(its_policy);
@@ -240,8 +240,8 @@ bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const G
                                                       : options.uses_driver != nullptr);
     case GateReason::kSafeLoad: return node.annotations.contains(keys.safe_load);
     case GateReason::kFailed: return state == UpgradeState::kFailed;
-    // Before a node starts, its pods and the pods of its group must be known only if nodes start together or the policy
-    // has gangs.
+    // If nodes start together or the policy has gangs, the pods of a node and of its group must also be known before
+    // the node starts.
     case GateReason::kPodsUnknown:
       return internal::WillBeCordoned(state) ||
              ((StartTogether(its_policy) || HasGangs(its_policy)) && MayBegin(state));
@@ -306,7 +306,7 @@ void InvariantChecker::Impl::CheckGates(const Writer& who, const Plan& plan) {
       continue;
     }
     const std::optional<Node> node = cluster->node(name);
-    // In requestor mode a node that keeps its NodeMaintenance is in progress, and comes before all other nodes.
+    // In requestor mode, a node that keeps its NodeMaintenance counts as in progress and comes before all other nodes.
     const bool is_under_way = more.contains(truth.uid) || truth.claimed_until == absl::InfiniteFuture();
     if (const int place = gate->second->gate.place; place > 0 && !is_under_way) queue[place] = *node;
     if (IsTrue(who, *node, gate->second->gate, more)) continue;
@@ -325,7 +325,8 @@ void InvariantChecker::Impl::CheckGates(const Writer& who, const Plan& plan) {
       }
     }
   }
-  // A group that starts together takes the place of its first node, so its nodes may be out of order.
+  // A group that starts together takes the place of the group's first node in the queue, so the other nodes of the
+  // group may be out of order.
   const std::optional<RolloutPolicy>& rollout = PolicyOf(&who).rollout;
   if (!rollout || options.own_pod || rollout->gangs || StartTogether(PolicyOf(&who))) return;
   const auto wrong = std::adjacent_find(queue.begin(), queue.end(), [&](const auto& first, const auto& second) {

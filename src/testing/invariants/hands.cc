@@ -33,8 +33,8 @@ bool SetsState(const Node& before, const Node& after, const internal::Keys& keys
 
 }  // namespace
 
-// Returns how many nodes engines may process at the same time under the policy: failed nodes keep their slots, unless
-// `failurePolicy` counts them separately.
+// Returns how many nodes engines may process at the same time under the policy. Failed nodes count toward
+// maxParallelUpgrades. If the policy has a `failurePolicy`, the failed nodes that it tolerates are allowed in addition.
 int InvariantChecker::Impl::HandsAllowed(const UpgradePolicy& the_policy, const Node& started) const {
   if (!the_policy.max_parallel) return kNoLimit;
   if (!the_policy.failure_policy) return *the_policy.max_parallel;
@@ -67,8 +67,8 @@ void InvariantChecker::Impl::NoteHands(const Node& before, const Node& after, Ma
   if (writer != nullptr && writer->releases) return LetGo(truth);
   // A failed node that waits for another attempt has released its slot.
   if (from == UpgradeState::kFailed && to == UpgradeState::kUpgradeRequired) return LetGo(truth);
-  // In both states, the new driver works. In uncordon-required, the node waits without a slot for another driver
-  // (dep-F8).
+  // In upgrade-done and in uncordon-required, the new driver works. In uncordon-required, the node does not hold a slot
+  // while it waits for another driver (dep-F8).
   const bool is_over = to == UpgradeState::kDone || to == UpgradeState::kUncordonRequired;
   if (is_over && !truth.driver_taken) return LetGo(truth);
   if (internal::IsBusy(from) || !internal::IsBusy(to)) return;

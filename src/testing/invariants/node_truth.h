@@ -45,10 +45,11 @@ struct Keys {
 // Returns nullopt if the label is not a state.
 std::optional<UpgradeState> StateOf(const Node& node, const Keys& keys);
 bool HasLabel(const Node& node, const Keys& keys);
-// Returns true if the node has the taint by which we steer gangs to other nodes.
+// Returns true if the node has the taint with which we steer gangs to other nodes.
 bool Steers(const Node& node, const Keys& keys);
-// Returns true if the node has no label, so that other objects also decide whether the upgrade continues. These objects
-// are the driver pods if the node has our name and is no longer cordoned, and NodeMaintenances in requestor mode.
+// Returns true if the node has no label and other objects therefore also decide whether the upgrade continues. These
+// objects are the driver pods if the node has our name and is no longer cordoned, and NodeMaintenances in requestor
+// mode.
 bool MayGoOn(const Node& node, const Keys& keys);
 bool IsBusy(const std::optional<UpgradeState>& state);
 // The properties of a node that decide whether it holds a slot and whether pods may be removed from it, and the
@@ -70,7 +71,7 @@ struct NodeFacts {
   // True if the node failed because it could not be evacuated, and returned to service with its old driver
   // (OnFailure::kGiveBack).
   bool given_back = false;
-  // True if another client has removed the label, so that the state follows from the other marks.
+  // True if another client removed the label; the state is then derived from the other marks on the node.
   bool unlabelled = false;
 
   bool operator==(const NodeFacts&) const = default;
@@ -118,7 +119,8 @@ std::optional<UpgradeState> TimedState(const Node& node, const Keys& keys);
 std::optional<absl::Time> StageBegan(const Node& node, const Keys& keys);
 std::optional<absl::Time> PresentStageBegan(const Node& node, const Keys& keys);
 
-// kOperator: the maintenance operator, in requestor mode. kPeer: another driver of this library.
+// The client that cordoned a node or changed it. kOperator: the maintenance operator, in requestor mode. kPeer: another
+// driver of this library.
 enum class Maker : std::uint8_t { kNobody, kEngine, kAdministrator, kRival, kOperator, kPeer };
 
 struct NodeTruth {

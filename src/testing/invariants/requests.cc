@@ -11,7 +11,8 @@ using internal::StateOf;
 
 namespace {
 
-// Minimum time between equal requests of one sender for one pod. Allows for clocks that run at half or double speed.
+// Minimum time between two eviction requests of one sender for the same pod. Allows for clocks that run at half or
+// double speed.
 constexpr absl::Duration kPodRequestsApart = absl::Seconds(2);
 // dep-F11: on a node that is not ready, a pod is lost one second after its grace period, because Kubernetes reports
 // whole seconds.
@@ -20,8 +21,8 @@ bool IsLost(const Pod& pod, bool node_ready, absl::Time now) {
   return absl::FromUnixSeconds(absl::ToUnixSeconds(*pod.deletion_timestamp)) + absl::Seconds(1) <= now;
 }
 
-// Returns true if the policy forbids evicting the pod, so that pod deletion cannot evacuate its node. Applies to pods
-// that pod deletion selects and that are not terminating.
+// Returns true if the policy forbids evicting the pod, which prevents pod deletion from evacuating the node. Meaningful
+// only for pods that pod deletion selects and that were not terminating.
 bool BlocksDeletion(const Pod& pod, const PodDeletionPolicy& deletion) {
   return (pod.has_empty_dir && !deletion.delete_empty_dir) || (ControllerOf(pod) == nullptr && !deletion.force);
 }
@@ -190,7 +191,7 @@ bool InvariantChecker::Impl::DeletesPods(const UpgradePolicy& the_policy) const 
          (the_policy.pod_deletion && !the_policy.pod_deletion->pod_selector.empty());
 }
 
-// Returns the time for which pods must be evicted before they may be deleted.
+// Returns how long an engine must try to evict a pod before it may delete the pod.
 absl::Duration InvariantChecker::Impl::EvictionTime(const std::optional<UpgradeState>& state,
                                                     const UpgradePolicy& the_policy) const {
   const absl::Duration drain = the_policy.drain ? the_policy.drain->timeout : absl::InfiniteDuration();
@@ -207,9 +208,9 @@ std::int64_t InvariantChecker::Impl::NodeRead(const std::string& node) const {
 }
 
 // Returns why the pod must not be removed from its node now, or an empty string. When the writer read the node, the
-// node must have been cordoned, because the writer then knows all earlier pods (arch-A11). At that time or later, the
-// node must have been in a state that allows removals. If the node has been created again since the writer read it, the
-// removal cannot be checked.
+// node must have been cordoned or its devices isolated, because the writer then knows all earlier pods (arch-A11). At
+// that time or later, the node must have been in a state that allows removals. If the node has been created again since
+// the writer read it, the removal cannot be checked.
 std::string InvariantChecker::Impl::WhyNotNow(const Pod& pod, const UpgradePolicy& the_policy, bool by_deletion) const {
   const auto node = nodes.find(pod.node_name);
   if (node == nodes.end() || writer == nullptr) return "";
@@ -332,7 +333,7 @@ void InvariantChecker::Impl::CheckRestart(const Pod& driver_pod) {
   }
   // A drain takes over if a pod that the writer knows blocks pod deletion.
   std::vector<Pod> pods = cluster->pods_on(driver_pod.node_name);
-  // With its old labels, a pod may have blocked pod deletion, so that a drain took over.
+  // A pod may have blocked pod deletion while it had its old labels, so a drain may have taken over.
   const PodDeletionPolicy deletion = its_policy.pod_deletion.value_or(PodDeletionPolicy{});
   // A pod may have blocked pod deletion before another client deleted it.
   const auto may_block = [&](const Pod& pod) {

@@ -48,7 +48,8 @@ bool StartsTogether(const RolloutPolicy& rollout) {
   return rollout.groups && rollout.groups->mode == GroupMode::kTogether;
 }
 
-// A node without the label forms its own group. Label values contain no slash.
+// A node without the label forms its own group. The slash distinguishes the name of such a group from label values,
+// which contain no slash.
 std::string GroupOf(const Node& node, const NodeGroups& groups) {
   const auto label = node.labels.find(groups.by);
   return label == node.labels.end() ? "/" + node.name : label->second;
@@ -68,8 +69,8 @@ bool InvariantChecker::Impl::IsLeftOut(const Node& node) const {
          !driverupgrade::internal::WhyLeaving(node).empty();
 }
 
-// Records the state of a node in the rollout. A node also counts as ended if an administrator has excluded it from the
-// rollout. Must not query the cluster, because the cluster calls this function during a commit.
+// Records the state of a node in the rollout. A node also counts as ended if it is not in progress and the rollout
+// leaves it out (IsLeftOut). Must not query the cluster, because the cluster calls this function during a commit.
 void InvariantChecker::Impl::NoteMember(const Node& after) {
   if (!policy->rollout) return;
   const std::optional<UpgradeState> state = StateOf(after, keys);
@@ -141,7 +142,7 @@ bool InvariantChecker::Impl::MayBeClosed(const RolloutPolicy& rollout) const {
 }
 
 // Returns true if the node waits although another client has already replaced its driver pods. Such a node counts as
-// done before its label says so.
+// done before its label shows this.
 bool InvariantChecker::Impl::NeedsNoUpgrade(const Node& node) const {
   const auto pods = driver_pods_.find(node.name);
   return StateOf(node, keys) == UpgradeState::kUpgradeRequired && pods != driver_pods_.end() &&
@@ -192,13 +193,14 @@ void InvariantChecker::Impl::JudgeAdvance(const RolloutRecord& before, const Rol
   }
 }
 
-// Clients might not know the node's new stage or group yet.
+// Returns true if the node moved so recently that clients might not know its new stage or group yet.
 bool InvariantChecker::Impl::HasJustMoved(const RolloutMember& member) const {
   return member.moved >= cluster->Now() - kKnown;
 }
 
-// Returns false if groups start together and a node has recently moved: the node may have been in any group, and each
-// group belongs to the first stage that contains one of its nodes.
+// Returns true if the stages of all nodes are certain. This requires that every stage has a selector. If groups start
+// together, no node may have moved recently: such a node may have been in any group, and a group belongs to the first
+// stage that contains one of the group's nodes.
 bool InvariantChecker::Impl::CanTellStages(const RolloutPolicy& rollout) const {
   if (!IsBySelectors(rollout)) return false;
   return !StartsTogether(rollout) || std::none_of(members_.begin(), members_.end(),

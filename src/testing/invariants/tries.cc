@@ -21,8 +21,9 @@ int FailuresOf(const Node& node, const std::string& key) {
 
 }  // namespace
 
-// An administrator can also return a node to upgrade-required. Only the engine ends an upgrade, or queues a node again
-// because a new pod template has made the node's driver pod out of date.
+// An attempt ends when its node leaves upgrade-failed, when an administrator returns the node to upgrade-required, or
+// when the engine ends the upgrade. It also ends when the engine queues the node again because a new pod template has
+// made the node's driver pod out of date.
 bool BeginsAnotherTry(const TryChange& change, const Keys& keys, const DriverIdentity& identity) {
   const std::string& failures = identity.FailuresAnnotation();
   // An attempt that starts and fails in one patch does not change the state.
@@ -47,8 +48,8 @@ namespace {
 
 // Factor by which the limit on requests per upgrade grows if faults happen.
 constexpr int kWithFaults = 3;
-// Factor for this limit if the clocks of replicas differ, because the next leader may ignore a timer of the previous
-// leader.
+// Additional factor for this limit if the clocks of replicas differ, because the next leader may ignore a timer of the
+// previous leader.
 constexpr int kWithClocksApart = 2;
 // Number of additional requests for a new template during an upgrade: another driver pod is deleted, and another timer
 // is written.
@@ -56,8 +57,8 @@ constexpr int kForTemplate = 2;
 
 }  // namespace
 
-// I13. The limit grows with the work that other clients cause, namely pods that must leave and changes to the node, and
-// with faults, after which requests are retried.
+// I13. The limit grows with the number of pods that leave the node and with the number of changes by other clients. It
+// also grows after faults, because requests are then retried.
 void InvariantChecker::Impl::CountRequest(const std::string& node) {
   const auto found = nodes.find(node);
   if (found == nodes.end() || options.writes_per_upgrade_max <= 0) return;
@@ -83,7 +84,8 @@ void InvariantChecker::Impl::CountRequest(const std::string& node) {
                           truth.writes, allowed));
 }
 
-// Driver pods do not raise the limit, because every upgrade deletes them.
+// Counts the removal as a request. An accepted removal also raises the limit, unless the pod is a driver pod, because
+// every upgrade deletes driver pods.
 void InvariantChecker::Impl::NoteRemoval(const Pod& pod, bool accepted) {
   const bool goes = accepted && !pod.deletion_timestamp && !IsDriverPod(pod);
   if (const auto found = nodes.find(pod.node_name); found != nodes.end()) found->second.pods_gone += goes;

@@ -83,7 +83,8 @@ class Host final : public testing::HostedEngine {
   }
 
  private:
-  // Discards the engine of an earlier term, because it does not know what another leader has done since then.
+  // Returns true if this replica is the leader. At the start of a term, replaces the engine, because the old engine's
+  // data may not include the actions of other leaders in the meantime.
   bool Leads() {
     if (!election_->IsLeader()) return false;
     if (const std::int64_t term = election_->terms(); term != std::exchange(term_, term)) {
@@ -100,7 +101,7 @@ class Host final : public testing::HostedEngine {
     return normalized_;
   }
 
-  // Returns when the next pass is due if nothing changes.
+  // Runs a pass. Returns the time at which the next pass is due if nothing changes.
   absl::Time MakePass(const UpgradePolicy& policy, absl::Time now) {
     try {
       if (restart_only_) {

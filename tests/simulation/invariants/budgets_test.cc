@@ -17,7 +17,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-TEST_CASE("A start within all limits breaks nothing") {
+TEST_CASE("A start within all limits breaks no invariant") {
   World world;
   world.Start(0);
   CHECK(world.checker->Report() == "");
@@ -86,7 +86,7 @@ TEST_CASE("I1: once the ledger is lost, a slot counts only for a replica that ha
   }
 }
 
-TEST_CASE("I1: an engine loses its own slot under a policy that does not count the slot") {
+TEST_CASE("I1: a slot that a policy did not count is no longer attributed to an engine") {
   UpgradePolicy policy{.auto_upgrade = true, .max_parallel = 1, .drain = DrainPolicy{}};
   World world(policy);
   world.Start(1);
@@ -210,7 +210,7 @@ TEST_CASE("I1: 100 % never limits, even if all nodes are unavailable") {
   }
 }
 
-TEST_CASE("I2: the driver is restarted under a workload") {
+TEST_CASE("I2: the driver is restarted while a workload runs") {
   World world;
   world.Start(0);
   REQUIRE(world.guarded->ListPods({}, {.node_name = world.NodeName(0)}).ok());
@@ -218,7 +218,7 @@ TEST_CASE("I2: the driver is restarted under a workload") {
   CHECK(world.Broken() == "I2");
 }
 
-TEST_CASE("I2: a node records that a restart is enough, and the operator's predicate gets the two revisions") {
+TEST_CASE("I2: on a node marked as restart-only, the operator's predicate decides whether a restart is allowed") {
   for (const bool enough : {false, true}) {
     const auto hash_of = [](const ControllerRevision& revision) {
       return revision.labels.at("controller-revision-hash");

@@ -1,4 +1,4 @@
-// Tests I3, which covers the ownership of cordons and the permission to lift them. The tests break I3 on purpose.
+// Tests I3: which client owns a cordon, and which client may lift the cordon. The tests break I3 on purpose.
 #include "driverupgrade/testing/invariants.h"
 
 #include <optional>
@@ -125,7 +125,7 @@ TEST_CASE("I3: an upgrade that starts leaves the cordon to the driver that set i
   }
 }
 
-TEST_CASE("I3: a cordon on a node with the mark of another upgrade may belong to any client") {
+TEST_CASE("I3: a cordon that is set while the node has the mark of another upgrade may belong to any client") {
   for (const bool live : {false, true}) {
     World world;
     const auto set_ofed = [&](const char* state) {
@@ -207,7 +207,7 @@ TEST_CASE("I3: if another client deletes the NodeMaintenance, the cordon of the 
   }
 }
 
-TEST_CASE("I3: dep-F8: in requestor mode a cordon of ours without our name is left to a driver that will lift it") {
+TEST_CASE("I3: dep-F8: in requestor mode, our cordon without our name is left to another driver, which will lift it") {
   const std::string ofed = "nvidia.com/ofed-driver-upgrade";
   for (const auto& [names, found, broken] : std::vector<std::tuple<std::string, bool, std::string>>{
            {"", false, ""}, {"", true, "I3"}, {"nvidia.com/gpu", false, "I3"}}) {

@@ -38,7 +38,7 @@ void PutDraining(World& world, std::size_t i, absl::Time began) {
   REQUIRE(world.guarded->ListNodes({}, {}).ok());
 }
 
-TEST_CASE("I4: a pod is evicted from a node that no list and no response showed as cordoned") {
+TEST_CASE("I4: a pod is evicted from a node that neither a list nor a response showed as cordoned") {
   for (const bool read : {false, true}) {
     World world;
     REQUIRE(world.guarded->ListNodes({}, {}).ok());
@@ -145,7 +145,7 @@ TEST_CASE("I4: a replica is checked against the pod labels it read, until it rea
   }
 }
 
-TEST_CASE("I4: a pod is evicted in a state that evicts no pods") {
+TEST_CASE("I4: a pod is evicted while its node is in a state that does not allow evictions") {
   for (const auto& [state, broken] : std::map<std::string, std::string>{{"drain-required", ""},
                                                                         {"pod-deletion-required", ""},
                                                                         {"pod-restart-required", ""},
@@ -306,7 +306,7 @@ TEST_CASE("I10: a timer that is older than its node") {
   CHECK(world.Broken() == "I10");
 }
 
-TEST_CASE("I13: one pod is evicted again and again") {
+TEST_CASE("I13: the same pod is evicted repeatedly") {
   World world;
   world.Start(0);
   const PodRef pod = world.WebPodOn(0);
@@ -385,7 +385,7 @@ TEST_CASE("I13: a node that an administrator resets, in progress or failed, star
   }
 }
 
-TEST_CASE("I13: with gangs, each refused eviction allows the patch that precedes it, and without gangs it does not") {
+TEST_CASE("I13: only with gangs does a refused eviction allow one more patch of the node") {
   for (const bool gangs : {false, true}) {
     INFO(gangs);
     UpgradePolicy policy{.auto_upgrade = true, .drain = DrainPolicy{}};

@@ -222,7 +222,7 @@ TEST_CASE("I20: a node starts on a closed day") {
   CHECK(StartAtTwo({.windows = {always, also}, .closed = {{.first = today - 1, .last = today - 1}}}) == "");
 }
 
-TEST_CASE("I20: a node starts that will not finish in time") {
+TEST_CASE("I20: a node starts although it will not finish in time") {
   const auto finish_by = [](absl::Duration expected, std::vector<RolloutWindow> windows,
                             std::vector<ClosedDays> closed = {}) {
     return RolloutPolicy{.windows = std::move(windows),
@@ -392,7 +392,7 @@ TEST_CASE("I21: a grant keeps its place in the group when another client puts a 
   }
 }
 
-TEST_CASE("I21: a second group starts before the first is done") {
+TEST_CASE("I21: the second group starts before the first group is done") {
   const NodeGroups one{.by = "rack", .mode = GroupMode::kOneAtATime};
   CHECK(RackWorld(one).After({0, 1}) == "");
   CHECK(RackWorld(one).After({0, 2}) == "I21");
@@ -404,8 +404,7 @@ TEST_CASE("I21: a second group starts before the first is done") {
   }
 }
 
-TEST_CASE(
-    "I20, I21: a node with a NodeMaintenance of ours waits for no stage and no group until the object is released") {
+TEST_CASE("I20, I21: a node whose NodeMaintenance we have not released need not wait for its stage or group") {
   enum class Claim { kNone, kKept, kAnothers, kGivenBackJustNow, kGivenBackLongAgo };
   for (const auto& [claim, waits] : std::vector<std::pair<Claim, bool>>{{Claim::kNone, true},
                                                                         {Claim::kKept, false},
@@ -499,7 +498,7 @@ TEST_CASE("I21: only some nodes of a group that must start together are started"
   CHECK(later(faulty) == "");
 }
 
-TEST_CASE("L5: the queue follows the order of the rollout") {
+TEST_CASE("L5: the queue follows the order in the rollout policy") {
   // Nodes 0 and 1 are in rack a, and all other nodes in rack b.
   const auto queue = [](std::vector<RolloutOrder> order, const std::vector<std::size_t>& nodes) {
     RackWorld world(std::nullopt, 1);

@@ -1,5 +1,4 @@
-// The world of the checker's tests: a fleet, a checker, and functions that send requests which our engine would never
-// send.
+// Test fixture for the checker: a fleet, a checker, and functions that send requests that our engine would never send.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_INVARIANTS_WORLD_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_INVARIANTS_WORLD_H_
 
@@ -115,7 +114,7 @@ struct World {
                                       .resource_version = node.resource_version,
                                       .labels = {{Gpu().StateLabel(), state}}});
   }
-  /// Sets the node's state as another client would.
+  /// Sets the node's state in the name of another client.
   void Put(std::size_t i, const std::string& state, const std::function<void(Node&)>& edit = nullptr) {
     REQUIRE(cluster->EditNode(NodeName(i), [&](Node& node) {
       node.labels[Gpu().StateLabel()] = state;

@@ -139,7 +139,7 @@ HttpResponse AnswerOf(const EvictionAnswer& answer, const Draw& draw) {
     }
     case Refusal::kThrottled: {
       HttpResponse response = Failure(429, "TooManyRequests", answer.message, {.retry_after = seconds});
-      // A request that is refused before processing gets only a header and plain text.
+      // If the server refuses a request before processing it, the response contains only headers and plain text.
       if (draw(2) == 0) response.body = "Too many requests, please try again later.\n";
       return response;
     }

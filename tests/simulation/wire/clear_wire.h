@@ -30,7 +30,7 @@ class ClearWire {
 
  private:
   class Side;
-  // A call of the replica, and the cluster's last result for it.
+  // A call of the replica, and the last result that the cluster returned for this call.
   struct Call {
     Operation operation = Operation::kGetNode;
     std::any request = {};

@@ -11,7 +11,7 @@ namespace driverupgrade::tests {
 
 testing::WireFactory MakeWireFactory() {
   return [](testing::WireSeam seam) {
-    // Some page sizes are small, so that lists of small clusters have several pages.
+    // Some page sizes are small, so that lists have several pages even in small clusters.
     constexpr std::array<int, 4> kPageSizes = {500, 500, 10, 3};
     const auto drawn = static_cast<std::size_t>(seam.draw(4));
     const int page_size = seam.many_objects ? kPageSizes[0] : kPageSizes[drawn];

@@ -1,10 +1,10 @@
-/// The seam through which a simulation sends requests between a replica and the cluster as bytes.
+/// The seam through which a simulation transports requests from replicas to the cluster as bytes.
 ///
 /// Defines WireSeam and WireFactory.
 ///
 ///     SimulationOptions options;
 ///     options.wire = [](WireSeam seam) { return MakeRestCluster(std::make_shared<MyApiServer>(std::move(seam))); };
-///     SimulationResult result = Simulate(4711, options);  // one seed in ten goes through bytes
+///     SimulationResult result = Simulate(4711, options);  // one seed in ten sends bytes
 ///
 /// The simulation itself does not depend on HTTP. The caller can put a client and a server between the replicas and the
 /// cluster: the replica calls the facade that the factory returns, and the server serves `cluster`. Faults and

@@ -11,7 +11,7 @@ class Administrator final : public Actor {
  public:
   explicit Administrator(World& world) : Actor(world, "administrator") {}
 
-  // Undoes all changes that only an administrator can undo: skip labels, invalid labels, the pause, and cordons that
+  // Reverts all changes that only an administrator can revert: skip labels, invalid labels, the pause, and cordons that
   // count toward a budget.
   void Mend() override {
     UpgradePolicy policy = world_.policy;
@@ -51,8 +51,8 @@ class Administrator final : public Actor {
            *state != UpgradeState::kPostMaintenanceRequired;
   }
 
-  // The maintenance operator does not cordon a node again. A user who lifts this operator's cordon must therefore
-  // delete the NodeMaintenance, so that maintenance starts again.
+  // The maintenance operator does not cordon a node a second time for the same NodeMaintenance. A user who lifts the
+  // operator's cordon must therefore delete the NodeMaintenance, so that the maintenance starts again.
   void TakeMaintenancesFrom(const std::string& node) {
     for (const NodeMaintenance& object : world_.cluster->node_maintenances()) {
       if (object.node_name == node) world_.cluster->RemoveNodeMaintenance(object.ns, object.name);

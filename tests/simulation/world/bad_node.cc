@@ -7,8 +7,8 @@ namespace driverupgrade::testing::internal {
 std::optional<BadNode> BadNode::Draw(World& world) {
   Random random(world.seed, "bad node");
   if (world.setup.light || !random.Percent(10)) return std::nullopt;
-  // These modes have no bad node, because in them the maintenance operator or Kubernetes, not the engine, limits how
-  // many nodes are upgraded at the same time.
+  // In these modes, there is no bad node: the maintenance operator or Kubernetes, not the engine, limits how many nodes
+  // are upgraded at the same time.
   if (world.setup.requestor || world.setup.rolling) return std::nullopt;
   const int parallel = random.Between(2, 4);
   const bool unavailable = random.Percent(50);

@@ -1,5 +1,6 @@
-// Devices that a DRA driver publishes, and pods that claim them (Mode::kDevices). Their invariant: an upgrade that
-// isolates devices removes only pods with claims, and the engine replaces no driver while a pod holds a claim.
+// Devices that a DRA driver publishes, and pods that claim these devices (Mode::kDevices). Checks the invariant for
+// devices: an upgrade that isolates devices removes only pods with claims, and the engine does not replace a driver
+// while a pod holds a claim.
 #include <algorithm>
 #include <map>
 #include <memory>

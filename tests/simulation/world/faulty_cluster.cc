@@ -96,7 +96,8 @@ FaultyCluster::Fate FaultyCluster::DrawCallFault(Operation operation) {
   };
   using Kind = Fate::Kind;
   if (kind == CallKind::kWrite) {
-    // This fault also refuses requests that name the current version. The cluster refuses outdated versions on its own.
+    // This fault refuses requests even if they name the current version. The cluster itself refuses only outdated
+    // versions.
     add(Fault::kConflict, Kind::kRefused, absl::AbortedError("409 the object has been modified"));
     add(Fault::kAppliedNoAnswer, Kind::kAnswerLost, absl::UnavailableError("504 gateway timeout"));
     add(Fault::kAppliedNoAnswer, Kind::kAnswerLost, absl::DeadlineExceededError("no answer"));
@@ -113,7 +114,7 @@ FaultyCluster::Fate FaultyCluster::DrawCallFault(Operation operation) {
   add(Fault::kTimeout, Kind::kRefused, absl::DeadlineExceededError("no answer"));
   if (fates.empty()) return {};
   auto& [fault, fate] = fates[static_cast<std::size_t>(random_.Below(static_cast<int>(fates.size())))];
-  // A read of an existing resource returns 404 only if its kind was deleted.
+  // A read returns 404 for an existing object only if the resource's definition was deleted, so this fault returns 403.
   if (fault == Fault::kForbidden && kind == CallKind::kRead) fate.answer = absl::PermissionDeniedError("403");
   world_.Fired(fault);
   return fate;

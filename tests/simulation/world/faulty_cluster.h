@@ -63,7 +63,7 @@ class FaultyCluster final : public ForwardingFacade {
     const auto found = pods_listed_.find(node);
     return found == pods_listed_.end() ? 0 : found->second;
   }
-  // Notes a watch failure that only the caller sees, because the caller reads the watch through bytes.
+  // Notes a watch failure that only the caller can detect, because the watch's events reach the caller as bytes.
   void NoteWatchTrouble() { watch_trouble_ = true; }
   // Sets what the sender knew when it decided on the next requests; nullopt stands for its current knowledge. Returns
   // the previous value.

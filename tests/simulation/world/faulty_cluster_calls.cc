@@ -167,7 +167,7 @@ absl::Status FaultyCluster::Watch(Operation operation, const CallContext& contex
     }
     return call(at, sink);
   });
-  // If the watch was started, it may have reported events before it broke.
+  // A watch that was started may have reported events before it broke.
   if (begun) {
     failing_since_.erase(operation);
   } else {

@@ -1,5 +1,5 @@
-// Training jobs whose pods run only together (Mode::kGangs), and their invariant: a rollout interrupts each job only
-// once.
+// Training jobs whose pods run only together (Mode::kGangs). Checks the invariant for these jobs: a rollout interrupts
+// each job only once.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -159,8 +159,8 @@ class Gangs final : public Actor {
     }
   }
 
-  // Returns whether a node of the job is not cordoned. If the request that cordons a node was lost, the node does not
-  // show its unit either.
+  // Returns whether any node of the job is not cordoned. Checks the nodes of the job instead of the unit: if the
+  // request that cordons a node was lost, the node does not have the unit's mark either.
   bool HasOpenNode(const Job& job) {
     return std::any_of(job.nodes.begin(), job.nodes.end(),
                        [&](const std::string& node) { return !seen_[node].cordoned; });

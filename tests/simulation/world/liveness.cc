@@ -13,8 +13,8 @@ namespace driverupgrade::testing::internal {
 namespace {
 
 constexpr absl::Duration kPatience = absl::Hours(1);
-// Number of polls per node. A host may need another poll before a node leaves each state, from upgrade-required to the
-// last state before upgrade-done.
+// Maximum number of polls that a host needs to upgrade a node: one in each state, from upgrade-required to the last
+// state before upgrade-done.
 constexpr int kLooksPerNode = 8;
 
 void Lengthen(absl::Duration& timeout) { timeout = std::max(timeout, kPatience); }
@@ -53,8 +53,8 @@ UpgradePolicy CalmPolicy(UpgradePolicy policy, bool hooks) {
   return policy;
 }
 
-// Includes time for jobs, for evictions that budgets allow only one at a time, for a slow driver, and for a host's
-// polls.
+// The result includes time for jobs, for evictions that budgets allow only one at a time, for a slow driver, and for a
+// host's polls.
 absl::Duration TimeOfRound(const Setup& setup) {
   const absl::Duration looks = kLooksPerNode * setup.ByClocks(setup.poll_interval);
   return absl::Minutes(10) + (setup.hosted ? looks : absl::ZeroDuration());

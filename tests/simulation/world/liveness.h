@@ -18,7 +18,7 @@ absl::Duration TimeOfRound(const Setup& setup);
 absl::Duration TimeToConverge(const World& world, const UpgradePolicy& policy);
 // L1, L3: returns a node that is not done, and the reason; empty if all nodes are done.
 std::string WhatIsNotDone(const World& world, const Driver& driver);
-// Same check for repeated calls: the node that was not done last time is checked first.
+// Repeats the check of WhatIsNotDone efficiently: first checks the node that was not done in the previous call.
 class Completion {
  public:
   explicit Completion(const World& world, const Driver& driver, std::string left_out = {})

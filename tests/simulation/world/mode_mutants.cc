@@ -1,5 +1,4 @@
-// Defects that only one mode of the simulation can reveal: in the bytes sent, in requestor mode, and in revision
-// comparisons.
+// Defects that only one particular mode of the simulation can reveal, such as wire mode or requestor mode.
 #include <algorithm>
 #include <string_view>
 #include <utility>

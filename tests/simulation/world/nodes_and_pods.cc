@@ -1,4 +1,4 @@
-// Spontaneous failures of the cluster: nodes (F18), pods that do not terminate (F19), and driver pods that do not start
+// Causes spontaneous failures of nodes (F18), of pods that do not terminate (F19), and of driver pods that do not start
 // (F20). Also changes the templates (F21), and makes the API server unavailable for a long time.
 #include <algorithm>
 #include <optional>
@@ -226,7 +226,7 @@ class PodTroubles final : public Actor {
       }
       default: break;
     }
-    // Lets a pod start or stop using the driver.
+    // Changes whether a pod uses the driver.
     for (const Pod& other : cluster.pods_on(NodeInProgress().value_or(node))) {
       if (other.ref.ns != kWorkloadNs || odd_.Percent(50)) continue;
       cluster.EditPod(other.ref.ns, other.ref.name, [](Pod& edited) {

@@ -12,7 +12,7 @@ namespace {
 constexpr char kPeerNs[] = "network-system";
 constexpr char kPeerDriver[] = "nic-driver";
 
-// Returns the setup without the modes that change a driver's setup, because only the first driver uses these modes.
+// Returns the setup of the second driver: the same setup without the modes that only the first driver uses.
 Setup SetupOf(Setup setup) {
   setup.requestor = setup.restart_only = setup.rolling = setup.validation = setup.hooks = setup.own_pod = false;
   return setup;

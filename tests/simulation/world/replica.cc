@@ -14,8 +14,8 @@ namespace driverupgrade::testing::internal {
 namespace {
 
 constexpr absl::Duration kClockSetEvery = absl::Minutes(10);
-// Interval at which a clock at half or double rate is corrected. The clock's error then reaches the maximum that timers
-// on nodes tolerate (I10).
+// Interval at which a clock at half or double rate is corrected. Just before a correction, the clock's error is close
+// to the maximum that timers on nodes tolerate (I10).
 constexpr absl::Duration kFastClockSetEvery = absl::Minutes(4);
 // A WatchCache waits for at most half a minute, according to a clock that may be slow and may be set back during the
 // wait.
@@ -25,8 +25,8 @@ constexpr absl::Duration kTurnPauseMin = absl::Milliseconds(500);
 // minute, according to a clock that may be slow.
 constexpr absl::Duration kFaultsAreBelieved = absl::Minutes(1);
 constexpr absl::Duration kTurnPauseMax = absl::Seconds(20);
-// A clock at double rate would measure half a minute within kTurnPauseMax. The engine would then repeat requests whose
-// effects it has not seen (I13).
+// Within kTurnPauseMax, a clock at double rate would measure more than half a minute, after which the engine repeats
+// requests whose effects it has not seen (I13).
 constexpr absl::Duration kFastTurnPauseMax = absl::Seconds(10);
 constexpr absl::Duration kReleaseTimeout = absl::Minutes(2);
 constexpr absl::Duration kReleasePause = absl::Seconds(1);

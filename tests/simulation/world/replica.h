@@ -103,7 +103,7 @@ class Replica {
     std::unique_ptr<UpgradeController> controller = {};
     // The host of the C interface, which replaces the engine and the controller.
     std::unique_ptr<HostedEngine> host = {};
-    // True if no further pass may follow.
+    // True once the process releases its nodes; no further pass may follow.
     bool releases = false;
   };
   void Begin();
@@ -120,7 +120,7 @@ class Replica {
   // Removes the operator: the other replicas stop, and the last replica releases the nodes.
   void MakeWay();
   void GiveBack();
-  // Returns whether anything was left to release.
+  // Continues to release the nodes. Returns false if nothing is left to release.
   absl::StatusOr<bool> Release();
   WireSeam MakeSeam();
   std::shared_ptr<ClusterFacade> MakeWire();
@@ -130,7 +130,7 @@ class Replica {
   UpgradePolicy Believed(UpgradePolicy policy) const;
   absl::Time Turn();
   absl::Time HostedTurn();
-  // L5, L6: occasionally checks the reports of a replica whose knowledge is complete.
+  // L5, L6: occasionally checks the reports of a replica that has read all changes.
   void CheckWhatItSays();
   void Judge(const Plan& plan);
   void JudgePodsRead(const Plan& plan);

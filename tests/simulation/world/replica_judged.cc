@@ -29,7 +29,7 @@ void Replica::CheckWhatItSays() {
   const ControllerStatus status = process_->controller->status();
   if (!status.leading || !status.last_error.ok() || !plan_finished_) return;
   if (!driver_.checker.KnowsAll(*process_->guarded)) return;
-  // The cost of a report about all nodes grows with the number of nodes.
+  // Large clusters are checked less often, because the cost of a report grows with the number of nodes.
   next_check_ = world_.Now() + std::max(kSayingsApart, driver_.setup.nodes * absl::Milliseconds(20));
   const Plan everything = process_->engine->Everything();
   driver_.checker.CheckGates(*process_->guarded, everything);
@@ -56,7 +56,7 @@ void Replica::Judge(const Plan& plan) {
   JudgePodsRead(plan);
 }
 
-// I15: a node must not leave drain-required as drained before its pods were read after the cordon.
+// I15: a node must not leave drain-required as drained unless the node's pods were read after the node was cordoned.
 void Replica::JudgePodsRead(const Plan& plan) {
   if (!pass_policy_.drain) return;
   for (const NodePlan& planned : plan.nodes) {

@@ -156,7 +156,7 @@ class Rollouts final : public Actor {
     }
   }
 
-  // Approves a random stage. The approval replaces earlier approvals or is added to them.
+  // Approves a random stage. The new approval either replaces all earlier approvals or is added to them.
   void Approve() {
     const std::vector<RolloutStage>& stages = world_.setup.policy.rollout->stages;
     const auto number = static_cast<std::size_t>(random_.Below(static_cast<int>(stages.size()) + 1));

@@ -98,7 +98,7 @@ void DrawEvacuation(Random& random, UpgradePolicy& policy) {
   }
 }
 
-// Removes everything whose purpose is to delay nodes, because this mode measures the delay that the engine adds.
+// Removes everything that would delay nodes on purpose, because this mode measures the delay that the engine adds.
 void MakeLight(Setup& setup, bool faults) {
   setup.light = true;
   setup.policy = {.auto_upgrade = true,
@@ -317,7 +317,7 @@ void DrawModes(std::uint64_t seed, const SimulationOptions& options, Setup& setu
   for (std::size_t i = 0; i < static_cast<std::size_t>(testing::Mode::kGangs); ++i) {
     setup.modes[i] = random.PerMille(options.mode_per_mille[i]);
   }
-  // In requestor mode, a removal may leave claims on NodeMaintenances behind.
+  // Some of these seeds use requestor mode, in which a removal may leave claims on NodeMaintenances behind.
   if (setup.Has(testing::Mode::kRelease) && options.requestor_percent > 0) setup.requestor |= random.Percent(35);
 }
 

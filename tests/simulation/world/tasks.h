@@ -37,7 +37,7 @@ class Tasks final : public TaskRunner {
 
   struct Task {
     std::function<void()> run = {};
-    // Knowledge of the replica at the time when it decided the call.
+    // The replica's knowledge at the time when it decided on the call.
     Writer writer = {};
   };
 

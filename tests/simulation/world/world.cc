@@ -165,7 +165,7 @@ World::World(std::uint64_t the_seed, const SimulationOptions& the_options)
   }
   if (setup.requestor) checks.requestor_id = kRequestor;
   checks.shares_nodes = peer != nullptr;
-  // Compares the images that belong to the hashes, whereas the engine compares the templates.
+  // Compares the images of the two hashes. The engine itself compares the templates.
   checks.restart_only = [this](const CallContext&, const Pod& pod, const ControllerRevision&,
                                const ControllerRevision& wanted) -> absl::StatusOr<bool> {
     return setup.restart_only &&
@@ -212,7 +212,8 @@ void World::AddNode(const std::string& name) {
 }
 
 std::string World::AnyNode(Random& random) const {
-  // Draws node numbers instead of listing the nodes. The nodes with these numbers may have been deleted.
+  // Draws node numbers, which is cheaper than listing the nodes. Several attempts are needed, because a node with a
+  // drawn number may have been deleted.
   for (int tries = 0; tries < 8; ++tries) {
     std::string name = NodeName(random.Below(nodes_made));
     if (cluster->node(name)) return name;

@@ -124,7 +124,7 @@ struct World {
   };
   // The last cordon of each node, by name.
   std::map<std::string, Cordon> cordoned = {};
-  // L4: patches to the node with this name fail.
+  // L4: name of a node whose patches fail; empty if there is no such node.
   std::string unwritable;
   // Number of engine requests that reached the cluster: patches, evictions and deletions.
   std::int64_t writes = 0;

@@ -6,9 +6,9 @@ find_package(RapidJSON CONFIG REQUIRED)
 find_package(yaml-cpp CONFIG REQUIRED)
 find_package(Threads REQUIRED)
 
-# RapidJSON's target is `rapidjson` in Conan and vcpkg, and `RapidJSON` upstream; Debian's package has no target.
-# RapidJSON is put into our own namespace, so that it does not conflict with the RapidJSON of a consumer that uses other
-# settings (one definition rule).
+# RapidJSON's target is `rapidjson` in Conan and vcpkg, and `RapidJSON` upstream; Debian's package has no target. Puts
+# RapidJSON into our own namespace. Otherwise, it would violate the one-definition rule in a consumer that uses
+# RapidJSON with other settings.
 add_library(driverupgrade_rapidjson INTERFACE)
 if(TARGET rapidjson)
   target_link_libraries(driverupgrade_rapidjson INTERFACE rapidjson)

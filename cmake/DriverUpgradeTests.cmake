@@ -1,7 +1,7 @@
 # Compiler options of test programs, and the tests of the quick tier.
 
-# Makes a ctest fail if no TEST_CASE matches its name. Catch2 2 would report success; Catch2 3 fails by default. Names
-# that contain a `;` never match, because CMake splits them there.
+# Makes a ctest fail if no TEST_CASE has the name of the ctest. Catch2 2 would report success; Catch2 3 fails by
+# default. Names that contain a `;` never match, because CMake splits them there.
 set(driverupgrade_catch_arguments "")
 if(Catch2_VERSION VERSION_LESS 3)
   set(driverupgrade_catch_arguments EXTRA_ARGS --warn NoTests)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Runs ninja or ctest, and shows the progress: progress.py NAME COMMAND...
 
-Prints the steps done, the time taken, and, after the first tenth, an estimate of the time left: on a terminal in one line
-that is redrawn, elsewhere in one line for each tenth. Everything else that the command prints is passed on, for example
-warnings and failed tests. Exits with the status of the command.
+Prints the number of completed steps, the time taken and, after a tenth of the steps, an estimate of the time left. On a
+terminal, this is a single line that is redrawn; elsewhere, a line is printed after each tenth. All other output of the
+command, such as warnings and failed tests, is passed on. Exits with the status of the command.
 """
 import os
 import re
@@ -27,7 +27,7 @@ class Progress:
         self.began, self.total, self.tenth, self.drawn = time.monotonic(), 0, 0, False
 
     def write(self, text):
-        """Prints a line that the command has printed."""
+        """Passes on a line of the command's output."""
         if self.drawn:
             self.out.write("\r\x1b[K")
             self.drawn = False
@@ -52,7 +52,7 @@ class Progress:
             self.write(self.describe(done, total, ""))
 
     def take(self, line):
-        """Handles one line of the command's output."""
+        """Shows a step of the command as progress, and passes on any other line of its output."""
         found = STEP.match(line)
         if found is None:
             if not QUIET.match(line):

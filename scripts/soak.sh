@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs several simulations.
+# Runs simulations with consecutive seeds.
 #
 #   scripts/soak.sh [--seeds N] [--first-seed S] [--jobs J] [more options of simulate]
 #

@@ -19,8 +19,8 @@ bool AreSame(const absl::StatusOr<T>& a, const absl::StatusOr<T>& b) {
   return a.ok() && b.ok() ? *a == *b : a.status().code() == b.status().code();
 }
 
-// Reads an object with `get` and `list`, of which one may be null. Because other clients of a real cluster also write
-// to the object, a list is compared with a get only if a second get shows that the object has not changed in the
+// Reads an object with `get` and with `list`; one of the two may be null. Because other clients of a real cluster also
+// write to the object, a list is compared with a get only if a second get shows that the object has not changed in the
 // meantime.
 template <class T>
 absl::StatusOr<T> ReadEveryWay(const Reading<T>& get, const Reading<T>& list) {

@@ -175,7 +175,8 @@ void Model::StepDraining(MaintenanceRecord& record) {
   }
 }
 
-// Returns nullopt if a pod must not be deleted or the selector is invalid; in both cases, the drain does not start.
+// Returns the pods that the drain must evict. Returns nullopt if the drain cannot start, because a pod must not be
+// deleted or the selector is invalid.
 std::optional<std::vector<PodRef>> Model::PodsToDrain(const NodeMaintenance& object) const {
   const std::string& own = object.drain->pod_selector;
   const absl::StatusOr<LabelSelector> selector =
@@ -216,8 +217,8 @@ void Model::DropFinalizer(MaintenanceRecord& record) {
       Actor::kCluster, record, [](NodeMaintenance&) {}, /*metadata_changed=*/true);
 }
 
-// Returns true if the object may leave Pending. Implements §4.3, except that requests are not ranked: a node takes a
-// slot if one of its objects is past Pending. At most one object of a node can be past Pending.
+// Returns true if the object may leave Pending. Implements §4.3, but does not rank the requests. A node takes a slot if
+// one of its objects is past Pending, and at most one of them can be.
 bool Model::MaySchedule(const MaintenanceRecord& record) const {
   std::set<std::string> busy;
   for (const auto& [key, other] : maintenances_) {

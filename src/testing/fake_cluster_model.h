@@ -1,5 +1,5 @@
 // The model behind FakeCluster: deterministic, not thread-safe, and without its own clock. Every effect that the
-// cluster itself causes is queued; RunNextEffect runs the earliest.
+// cluster itself causes is queued; RunNextEffect runs the earliest queued effect.
 //
 // The class is implemented in one file for each component:
 // - fake_cluster_store.cc: etcd, garbage collection;

@@ -176,8 +176,8 @@ std::optional<absl::Status> FakeCluster::Impl::BeginWatch(Feed<T>& feed, Call& c
   if (error != std::errc() || rest != version.data() + version.size()) {
     return absl::InvalidArgumentError(fmt::format("invalid resource version: \"{}\"", version));
   }
-  // A real server accepts a version that it has not reached yet, and stays silent (ADR 0007). A poll cannot be
-  // interrupted by a restore, so this error tells the client that the server's state was restored from a backup.
+  // A real server accepts a version that it has not reached yet, and sends no events (ADR 0007). A restore cannot
+  // interrupt a poll, so this error shows the client that the server's state was restored from a backup.
   if (feed.revision > model.revision() && !feed.follow) {
     return absl::UnavailableError(
         fmt::format("too large resource version: {}, current: {}", version, model.revision()));

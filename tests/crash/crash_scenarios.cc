@@ -211,7 +211,7 @@ Scenario WithElection() {
   return scenario;
 }
 
-// Kubernetes restarts the driver pods as well, one at a time, regardless of running workloads.
+// Kubernetes also restarts the driver pods itself, one at a time, regardless of running workloads.
 Scenario RollingUpdate() {
   return {.name = "RollingUpdate",
           .set_up =

@@ -36,7 +36,7 @@ void PrintCoverage(const Totals& totals);
 /// Returns what the seeds did not cover. Every fault must have occurred at least a hundred times, and every mode, legal
 /// transition and gate must have been reached. coverage.cc lists the exceptions, each with its reason.
 std::vector<std::string> MissingCoverage(const Totals& totals);
-/// Returns the modes that the options require for every seed, but that did not take effect in any seed.
+/// Returns the modes that the options require for every seed but that did not take effect in any seed.
 std::vector<testing::Mode> ModesNotMet(const testing::SimulationOptions& options, const Totals& totals);
 
 }  // namespace driverupgrade::tests

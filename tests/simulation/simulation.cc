@@ -268,10 +268,10 @@ class Simulation {
     if (!world_.Broken()) Rest();
   }
 
-  // Changes every node that has a grant, as its kubelet would, because an unused grant is dropped only at the next
-  // version of its node. Without such a version, a node that already has the driver would hold a slot for which all
-  // other nodes wait. Real kubelets also update nodes without a grant. Here, each such update would wake the engine and
-  // thus hide that it failed to schedule its next pass.
+  // Creates a new version of every node that has a grant, as a kubelet would, because an unused grant is dropped only
+  // when its node has a new version. Otherwise, a node that already has the driver could keep a slot for which all
+  // other nodes wait. Nodes without a grant are not changed, although real kubelets change them as well: each change
+  // wakes the engine, and would hide an engine that fails to schedule its next pass.
   void ReportNodeStatus() {
     const std::optional<ConfigMap> ledger = world_.cluster->config_map(kDriverNs, "driver-upgrades");
     if (!ledger) return;

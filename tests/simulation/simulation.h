@@ -154,7 +154,8 @@ struct SimulationResult {
   std::array<std::int64_t, kModeCount> modes = {};
   std::map<std::pair<UpgradeState, UpgradeState>, std::int64_t> edges = {};
   std::map<GateReason, std::int64_t> gates = {};
-  /// How often all gates and totals of a replica were compared with the cluster (L5, L6), and whether L4 was checked.
+  /// Number of times that all gates and totals of a replica were compared with the cluster (L5, L6); true if L4 was
+  /// checked.
   std::int64_t checks_of_gates = 0;
   bool bad_node = false;
   /// Number of jobs of Mode::kGangs that restarted on a node with the old driver, or whose unit could not be cordoned

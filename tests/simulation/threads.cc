@@ -38,8 +38,8 @@ using testing::internal::Random;
 constexpr absl::Duration kTick = absl::Milliseconds(200);
 constexpr absl::Duration kFaultsEnd = absl::Minutes(1);
 constexpr absl::Duration kLimit = absl::Hours(1);
-// Real time within which every thread gets a processor, even on a busy machine. The hour of virtual time above is not
-// enough, because it can pass in a moment.
+// Real time within which every thread is scheduled at least once, even on a busy machine. The hour of virtual time
+// above is not enough, because it can pass within a moment of real time.
 constexpr std::chrono::minutes kPatience(1);
 
 struct Draw {
@@ -53,7 +53,8 @@ struct Draw {
   const bool every_state = random.Percent(30);
   const bool events = random.Percent(50);
   const int faults_per_mille = random.Pick({0, 10, 50});
-  // Several lives require a ledger: without it, the budgets are guaranteed only for an engine that does not crash.
+  // Several lives require a ledger, because without a ledger, the budgets are guaranteed only for an engine that does
+  // not crash.
   const int lives = ledger ? random.Between(1, 4) : 1;
 };
 

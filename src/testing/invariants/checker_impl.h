@@ -239,8 +239,8 @@ class InvariantChecker::Impl {
   std::set<std::string> with_driver_;
   std::deque<std::pair<std::int64_t, int>> driver_nodes_;
   std::unordered_map<std::string, std::multiset<std::string, std::less<>>> driver_pods_;
-  // Numbers of nodes that hold a slot, that are labeled and unavailable, that have failed, and that are labeled and not
-  // done.
+  // Numbers of nodes: nodes that hold a slot, labeled nodes that are unavailable, failed nodes, and labeled nodes that
+  // are not done.
   int slots_ = 0;
   int unavailable_ = 0;
   int failed_ = 0;

@@ -88,7 +88,7 @@ void InvariantChecker::Impl::NoteRevision(const ControllerRevision& revision) {
   if (hash != revision.labels.end()) revisions_.insert_or_assign(hash->second, revision);
 }
 
-// Follows the Lease, the ledger, the DaemonSets of the driver, and the target revision of the driver pods.
+// Handles changes to the Lease, the ledger, the driver's DaemonSets, and the target revision of the driver pods.
 void InvariantChecker::Impl::OnOther(const Change& change) {
   const bool lease = change.lease.before != nullptr || change.lease.after != nullptr;
   const ConfigMap* config_map = change.config_map.after != nullptr ? change.config_map.after : change.config_map.before;
@@ -214,7 +214,7 @@ void InvariantChecker::Impl::OnNode(const Change& change) {
   NoteMember(*after);
 }
 
-// Records the current owner of the node's cordon, as far as the owner can be known.
+// Records the current owner of the node's cordon, or that the owner is uncertain.
 void InvariantChecker::Impl::NoteCordon(const Node* before, const Node& after, Maker maker, NodeTruth& truth) {
   if (before == nullptr) return;
   const bool by_upgrade = maker == Maker::kEngine || maker == Maker::kPeer;
@@ -249,8 +249,8 @@ void InvariantChecker::Impl::NoteCordon(const Node* before, const Node& after, M
     truth.cordon = Maker::kNobody;
   }
   const auto state = StateOf(after, keys);
-  // Release leaves the cordon to a driver that relies on the cordon without being named on it. From then on, the cordon
-  // belongs to no upgrade of this library.
+  // If a driver that is not named on the cordon relies on it, Release leaves the cordon on the node. From then on, the
+  // cordon does not belong to any upgrade of this library.
   const bool released_now = maker == Maker::kEngine && writer != nullptr && writer->releases;
   if (released_now && after.unschedulable && internal::OtherDriverAtWork(after, keys) && !IsShared(after)) {
     truth.cordon = Maker::kRival;
@@ -333,7 +333,8 @@ void InvariantChecker::Impl::JudgeStart(const Node& before, const Node& after) {
 void InvariantChecker::Impl::JudgeGrant(const Node& before) {
   if (options.grants_max == 0 || !options.requestor_id.empty()) return;
   if (granted_ever_.contains(before.uid + " " + before.resource_version)) return;
-  // The current policy or the policy of the first attempt applies, because the first attempt may have been carried out.
+  // The node needs no grant if either the current policy or the policy of the first attempt says so, because the first
+  // attempt may have been carried out.
   const Attempt* first = FirstAttempt(before);
   const bool may_be_outside = PolicyOf(writer).cordoned_nodes == CordonedNodes::kProceed ||
                               (first != nullptr && first->policy->cordoned_nodes == CordonedNodes::kProceed);

@@ -1,5 +1,5 @@
-// Checks the gates and totals that a replica reports: each node that is not done must have exactly one gate, and both
-// the gate (L5) and the totals (L6) must be correct.
+// Checks the gates and totals that a replica reports. Each node that is not done must have exactly one gate, and this
+// gate must be correct (L5). The totals must also be correct (L6).
 #include <algorithm>
 #include <iterator>
 #include <set>

@@ -19,7 +19,7 @@
 
 namespace driverupgrade::testing::internal {
 
-// The keys of the identity, computed once.
+// The label and annotation keys of a driver identity, computed once.
 struct Keys {
   explicit Keys(const DriverIdentity& identity);
   std::string name;

@@ -12,8 +12,7 @@
 
 namespace driverupgrade::testing {
 
-// Returns the duration that readers of a rollout's record assume for the measurements in the bucket `step` of its
-// sketch.
+// Returns the duration that engines assume for each measurement in the bucket `step` of a record's sketch.
 absl::Duration LongestOf(int step);
 
 // Returns the duration that 95 of 100 nodes did not exceed, according to a rollout's record; nullopt if too few nodes

@@ -1,4 +1,4 @@
-// Administrators who change a cluster during an upgrade (F22), and their typos (F25).
+// Simulates administrators who change the cluster during an upgrade (F22) and make typing errors (F25).
 #include <algorithm>
 #include <utility>
 

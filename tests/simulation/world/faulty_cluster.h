@@ -85,7 +85,8 @@ class FaultyCluster final : public ForwardingFacade {
   }
   // Version at which the last list was read.
   std::int64_t list_version() const { return list_version_; }
-  // I9: sets how long after its last renewal, by its own clock, the replica may write; nullopt if it may always write.
+  // I9: sets how long the replica may write after it last renewed the Lease, according to the replica's clock; nullopt
+  // if it may always write.
   void ObeyLease(std::optional<absl::Duration> renew_deadline) { renew_deadline_ = renew_deadline; }
 
   absl::StatusOr<std::vector<Node>> ListNodes(const CallContext& context, const ListNodesParams& params) override;

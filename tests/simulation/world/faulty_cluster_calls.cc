@@ -80,7 +80,7 @@ absl::StatusOr<std::vector<Node>> FaultyCluster::ListNodes(const CallContext& co
   world_.Fired(Fault::kStaleRead);
   nodes_before_ = stale;
   nodes_before_version_ = list_version_ = stale_version;
-  // An engine with a cache relies on its watch until it releases its nodes. Until then only the ledger lists nodes, to
+  // An engine with a cache relies on its watch until it releases its nodes. Until then, only the ledger lists nodes, to
   // check whether a node exists.
   if (!world_.setup.cache || world_.releasing) next_->NoteOldNodes(stale_version);
   return stale;

@@ -81,8 +81,8 @@ class Gangs final : public Actor {
     jobs_.Add(job.name, std::move(pods), {.stop_delay = absl::Seconds(random_.Between(1, 20))});
   }
 
-  // Allows one interruption of each job, or two if a unit of the job is already in progress: that unit still interrupts
-  // the job, which may then restart on nodes that the new revision makes outdated again.
+  // Allows one interruption of each job, or two if the job is stopped or a unit of the job is already in progress: that
+  // unit still interrupts the job, which may then restart on nodes that are outdated under the new revision.
   void StartRevision() {
     hash_ = world_.hash;
     for (Job& job : all_) {

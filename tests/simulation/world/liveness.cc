@@ -44,8 +44,8 @@ UpgradePolicy CalmPolicy(UpgradePolicy policy, bool hooks) {
   if (policy.pod_deletion) Lengthen(policy.pod_deletion->timeout);
   if (policy.deadlines.pod_restart) Lengthen(*policy.deadlines.pod_restart);
   Lengthen(policy.deadlines.validation);
-  // The calm phase must wait neither for closed days nor for a window long enough for the slow upgrades measured during
-  // the faults.
+  // The calm phase must not wait for the end of closed days. It must not wait for a long window either: with finishBy,
+  // the slow upgrades during the faults would require such a window.
   if (policy.rollout) {
     policy.rollout->closed.clear();
     policy.rollout->finish_by = false;

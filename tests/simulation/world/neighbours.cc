@@ -12,8 +12,9 @@ namespace {
 constexpr char kCordonClaim[] = "example.com/cordon-claim";
 constexpr char kMachineConfigState[] = "machineconfiguration.openshift.io/state";
 
-// NVIDIA's operators while they are not upgrading: each reconcile removes the state label from every node, and each
-// node change starts another reconcile. In half of the seeds, this client acts only occasionally.
+// Simulates NVIDIA's operators while their own driver upgrades are switched off: each reconcile removes the state label
+// from every node, and each change to a node starts another reconcile. In half of the seeds, this client acts only
+// occasionally.
 class LabelRemover final : public Actor {
  public:
   explicit LabelRemover(World& world) : Actor(world, "label remover"), immediate_(random_.Percent(50)) {}
@@ -74,7 +75,7 @@ class ForeignCordons final : public Actor {
   }
 };
 
-// Nodes that become NotReady and then Ready again: while they wait, during their upgrade, and after it.
+// Makes nodes NotReady and then Ready again: while they wait, during their upgrade, and after their upgrade.
 class NotReady final : public Actor {
  public:
   explicit NotReady(World& world) : Actor(world, "not ready") {}
@@ -161,7 +162,7 @@ class Autoscaler final : public Actor {
   std::set<std::string> leaving_;
 };
 
-// Pods that take a driver pod's capacity while the driver pod is replaced.
+// Creates pods that take a driver pod's capacity while the driver pod is replaced.
 class NoRoom final : public Actor {
  public:
   explicit NoRoom(World& world) : Actor(world, "no room") {}

@@ -93,7 +93,7 @@ class Replica {
     std::unique_ptr<ClearWire> wire = {};
     // The cluster without planted defects. If the seed uses bytes, calls pass through the wire.
     std::shared_ptr<ClusterFacade> honest = {};
-    // Null if the replica has only one call in flight.
+    // Null if the replica has at most one call in flight.
     std::shared_ptr<Tasks> tasks = {};
     // The facade that the engine uses, including a planted defect.
     std::shared_ptr<ClusterFacade> facade = {};

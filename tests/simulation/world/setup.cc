@@ -196,8 +196,8 @@ void DrawByPods(std::uint64_t seed, RolloutPolicy& rollout) {
   rollout.health->pod_selector = Selector("app=logging");
 }
 
-// Draws a window that opens on the first evening only and closes after midnight, in the middle of the faults. Later
-// windows follow it.
+// Draws windows, one of which opens only on the first evening and closes after midnight, in the middle of the faults.
+// The other windows open at 02:00 or later.
 void DrawNight(Random& random, Setup& setup, RolloutPolicy& rollout) {
   setup.start -= absl::Minutes(random.Between(1, std::max(1, static_cast<int>(absl::ToInt64Minutes(setup.chaos)))));
   const absl::CivilDay today = absl::ToCivilDay(setup.start, absl::UTCTimeZone());

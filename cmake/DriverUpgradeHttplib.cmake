@@ -1,5 +1,5 @@
-# Provides cpp-httplib as httplib::httplib, if it is available: a CMake package in Conan and vcpkg, a pkg-config package
-# on Debian. This file is also installed, for consumers of the static library.
+# Provides cpp-httplib as httplib::httplib, if it is available. Conan and vcpkg provide it as a CMake package, Debian as
+# a pkg-config package. This file is also installed, for consumers of the static library.
 if(NOT TARGET httplib::httplib)
   find_package(httplib CONFIG QUIET)
 endif()

@@ -82,10 +82,10 @@ try_tools() {
   done
 }
 
-# write_docker NAME FILE: in the format of `podman load` and `ctr images import`.
+# write_docker NAME FILE: writes the image in the format of `podman load` and `ctr images import`.
 write_docker() { rm -f "$2" && store push --quiet "$1" "docker-archive:$2:$1"; }
 
-# write_oci NAME FILE
+# write_oci NAME FILE: writes the image as an OCI archive.
 write_oci() {
   rm -rf "$work/oci"
   store push --quiet "$1" "oci:$work/oci:$1"

@@ -36,7 +36,7 @@ check() {
 
 shared_libs() { [ "$1" = shared ] && echo ON || echo OFF; }
 
-# build_library KIND: all components, installed into the prefix of that kind.
+# build_library KIND: builds all components, and installs them into the prefix for that kind.
 build_library() {
   cmake --preset release -B "$work-$1" -DBUILD_SHARED_LIBS="$(shared_libs "$1")" \
     -DDRIVERUPGRADE_BUILD_TESTS=OFF -DDRIVERUPGRADE_BUILD_EXAMPLES=OFF
@@ -98,10 +98,11 @@ consumer() {
   "$build/consumer"
 }
 
-# installed FOLDER KIND PREFIX [OPTION...]: uses an installed library.
+# installed FOLDER KIND PREFIX [OPTION...]: builds and runs a consumer that uses the library installed in PREFIX.
 installed() { consumer "$1" "$2" -DCMAKE_PREFIX_PATH="$3" "${@:4}"; }
 
-# sources FOLDER KIND: compiles the library as part of the consumer's own build, in the same way as build_library.
+# sources FOLDER KIND: builds and runs a consumer whose own build compiles the library, with the same options as
+# build_library.
 sources() {
   local flags
   flags=$(sed -n 's/^CMAKE_CXX_FLAGS_RELWITHDEBINFO:[^=]*=//p' "$work-$2/CMakeCache.txt")

@@ -96,8 +96,8 @@ std::chrono::seconds Arena::SettleLimit() const {
   return std::max(kSettleLimit, std::chrono::seconds(nodes() / kSettledNodesPerSecond));
 }
 
-// Creates the workload's pods again, so that each node has one pod. After a rollout, the pods are on the nodes that
-// were done first, so the next rollout would have more pods to evict there.
+// Creates the workload's pods again, so that each node has one pod. After a rollout, the pods are unevenly distributed:
+// they are on the nodes that were done first, where the next rollout would have to evict more pods.
 void Arena::SpreadWorkload() const {
   const std::set<std::string> old_pods = world_.WorkloadPods();
   const std::string pods = "/api/v1/namespaces/" + world_.workload_ns() + "/pods";

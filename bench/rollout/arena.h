@@ -28,7 +28,7 @@ struct Run {
   e2e::Usage usage;
 };
 
-// Thrown if a program did not finish before its timeout, which leaves the cluster in the middle of a rollout.
+// Thrown if a program fails or exceeds its timeout, which leaves the cluster in the middle of a rollout.
 class NotDone : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };

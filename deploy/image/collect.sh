@@ -36,7 +36,7 @@ fill() {
 
 [ -d programs ] || compile
 fill "$1/driverupgrade" "${unprivileged[@]/#/programs/}"
-# For policies whose windows name a time zone.
+# Time zone data, which the operators need if a window of a policy names a time zone.
 mkdir -p "$1/driverupgrade/etc" "$1/driverupgrade/usr/share"
 cp -r /usr/share/zoneinfo "$1/driverupgrade/usr/share/"
 echo "nonroot:x:65532:65532::/:/sbin/nologin" >"$1/driverupgrade/etc/passwd"

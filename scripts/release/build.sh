@@ -28,7 +28,7 @@ artefact() {
   esac
 }
 
-# pack FILE FOLDER NAME...: writes an archive of these files of the directory.
+# pack FILE FOLDER NAME...: writes an archive that contains these files and directories of FOLDER.
 pack() {
   tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
     -C "$2" -cf - "${@:3}" | gzip -n -9 >"$1"

@@ -243,7 +243,7 @@ MADE = {
 
 
 def take(path):
-    """Writes the results without the fields that identify the machine: the medians if there were repetitions, otherwise all runs."""
+    """Writes the medians, or all runs if there were no repetitions, without the fields that identify the machine."""
     with open(path, encoding="utf-8") as file:
         runs = json.load(file)["benchmarks"]
     medians = [run for run in runs if run.get("aggregate_name") == "median"]

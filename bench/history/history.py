@@ -2,7 +2,7 @@
 """Maintains counts.csv: counts for each release that do not depend on the load of the machine.
 
     history.py           fails if a count is a tenth above the last column
-    history.py --take    writes the counts into the last column, after a change that lowers them, or raises them on purpose
+    history.py --take    writes the counts into the last column, after a change that lowers or deliberately raises them
     history.py --release NAME   writes the counts into a new column
 
 Allocations and judgements come from micro_bench, and requests from a rollout of 1,000 nodes in virtual time

@@ -429,8 +429,8 @@ TEST_CASE("Nodes with the driver's label but without a driver pod are reported, 
   const ScratchFile policy("autoUpgrade: true");
   const Answer answer = RunWith({"simulate", "--cluster", dump.path(), "--policy", policy.path(), "--seeds", "1"});
   CHECK(answer.err ==
-        "left out: 1 of the nodes with the label nvidia.com/gpu-driver-upgrade-state, because they have no driver pod "
-        "now\n");
+        "left out: 1 of the nodes with the label nvidia.com/gpu-driver-upgrade-state, because they currently have "
+        "no driver pod\n");
 }
 
 TEST_CASE("Durations of only two pods are not used") {

@@ -17,7 +17,7 @@
 #include "core/core.h"
 #include "driverupgrade/cluster_writes.h"
 #include "driverupgrade/driver_identity.h"
-#include "driverupgrade/kubernetes/http_transport.h"
+#include "driverupgrade/kubernetes/http_message.h"
 #include "driverupgrade/plan.h"
 #include "driverupgrade/state_machine.h"
 #include "driverupgrade/upgrade_policy.h"

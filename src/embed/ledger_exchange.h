@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "driverupgrade/kubernetes/http_transport.h"
+#include "driverupgrade/kubernetes/http_message.h"
 #include "kubernetes/rest_request.h"
 #include "ledger/ledger_steps.h"
 

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "driverupgrade/kubernetes/http_transport.h"
+#include "driverupgrade/kubernetes/http_message.h"
 #include "kubernetes/rest_request.h"
 #include "write/node_requests.h"
 

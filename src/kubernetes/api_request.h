@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "driverupgrade/kubernetes/http_transport.h"
+#include "driverupgrade/kubernetes/http_message.h"
 
 namespace driverupgrade::internal {
 

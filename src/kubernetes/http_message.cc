@@ -1,7 +1,8 @@
+#include "driverupgrade/kubernetes/http_message.h"
+
 #include <algorithm>
 
 #include "absl/strings/cord.h"
-#include "driverupgrade/kubernetes/http_transport.h"
 #include "fmt/format.h"
 #include "model/request_not_sent.h"
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "driverupgrade/kubernetes/http_transport.h"
-#include "driverupgrade/metrics_snapshot.h"
+#include "driverupgrade/observer.h"
 #include "fmt/format.h"
 #include "kubernetes/api_request.h"
 
@@ -17,20 +17,10 @@ using internal::ApiRequest;
 // any number.
 constexpr std::array kCodes = {200, 201, 202, 204, 400, 401, 403, 404, 405, 408, 409,
                                410, 413, 415, 422, 429, 500, 501, 502, 503, 504};
-constexpr std::array<std::string_view, 14> kResources = {"configmaps",
-                                                         "controllerrevisions",
-                                                         "daemonsets",
-                                                         "devicetaintrules",
-                                                         "events",
-                                                         "leases",
-                                                         "nodemaintenances",
-                                                         "nodemaintenances/status",
-                                                         "nodes",
-                                                         "poddisruptionbudgets",
-                                                         "pods",
-                                                         "pods/eviction",
-                                                         "resourceclaims",
-                                                         "resourceslices"};
+constexpr std::array<std::string_view, 14> kResources = {
+    "configmaps",       "controllerrevisions",     "daemonsets", "devicetaintrules",     "events", "leases",
+    "nodemaintenances", "nodemaintenances/status", "nodes",      "poddisruptionbudgets", "pods",   "pods/eviction",
+    "resourceclaims",   "resourceslices"};
 
 std::string CodeOf(const absl::StatusOr<HttpResponse>& answer) {
   if (!answer.ok()) return absl::StatusCodeToString(answer.status().code());

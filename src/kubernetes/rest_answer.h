@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "driverupgrade/cluster_reads.h"
 #include "driverupgrade/cluster_writes.h"
-#include "driverupgrade/kubernetes/http_transport.h"
+#include "driverupgrade/kubernetes/http_message.h"
 #include "driverupgrade/wire/kubernetes_json.h"
 #include "kubernetes/rest_cluster_status.h"
 #include "kubernetes/rest_request.h"

@@ -5,7 +5,7 @@
 #include "base/quote.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
-#include "driverupgrade/kubernetes/http_transport.h"
+#include "driverupgrade/kubernetes/http_message.h"
 #include "fmt/format.h"
 
 namespace driverupgrade::internal {

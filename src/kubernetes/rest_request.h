@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "driverupgrade/cluster_reads.h"
 #include "driverupgrade/cluster_writes.h"
-#include "driverupgrade/kubernetes/http_transport.h"
+#include "driverupgrade/kubernetes/http_message.h"
 #include "kubernetes/rest_path.h"
 
 namespace driverupgrade::internal {

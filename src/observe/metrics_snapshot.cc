@@ -1,5 +1,3 @@
-#include "driverupgrade/metrics_snapshot.h"
-
 #include <algorithm>
 #include <array>
 #include <map>
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "driverupgrade/cluster_facade.h"
+#include "driverupgrade/observer.h"
 #include "observe/gate_memory.h"
 #include "observe/node_times.h"
 

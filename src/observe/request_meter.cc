@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <array>
 
-#include "driverupgrade/metrics_snapshot.h"
+#include "driverupgrade/observer.h"
 
 namespace driverupgrade {
 namespace {

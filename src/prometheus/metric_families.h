@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "driverupgrade/metrics_snapshot.h"
+#include "driverupgrade/observer.h"
 #include "driverupgrade/prometheus/metrics_collector.h"
 
 namespace driverupgrade::internal {

@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "driverupgrade/metrics_snapshot.h"
 #include "driverupgrade/observer.h"
 #include "driverupgrade/service/director.h"
 #include "driverupgrade/service/upgrade_service.h"

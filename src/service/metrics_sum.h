@@ -11,7 +11,7 @@
 
 #include <vector>
 
-#include "driverupgrade/metrics_snapshot.h"
+#include "driverupgrade/observer.h"
 
 namespace driverupgrade::internal {
 

@@ -426,7 +426,7 @@ TEST_CASE("Invalid input returns an error that names the problem, and changes no
         "nodes.names: is missing");
   const std::string rollout = R"({"autoUpgrade":true,"rollout":{"stages":[{"name":"canary","nodes":1}]}})";
   CHECK(Call(du_engine_apply, host.engine(), Str(""), Str(rollout), now).code == 9);
-  CHECK(Call(du_engine_put, host.engine(), 8, Str("{}")).text == "kind: 8 is none");
+  CHECK(Call(du_engine_put, host.engine(), 8, Str("{}")).text == "kind: 8 is not a kind of object");
   CHECK(Call(du_engine_put, host.engine(), DU_NODES, Str(R"({"kind":"Status"})")).code == 3);
   CHECK(Call(du_engine_watch_line, host.engine(), DU_NODES, Str(R"({"type":"ERROR","object":{}})")).code == 3);
   CHECK(Call(du_engine_answer, host.engine(), Str("node-1"), 200, 0, Str(""), now).code == 9);

@@ -70,7 +70,7 @@ TEST_CASE("A watch needs a list: a line before the list is refused, and does not
     ByHand told;
     const Said said = told.Line(kind, "ADDED", kind == DU_NODES ? NodeText("u1", 20, "drain-required") : DriverPod(20));
     CHECK(said.code == 3);
-    CHECK(Has(said.text, "a list of its kind is needed first"));
+    CHECK(Has(said.text, "put a list of this kind first"));
   }
   ByHand told;
   told.Put(DU_NODES, "");
@@ -92,7 +92,7 @@ TEST_CASE("DRA objects are passed as lists and lines, or as the Status of a serv
                 Str(R"({"type":"ADDED","object":{"kind":"ResourceClaim","metadata":{"name":"a","namespace":"b",)"
                     R"("resourceVersion":"1"}}})"));
   };
-  CHECK(Has(line(DU_RESOURCE_CLAIMS).text, "a list of its kind is needed first"));
+  CHECK(Has(line(DU_RESOURCE_CLAIMS).text, "put a list of this kind first"));
   CHECK(put(DU_RESOURCE_CLAIMS, R"({"kind":"ResourceClaimList","metadata":{"resourceVersion":"1"},"items":[]})").code ==
         0);
   CHECK(line(DU_RESOURCE_CLAIMS).code == 0);

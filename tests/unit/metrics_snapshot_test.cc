@@ -1,7 +1,6 @@
-#include "driverupgrade/metrics_snapshot.h"
-
 #include <thread>
 
+#include "driverupgrade/observer.h"
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"
 #include "driverupgrade/upgrade_engine.h"

@@ -21,7 +21,6 @@
 #include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/kubernetes/kube_config.h"
 #include "driverupgrade/kubernetes/object_client.h"
-#include "driverupgrade/metrics_snapshot.h"
 #include "driverupgrade/observer.h"
 
 namespace examples {

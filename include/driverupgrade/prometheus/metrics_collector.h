@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "driverupgrade/metrics_snapshot.h"
+#include "driverupgrade/observer.h"
 #include "driverupgrade/watch_cache.h"
 
 namespace driverupgrade {

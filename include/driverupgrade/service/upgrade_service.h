@@ -35,7 +35,6 @@
 #include "driverupgrade/clock.h"
 #include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/driver_identity.h"
-#include "driverupgrade/metrics_snapshot.h"
 #include "driverupgrade/observer.h"
 #include "driverupgrade/plan.h"
 #include "driverupgrade/prometheus/metrics_collector.h"

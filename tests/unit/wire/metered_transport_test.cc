@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "driverupgrade/kubernetes/http_transport.h"
-#include "driverupgrade/metrics_snapshot.h"
+#include "driverupgrade/observer.h"
 #include "driverupgrade/testing/fake_cluster.h"
 #include "support/catch.h"
 #include "unit/wire/scripted_transport.h"

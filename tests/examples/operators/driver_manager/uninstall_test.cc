@@ -165,7 +165,7 @@ TEST_CASE("with an upgrade policy, the upgrade controller is responsible for the
     CHECK_FALSE(cordoned);
     CHECK(world.Evictions() == 0);
     CHECK(world.Label(kPlugin) == "true");
-    CHECK(world.Logged("the upgrade policy is on"));
+    CHECK(world.Logged("because autoUpgrade is on"));
     CHECK(world.Logged("upgrade-required"));
   }
 }

@@ -30,8 +30,8 @@ TEST_CASE("a driver pod has an owner if a policy applies to its labels and its n
   CHECK_FALSE(WhyOwnerless(node, {}, {}));
   CHECK_FALSE(WhyOwnerless(node, {DriverOf("nnp-rack-1")}, {all, rack_1}));
   CHECK(WhyOwnerless(node, {DriverOf("nnp-rack-1")}, {all}) ==
-        "node n1 has a driver pod labeled ds-owner=nnp-rack-1, but no policy with a driver applies to it: it is not "
-        "upgraded");
+        "node n1 has a driver pod labeled ds-owner=nnp-rack-1, but no policy with a driver applies to the node, so "
+        "the driver is not upgraded");
   CHECK(WhyOwnerless({.name = "n2"}, {DriverOf("nnp-rack-1")}, {rack_1}).has_value());
   CHECK(WhyOwnerless(node, {Pod{}}, {all})->find("a driver pod without the label ds-owner") != std::string::npos);
   // The node has the owner's driver pod and an abandoned driver pod.

@@ -48,7 +48,7 @@ TEST_CASE("The operator can change only its own keys and the cordon of a node", 
   };
   // The API server takes a moment before it enforces a new policy.
   const auto binds = [&] {
-    return Send(kubectl, node, refused.front().body).err.find("of a node's labels") != std::string::npos;
+    return Send(kubectl, node, refused.front().body).err.find("only its own labels") != std::string::npos;
   };
   REQUIRE(Eventually(std::chrono::seconds(30), binds));
   control_plane.admin().Run({"label", "node", node, "another-"});

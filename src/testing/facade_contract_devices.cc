@@ -90,8 +90,7 @@ absl::Status RuleOfATakenNameExists(ContractWorld& world) {
 
 absl::Status RulePatchChangesTheEffect(ContractWorld& world) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const DeviceTaintRule made, MakeRule(world));
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(const RulePatch patch,
-                                 PatchRuleNow(world, made.name, DeviceTaintEffect::kNoSchedule));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const RulePatch patch, PatchRuleNow(world, made.name, DeviceTaintEffect::kNoSchedule));
   EXPECT_THAT(patch.after.effect == DeviceTaintEffect::kNoSchedule, ToString(patch.after.effect));
   EXPECT_THAT(patch.after.generation == made.generation + 1, patch.after.generation);
   EXPECT_THAT(patch.after.time_added >= made.time_added, "an earlier time");
@@ -103,8 +102,7 @@ absl::Status RulePatchChangesTheEffect(ContractWorld& world) {
 absl::Status RulePatchWithoutChangesKeepsTheVersion(ContractWorld& world) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const DeviceTaintRule made, MakeRule(world));
   DRIVERUPGRADE_RETURN_IF_ERROR(PatchRuleNow(world, made.name, DeviceTaintEffect::kNoSchedule).status());
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(const RulePatch patch,
-                                 PatchRuleNow(world, made.name, DeviceTaintEffect::kNoSchedule));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const RulePatch patch, PatchRuleNow(world, made.name, DeviceTaintEffect::kNoSchedule));
   EXPECT_THAT(patch.after.resource_version == patch.before.resource_version, patch.after.resource_version);
   EXPECT_THAT(patch.after.generation == patch.before.generation, patch.after.generation);
   EXPECT_THAT(patch.after.time_added == patch.before.time_added, "another time");

@@ -41,7 +41,7 @@ TEST_CASE("H25: the administrator sets the time limit, and 0 means no limit") {
   CHECK(std::get<int>(Parse(UsualAnd({"--timeout", "-1s"}))) == kExitUsage);
 }
 
-TEST_CASE("a request for module checks is refused, because the program has none") {
+TEST_CASE("a request for module checks is refused, because the program performs no such checks") {
   CHECK(std::holds_alternative<Options>(Parse(UsualAnd({"--skip-preflight-checks", "true"}))));
   CHECK(std::get<int>(Parse(UsualAnd({"--skip-preflight-checks", "false"}))) == kExitUsage);
 }

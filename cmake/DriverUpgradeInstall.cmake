@@ -30,7 +30,7 @@ install(
   COMPONENT driverupgrade_dev)
 include(GNUInstallDirs)
 
-# driverupgrade_install_pages(<directory>): installs the files in that directory that pages link to, at the same path
+# driverupgrade_install_pages(<directory>): installs those files of <directory> that pages link to, at the same path
 # below the documentation.
 function(driverupgrade_install_pages folder)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/

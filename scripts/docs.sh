@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds the documentation site: all pages, with search, and the API reference from the public headers. Treats warnings
 # as errors. Needs Doxygen and MkDocs: scripts/install-deps.sh --docs.
-#   docs.sh [FOLDER]: writes the site into FOLDER (default: build/docs); its first page is FOLDER/html/index.html
+#   docs.sh [DIRECTORY]: writes the site into DIRECTORY (default: build/docs); its first page is
+#   DIRECTORY/html/index.html
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Tests the Go module without a C compiler, builds it for arm64, and compares it with the library whose API it provides
 # (go/compat). With `--plans FILE`, also compares the plans of all scenarios with FILE, the output of scenario_plans.
-# With a C compiler, `--race` also runs the tests under the race detector, and `--cgo FOLDER` tests with the C library
-# in FOLDER.
+# With a C compiler, `--race` also runs the tests under the race detector, and `--cgo DIRECTORY` tests with the C
+# library in DIRECTORY.
 set -euo pipefail
 cd "$(dirname "$0")/../go"
 

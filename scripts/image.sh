@@ -4,10 +4,10 @@
 #
 #   image.sh --compile: compiles the programs in the recipe's first stage, as users with a registry do. Each of
 #   the two image builds compiles the programs, which takes 43 minutes on two busy cores, at low priority.
-#   image.sh [FOLDER]: also writes the images into FOLDER, in the format of `podman load` and `ctr images import`. The
-#   images have the names that the manifests of deploy and of the examples use.
-#   image.sh --oci FOLDER: writes the images as OCI archives. With SOURCE_DATE_EPOCH, the archives are reproducible. If root
-#   privileges or one of the tools is missing, the script prints the reason and exits with 77.
+#   image.sh [DIRECTORY]: also writes the images into DIRECTORY, in the format of `podman load` and `ctr images import`.
+#   The images have the names that the manifests of deploy and of the examples use.
+#   image.sh --oci DIRECTORY: writes the images as OCI archives. With SOURCE_DATE_EPOCH, the archives are reproducible.
+#   If root privileges or one of the tools is missing, the script prints the reason and exits with 77.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 unprivileged=(gpu_operator ofed_operator safe_load_init upgradectl openshift_preflight)

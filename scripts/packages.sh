@@ -88,7 +88,7 @@ quiet_inside() {
     "$build/CMakeCache.txt"
 }
 
-# consumer FOLDER KIND [OPTION...]: builds and runs one of tests/package/consumers.
+# consumer DIRECTORY KIND [OPTION...]: builds and runs one of tests/package/consumers.
 consumer() {
   local build=$work-consumer
   rm -rf "$build"
@@ -98,10 +98,10 @@ consumer() {
   "$build/consumer"
 }
 
-# installed FOLDER KIND PREFIX [OPTION...]: builds and runs a consumer that uses the library installed in PREFIX.
+# installed DIRECTORY KIND PREFIX [OPTION...]: builds and runs a consumer that uses the library installed in PREFIX.
 installed() { consumer "$1" "$2" -DCMAKE_PREFIX_PATH="$3" "${@:4}"; }
 
-# sources FOLDER KIND: builds and runs a consumer whose own build compiles the library, with the same options as
+# sources DIRECTORY KIND: builds and runs a consumer whose own build compiles the library, with the same options as
 # build_library.
 sources() {
   local flags

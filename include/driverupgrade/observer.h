@@ -80,7 +80,7 @@ class Observer {
   virtual void OnFinding(const Finding& finding);
 };
 
-/// Returns an observer that forwards every call to each of `observers`, in their order. Null pointers are skipped.
+/// Returns an observer that forwards every call to each of `observers`, in the given order. Null pointers are skipped.
 std::shared_ptr<Observer> MakeObserverGroup(std::vector<std::shared_ptr<Observer>> observers);
 
 enum class Severity : std::uint8_t { kInfo, kWarning, kError };

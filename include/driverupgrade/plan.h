@@ -199,7 +199,7 @@ struct RolloutStatus {
   std::string revision = {};
   /// Time at which the rollout of this revision started; nullopt: the record does not contain it.
   std::optional<absl::Time> began = std::nullopt;
-  /// Stages in their order; the nodes that no stage names come last.
+  /// Stages in the order in which they open. The last element describes the nodes that no stage selects.
   std::vector<RolloutStageStatus> stages = {};
   /// Index of the last open stage: nodes of the stages up to and including this stage may start.
   int open = 0;

@@ -34,8 +34,8 @@ struct Percent {
 };
 using CountOrPercent = std::variant<Count, Percent>;
 
-/// Returns the limit for a fleet of `total` nodes. Percentages round up, as for Kubernetes' int-or-percent: 25 % of 1
-/// is 1. Saturates instead of overflowing.
+/// Returns the limit for a fleet of `total` nodes. Percentages are rounded up, as for Kubernetes' int-or-percent:
+/// 25 % of 1 is 1. Saturates instead of overflowing.
 int ScaledLimit(const CountOrPercent& limit, int total);
 
 /// A time zone: its name, and its offsets from UTC. Decisions do not read time zone files. These files are read when a

@@ -43,8 +43,8 @@ inline constexpr std::string_view kLastStage = "rest";
 struct RolloutStage {
   /// Unique; up to 63 letters, digits, `-`, `_` and `.`, and not kLastStage.
   std::string name = {};
-  /// The nodes of the stage: a selector, or a number of nodes that are not in an earlier stage. A percentage refers to
-  /// the whole fleet and rounds up.
+  /// The nodes of the stage: a selector, or a number of nodes that are not in an earlier stage. A percentage is
+  /// relative to the size of the whole fleet and is rounded up.
   std::variant<CountOrPercent, LabelSelector> nodes = Count{1};
   /// Maximum number of nodes of this stage in progress at the same time. The policy's own limits also apply. nullopt:
   /// the stage has no separate limit.
@@ -53,8 +53,8 @@ struct RolloutStage {
   /// node is done.
   absl::Duration soak = absl::ZeroDuration();
   /// Number of failed nodes that the stage tolerates: the stage can be done despite these failures, but one more halts
-  /// the rollout. A percentage refers to the stage and rounds down. nullopt: no failure halts the rollout, and the
-  /// stage is not done before every failed node is repaired.
+  /// the rollout. A percentage is relative to the number of nodes in the stage and is rounded down. nullopt: failures
+  /// never halt the rollout, but the stage is not done until every failed node is repaired.
   std::optional<CountOrPercent> max_failures = std::nullopt;
   Approval approval = Approval::kAutomatic;
   friend bool operator==(const RolloutStage&, const RolloutStage&) = default;
@@ -86,8 +86,8 @@ struct NodeGroups {
   /// The key of the label.
   std::string by = {};
   GroupMode mode = GroupMode::kTogether;
-  /// Maximum number of nodes of a group in progress at the same time; can be set only with kSpread. A percentage refers
-  /// to the group and rounds up.
+  /// Maximum number of nodes of a group in progress at the same time; can be set only with kSpread. A percentage is
+  /// relative to the size of the group and is rounded up.
   CountOrPercent max_per_group = Count{1};
   friend bool operator==(const NodeGroups&, const NodeGroups&) = default;
 };
@@ -186,7 +186,7 @@ enum class Rollback : std::uint8_t {
 };
 
 struct RolloutPolicy {
-  /// Stages in their order; the nodes that no stage names come last.
+  /// Stages in the order in which they open. Nodes that no stage selects are upgraded after the last stage.
   std::vector<RolloutStage> stages = {};
   /// Criteria in order of priority: the first criterion that distinguishes two nodes decides; if none does, their names
   /// decide.
@@ -225,7 +225,8 @@ inline constexpr std::array kAllFailureClasses = {FailureClass::kDriverCrash, Fa
                                                   FailureClass::kNodeLost};
 
 /// Number of failed nodes of one class at which no more nodes start; FailurePolicy::max_failures counts all classes.
-/// Percentages refer to the fleet and round down, but to at least 1. A missing class has no separate budget.
+/// Percentages are relative to the size of the fleet and are rounded down, but to at least 1. A missing class has no
+/// separate budget.
 using FailureBudgets = std::map<FailureClass, CountOrPercent>;
 
 /// Returns the name used in documents and metrics.

@@ -131,9 +131,9 @@ struct DeadlinePolicy {
 /// failures gradually bring the rollout to a stop.
 struct FailurePolicy {
   /// Number of failed nodes at which no more nodes start; nodes in progress finish. Failed nodes hold no slot. At least
-  /// 1, the default; percentages refer to the managed nodes and round down, but to at least 1. Failed nodes stay
-  /// cordoned and count as unavailable, so keep this number below `max_unavailable`. Choose the number of failures at
-  /// which the driver itself must be considered bad.
+  /// 1, the default. Percentages are relative to the number of managed nodes and are rounded down, but to at least 1.
+  /// Failed nodes stay cordoned and count as unavailable, so keep this number below `max_unavailable`. Choose the
+  /// number of failures at which the driver itself must be considered bad.
   CountOrPercent max_failures = Count{1};
   /// Budgets for individual classes of failures, in addition to `max_failures`: the first budget that is used up stops
   /// the rollout. Each budget is at least 1; there are no budgets by default. A node that failed before the policy had
@@ -204,8 +204,9 @@ struct UpgradePolicy {
   std::optional<int> max_parallel = 1;
   /// An available node starts only while fewer nodes than this are unavailable. Unavailable means cordoned or not
   /// ready, for any reason, so nodes in progress and failed nodes count. At least 0; with 0, only nodes that are
-  /// already cordoned start. A percentage refers to the managed nodes and rounds up; 100 % or more never limits.
-  /// nullopt, the default: no limit. Must exceed the usual number of broken nodes, or nothing starts.
+  /// already cordoned start. A percentage is relative to the number of managed nodes and is rounded up; 100 %
+  /// or more never limits. nullopt, the default: no limit. Must exceed the usual number of broken nodes, or nothing
+  /// starts.
   std::optional<CountOrPercent> max_unavailable = std::nullopt;
   /// nullopt, the default: the upgrade does not wait for pods.
   std::optional<WaitForCompletionPolicy> wait_for_completion = std::nullopt;

@@ -41,8 +41,10 @@ enum class StageLimit : std::uint8_t {
   kJobs,         ///< `waitForCompletion.timeoutSeconds`
   kPodDeletion,  ///< `podDeletion.timeoutSeconds`
   kDrain,        ///< `drain.timeoutSeconds`
-  kPodRestart,   ///< `deadlines.podRestartSeconds`, or the evacuation's limit while new pods must leave
-  kValidation,   ///< `deadlines.validationSeconds`
+  /// `deadlines.podRestartSeconds`, or the timeout of the evacuation (pod deletion, or the drain if there is no pod
+  /// deletion), whichever is shorter.
+  kPodRestart,
+  kValidation,  ///< `deadlines.validationSeconds`
 };
 
 /// Properties of a state on which other parts of the library depend, such as budgets, timers and pages. A new state

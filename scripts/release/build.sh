@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Builds the artifacts of RELEASE_VERSION from the clone that contains this script: build.sh FOLDER. scripts/release.sh
-# calls it. With the same installed packages, the artifacts have the same bytes. All times are SOURCE_DATE_EPOCH, and
-# archives are sorted and belong to root. Programs have no build ID, because it would be a hash of debug information
-# that contains directory names.
+# Builds the artifacts of RELEASE_VERSION from the clone that contains this script: build.sh DIRECTORY.
+# scripts/release.sh calls it. With the same installed packages, the artifacts have the same bytes. All times are
+# SOURCE_DATE_EPOCH, and archives are sorted and belong to root. Programs have no build ID, because it would be a hash
+# of debug information that contains directory names.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 out=$1 work=$PWD/build/release-parts version=$RELEASE_VERSION
@@ -28,13 +28,13 @@ artefact() {
   esac
 }
 
-# pack FILE FOLDER NAME...: writes an archive that contains these files and directories of FOLDER.
+# pack FILE DIRECTORY NAME...: writes an archive that contains these files and directories of DIRECTORY.
 pack() {
   tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
     -C "$2" -cf - "${@:3}" | gzip -n -9 >"$1"
 }
 
-# compile FOLDER OPTION...: configures that directory below build/ as the preset `release` does.
+# compile DIRECTORY OPTION...: configures build/DIRECTORY with the preset `release` and the given options.
 compile() {
   cmake --preset release -B "build/$1" -DDRIVERUPGRADE_BUILD_TESTS=OFF -DCMAKE_INSTALL_PREFIX=/usr \
     -DCMAKE_EXE_LINKER_FLAGS=-Wl,--build-id=none -DCMAKE_SHARED_LINKER_FLAGS=-Wl,--build-id=none "${@:2}"
@@ -179,7 +179,8 @@ CONTROL
   dpkg-deb --root-owner-group --build -Zxz --threads-max=1 "$root" "$out/$1_${version}_$arch.deb"
 }
 
-# needed FOLDER FILE...: prints the packages that these programs need. Our own libraries, in FOLDER, are not listed.
+# needed DIRECTORY FILE...: prints the packages that these programs need, except our own libraries, which are in
+# DIRECTORY.
 needed() {
   mkdir -p "$work/shlibs/debian"
   echo "Source: driverupgrade" >"$work/shlibs/debian/control"

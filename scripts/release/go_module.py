@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Writes the Go module of go/ as a module proxy serves it: go_module.py FOLDER, the root of the proxy.
+"""Writes the Go module of go/ as a module proxy serves it: go_module.py DIRECTORY, the root of the proxy.
 
-With GOPROXY=file://FOLDER, or with FOLDER on a web server, `go get` finds the module. The version is RELEASE_VERSION, and
-its time is SOURCE_DATE_EPOCH. As with `go mod`, nested modules are left out, and the repository's license is included."""
+With GOPROXY=file://DIRECTORY, or with DIRECTORY on a web server, `go get` finds the module. The version is
+RELEASE_VERSION, and its time is SOURCE_DATE_EPOCH. As with `go mod`, nested modules are left out, and the repository's
+license is included."""
 import datetime
 import json
 import os

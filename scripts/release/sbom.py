@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Writes the SBOM of a release: SPDX 2.3 in JSON.
 
-  sbom.py FOLDER URL PACKAGES   writes the SBOM into FOLDER. PACKAGES contains three lists of Debian packages: images, plugin, build.
-  sbom.py --check FOLDER        compares the SBOM with the artifacts in FOLDER, and checks its internal references.
+  sbom.py DIRECTORY URL PACKAGES
+      writes the SBOM into DIRECTORY. PACKAGES contains three lists of Debian packages: images, plugin, build.
+  sbom.py --check DIRECTORY
+      compares the SBOM with the artifacts in DIRECTORY, and checks its internal references.
 """
 import datetime
 import hashlib

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs each artifact of a release into an empty root or prefix and runs it: verify.sh FOLDER. scripts/release.sh
+# Installs each artifact of a release into an empty root or prefix and runs it: verify.sh DIRECTORY. scripts/release.sh
 # calls it. Exits with a non-zero code if an artifact fails. Artifacts that the release does not contain are not tested.
 set -euo pipefail
 cd "$(dirname "$0")/../.."

@@ -166,7 +166,8 @@ class Core {
   std::optional<Gate> Explain(const std::string& node) const;
   // Returns the plans of all pools, merged into one and counted by owner.
   CoreReport Everything() const;
-  // Returns the status of each pool that has nodes, or of the only pool. Excludes guests (Pool::guests).
+  // Returns the status of each pool that has nodes. If there is only one pool, returns its status even if it has no
+  // nodes. Excludes guests (Pool::guests).
   std::vector<OwnedStatus> Statuses() const;
 
  private:

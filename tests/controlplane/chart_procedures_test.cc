@@ -44,7 +44,7 @@ class Charts {
     fs::permissions(manual.folder() / "helm", fs::perms::owner_all);
   }
 
-  // Adds a chart to the repository. If `with_policy` is true, the chart's definition and its object have the field
+  // Adds a chart to the repository. If `with_policy` is true, the chart's CRD and custom resource contain the field
   // upgradePolicy.
   void Add(const std::string& name, const std::string& version, bool with_policy) const {
     const fs::path chart = manual_.folder() / "source" / version / name;

@@ -3,9 +3,9 @@
 #
 #   cmake -DPAGE=... -DBUILD_DIR=... -DWORK_DIR=... -DCTEST=... -DCONFIG=... -DCOMPLETE=ON -P compatibility_table.cmake
 #
-# A row has the form `| T1 | about | ours | tests |`. The number of cells between the first cell and the last two cells
-# can differ. Tests are `scenario:NAME` or `PROGRAM: TEST CASE`, in backticks. With COMPLETE off, some components of the
-# library are not built, so a row may name a program that has no tests in ctest.
+# A row has the form `| T1 | rule | this library | tests |`. The number of cells between the first cell and the last
+# two cells can differ. Tests are `scenario:NAME` or `PROGRAM: TEST CASE`, in backticks. With COMPLETE off, some
+# components of the library are not built, so a row may name a program that has no tests in ctest.
 cmake_minimum_required(VERSION 3.23)
 include(${CMAKE_CURRENT_LIST_DIR}/markdown.cmake)
 

@@ -24,7 +24,8 @@
 
 namespace driverupgrade::tests {
 
-// State of a pod that the policy protects.
+// Protected workload on the node, which must be gone before the driver restarts: none, evictable, or blocked by a
+// disruption budget.
 enum class Workload : std::uint8_t { kNone, kEvictable, kBlocked };
 
 // A controller's knowledge about the node.

@@ -1,4 +1,4 @@
-// Runs a fuzz target on every file of a directory, without a fuzzer: `fuzz_NAME_replay FOLDER...`.
+// Runs a fuzz target on every file of a directory, without a fuzzer: `fuzz_NAME_replay DIRECTORY...`.
 #include <filesystem>
 #include <fstream>
 #include <iterator>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""plant.py FOLDER: writes a copy of each source that has planted defects, with all its defects. Skips copies that are up to
-date. `plant.py --sources` prints the names of these sources."""
+"""plant.py DIRECTORY: writes a copy of each source that has planted defects, with all its defects. Skips copies that
+are up to date. `plant.py --sources` prints the names of these sources."""
 import pathlib
 import sys
 

@@ -245,7 +245,7 @@ TEST_CASE("If every list is followed by 410, lists are requested less and less o
   CHECK(world.follower.anew == 5);
 }
 
-TEST_CASE("A watch that keeps failing at its version periodically restarts from a list") {
+TEST_CASE("A watch that keeps failing at the same resource version is periodically restarted from a new list") {
   FollowerWorld world;
   world.follower.next = {.status = absl::DataLossError("an object that cannot be read")};
   for (int i = 0; i < 10; ++i) world.follower.Pause();

@@ -87,7 +87,7 @@ class MixedList {
            json::Document::AllocatorType& allocator);
   /// Adds an object given as JSON text. Ignores any other text.
   void AddText(const std::string& object, const std::string& kind, const std::string& api_version);
-  /// Adds the objects of the other list in their order, except for those named in `without` in the form
+  /// Adds the objects of `other`, in the same order, except for those named in `without` in the form
   /// `Pod/NAMESPACE/NAME`.
   void AddAll(const MixedList& other, const std::set<std::string>& without = {});
   /// Returns true if an object's JSON contains `text`.

@@ -21,7 +21,8 @@ Colour ColourOf(UpgradeState state) {
   return driverupgrade::IsInProgress(state) ? Colour::kYellow : Colour::kNone;
 }
 
-// Highlights the gates that need an administrator.
+// Returns cyan if an administrator requested the wait. Otherwise, returns red if a Warning Event reports the gate or if
+// the rollout has ended for the node, and no color for all other gates.
 Colour ColourOf(const Gate& gate) {
   const driverupgrade::GateTraits& traits = driverupgrade::TraitsOf(gate.reason);
   if (traits.is_wish) return Colour::kCyan;

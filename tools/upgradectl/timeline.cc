@@ -36,8 +36,8 @@ Timeline Empty(const Request& request) {
   return {.driver = request.question.identity.Name(), .failed_hold_slots = !policy.failure_policy};
 }
 
-// Adds the policy's bands and its limit on slots. A limit in percent refers to the number of nodes in the timeline.
-// Adds nothing if the policy is unknown.
+// Adds the policy's bands and its limit on slots. A limit given as a percentage is relative to the
+// number of nodes in the timeline. Adds nothing if the policy is unknown.
 void AddPolicy(const Request& request, bool policy_known, absl::Time began, Timeline& timeline) {
   if (!policy_known) return;
   timeline.stages = StageBands(request, timeline.nodes);

@@ -55,7 +55,7 @@ type order struct {
 
 // Part contains the nodes of a call.
 type Part struct {
-	Owner string // owner, with a separate rollout; empty: the part has no owner
+	Owner string // owner of these nodes; each owner has its own rollout; empty if the nodes have no owner
 	Nodes []string
 	// Nodes that had no driver pod when the state was read. The new order takes them over from orders with the same
 	// owner and the same policy.

@@ -180,7 +180,7 @@ TEST_CASE("I1: the start of a cordoned node needs no capacity, and does not chan
   }
 }
 
-TEST_CASE("I1: a percentage refers to the nodes that have the driver, and is rounded up") {
+TEST_CASE("I1: a percentage is relative to the number of nodes that have the driver, and is rounded up") {
   for (const int percent : {25, 26}) {
     World world({.auto_upgrade = true,
                  .max_parallel = std::nullopt,

@@ -207,7 +207,7 @@ TEST_CASE("I3: if another client deletes the NodeMaintenance, the cordon of the 
   }
 }
 
-TEST_CASE("I3: dep-F8: in requestor mode, our cordon without our name is left to another driver, which will lift it") {
+TEST_CASE("I3: dep-F8: in requestor mode, if our cordon does not carry our name, another driver lifts it") {
   const std::string ofed = "nvidia.com/ofed-driver-upgrade";
   for (const auto& [names, found, broken] : std::vector<std::tuple<std::string, bool, std::string>>{
            {"", false, ""}, {"", true, "I3"}, {"nvidia.com/gpu", false, "I3"}}) {

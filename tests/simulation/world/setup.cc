@@ -206,8 +206,9 @@ void DrawNight(Random& random, Setup& setup, RolloutPolicy& rollout) {
   rollout.windows.push_back({.days = {absl::GetWeekday(today)}, .start = absl::Hours(23), .duration = absl::Hours(2)});
 }
 
-// Draws, from a separate stream, closed days whose first or last midnight falls within the chaos phase, finishBy, and
-// fast rollback.
+// Sets fast rollback, closed days or else the windows of DrawNight, and, if the policy then has closed days or windows,
+// finishBy. All random values come from a separate stream. A range of closed days starts or ends at a midnight within
+// the chaos phase.
 void DrawByTime(std::uint64_t seed, Setup& setup, RolloutPolicy& rollout) {
   Random random(seed, "rollouts by time");
   if (seed % 4 == 0) rollout.rollback = Rollback::kFast;

@@ -171,7 +171,7 @@ TEST_CASE("Leases are read for the policy only if no other source has it") {
   CHECK(reads_leases({"status"}, false) == 1);
 }
 
-TEST_CASE("A stage of the policy that the operator reports can be approved, and the output names this policy") {
+TEST_CASE("approve accepts a stage of the reported policy, and its output names that policy") {
   const std::string stages =
       "{\"\":" + PolicyText("{autoUpgrade: true, rollout: {stages: [{name: canary, nodeSelector: pool=canary}]}}") +
       "}";

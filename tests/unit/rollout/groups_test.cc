@@ -100,7 +100,7 @@ TEST_CASE("OneAtATime: if several groups were interrupted, one of them continues
   CHECK_FALSE(LimitOf(fleet, groups).Refusal("=b"));
 }
 
-TEST_CASE("Spread: the nodes in progress are limited per group, and a percentage rounds up") {
+TEST_CASE("Spread: the nodes in progress are limited per group, and a percentage is rounded up") {
   Fleet fleet = Racks();
   fleet.Set("a0", NodeProgress::kUnderWay);
   CHECK(LimitOf(fleet, {.by = "rack", .mode = GroupMode::kSpread}).Refusal("=a") ==

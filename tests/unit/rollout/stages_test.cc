@@ -338,7 +338,7 @@ TEST_CASE("a failure above the limit of a stage halts the rollout, and failures 
   const RolloutStep halted = Settled(fleet, {}, rules);
   REQUIRE(halted.halted);
   CHECK(halted.record.halt->reason == "stage some: 2 nodes failed (limit 1), first: " + some[0]);
-  SECTION("a percentage refers to the nodes of the stage, and rounds down") {
+  SECTION("a percentage is relative to the number of nodes in the stage, and is rounded down") {
     stage.max_failures = Percent{49};
     CHECK(Settled(fleet, {}, Rules({stage})).halted);
     stage.max_failures = Percent{50};

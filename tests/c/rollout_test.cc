@@ -110,6 +110,22 @@ TEST_CASE(
   CHECK(refused.text == "facts.leader: must be true or false");
 }
 
+// Found by the simulation (seed 25636): a new engine plans before it has read any pods.
+TEST_CASE("A soak continues when a new engine takes over, even if the policy watches the pods of upgraded nodes") {
+  World world(5);
+  world.cluster->AddDaemonSet({.ns = "monitoring", .name = "dcgm"});
+  std::string policy(kStages);
+  policy.insert(policy.rfind("}}"), R"(,"health":{"podSelector":"app=dcgm"})");
+  std::string last;
+  for (int term = 0; term < 40; ++term) {
+    EngineHost host = HostOf(world);
+    Run(world, host, policy, absl::Seconds(30));
+    last = host.last();
+  }
+  CHECK(NodesWith(world, "rev-2") == 1);
+  CHECK(last.find("stage canary waits for the approval canary@rev-2") != std::string::npos);
+}
+
 TEST_CASE("A host that takes over in the middle of a stage uses the stored record") {
   World world(5);
   {

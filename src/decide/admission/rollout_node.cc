@@ -165,6 +165,7 @@ RolloutNode MakeRolloutNode(const NodeView& view, const KeptVerdict& verdict, co
   if (node.progress == NodeProgress::kDone && UnwellMax(input.rules.policy) > absl::ZeroDuration()) {
     NoteUse(view, input.driver, node);
   }
+  node.is_unread = !node.unwell.empty() && !node.out_of_use && !view.pods;
   const std::optional<UpgradeState> state = marks->State();
   node.is_granted_only = share.granted && (!state || !IsInProgress(*state));
   const bool may_have_gang =

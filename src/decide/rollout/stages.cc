@@ -34,6 +34,7 @@ struct StageTally {
   int ended = 0;   // done and well, or failed
   int failed = 0;  // failed and not waived
   std::string failed_node = {};
+  int unread = 0;           // unwell, but only because their pods have not been read
   std::string unwell = {};  // description of the first unwell node
   std::string left_out = {};
 };
@@ -179,6 +180,7 @@ class Advance {
       const RolloutNode& node = view_.nodes[i];
       StageTally& tally = tallies_[static_cast<std::size_t>(census_.stages()[i])];
       const bool is_unwell = node.progress == NodeProgress::kDone && !node.unwell.empty();
+      tally.unread += is_unwell && node.is_unread;
       // An approval has waived this node.
       if (is_unwell && node.out_of_use && record().waived.contains(node.node->name)) {
         ++tally.ended;
@@ -280,8 +282,11 @@ class Advance {
   bool PassesStage() {
     const RolloutStage& stage = policy_.stages[static_cast<std::size_t>(this->stage())];
     const StageTally& tally = tallies_[static_cast<std::size_t>(this->stage())];
-    if (tally.nodes == 0 || tally.ended < tally.nodes || tally.failed > FailuresTolerated(stage, tally.nodes)) {
-      record().soak_since.reset();
+    const bool is_too_bad = tally.failed > FailuresTolerated(stage, tally.nodes);
+    if (tally.nodes == 0 || tally.ended < tally.nodes || is_too_bad) {
+      // A new leader has not read any pods yet, which must not restart the soak.
+      const bool may_have_ended = tally.nodes > 0 && tally.ended + tally.unread == tally.nodes && !is_too_bad;
+      if (!may_have_ended) record().soak_since.reset();
       // A stage without nodes, for example because of a mistyped label, must not pass, because the next stage would
       // then start untested.
       const std::string left_out = tally.left_out.empty() ? "" : "; " + tally.left_out;

@@ -50,6 +50,8 @@ struct RolloutNode {
   // Message for users: names what is not ready yet on a node with its new driver, for example a pod. Empty if
   // everything is ready. Otherwise, the stage is not done yet.
   std::string unwell = {};
+  // True if the node is unwell only because its pods have not been read, for example after a restart of the operator.
+  bool is_unread = false;
   // True if the node is done, but it or its driver pod is not Ready, or the driver pod is missing. `unwell` contains
   // the details.
   bool out_of_use = false;

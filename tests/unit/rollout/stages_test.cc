@@ -240,6 +240,29 @@ TEST_CASE("a stage is not done while one of its nodes is not healthy, and its so
         "stage canary: 1 of 2 nodes have ended, 0 failed; node " + canary + ": pod monitoring/dcgm-1 is not ready");
 }
 
+TEST_CASE("a soak continues while pods have not been read, but ends only once they have been read") {
+  Fleet fleet(5);
+  const RolloutRules rules = Rules({Canary()});
+  const Names canaries = fleet.In(0, rules);
+  Finish(fleet, canaries);
+  const RolloutRecord soaks = Settled(fleet, {}, rules).record;
+  fleet.node(canaries[0]).unwell = "its pods have not been read";
+  fleet.node(canaries[0]).is_unread = true;
+  const absl::Time end = kNow + absl::Hours(1);
+  const RolloutStep waits = Settled(fleet, soaks, rules, end);
+  CHECK(waits.record.soak_since == soaks.soak_since);
+  CHECK(waits.open == 0);
+  SECTION("they are well") {
+    fleet.node(canaries[0]).unwell.clear();
+    fleet.node(canaries[0]).is_unread = false;
+    CHECK(Settled(fleet, waits.record, rules, end).open == 1);
+  }
+  SECTION("another node is known not to be healthy") {
+    fleet.node(canaries[1]).unwell = "pod monitoring/dcgm-1 is not ready";
+    CHECK_FALSE(Settled(fleet, waits.record, rules, end).record.soak_since);
+  }
+}
+
 TEST_CASE("the expected time of a node is the measured time, or the policy's estimate before there are measurements") {
   RolloutRecord record;
   const RolloutPolicy policy{.expected_node_duration = absl::Minutes(10)};

@@ -48,7 +48,7 @@ class DriverupgradeConan(ConanFile):
         cmake_layout(self)
 
     def requirements(self):
-        # Public headers, which are partly inline, use abseil. Therefore consumers also compile and link abseil.
+        # Public headers use abseil, also in inline functions. Therefore consumers also compile and link abseil.
         self.requires("abseil/[>=20220623.0]", transitive_headers=True, transitive_libs=True)
         self.requires("fmt/[>=9 <13]")
         self.requires("rapidjson/cci.20230929")

@@ -26,7 +26,7 @@ function(driverupgrade_pkg_config_words words is_module library)
     if(library STREQUAL "Threads::Threads")
       set(${words} -pthread PARENT_SCOPE)
     elseif(library STREQUAL "httplib::httplib")
-      set(${words} "" PARENT_SCOPE)  # a CMake package has only headers
+      set(${words} "" PARENT_SCOPE)  # httplib's CMake package has only headers
     elseif(library STREQUAL "cpprestsdk::cpprest")
       set(${words} -lcpprest PARENT_SCOPE)  # cpprestsdk has no pkg-config file
     else()

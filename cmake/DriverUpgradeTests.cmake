@@ -24,7 +24,7 @@ function(driverupgrade_test_options target)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-O1;-g0>)
   endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # False positives that g++ 12 reports about std::string at -O1.
+    # Suppresses warnings that g++ 12 reports wrongly about std::string at -O1.
     target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
   endif()
 endfunction()
@@ -54,7 +54,7 @@ function(driverupgrade_add_test name)
 endfunction()
 
 # driverupgrade_quick(TESTS <names>... [PROGRAMS <targets>...]): assigns these tests to the quick tier. The tests need
-# the listed programs, as far as this configuration builds them.
+# those of the listed programs that this configuration builds.
 function(driverupgrade_quick)
   cmake_parse_arguments(ARG "" "" "TESTS;PROGRAMS" ${ARGN})
   set_property(TEST ${ARG_TESTS} APPEND PROPERTY LABELS quick)

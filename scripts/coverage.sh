@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Measures which lines and branches of the library are covered by tests that need no control plane. Prints a table with
-# one row for each file of src/ and include/. Takes a quarter of an hour. Branches taken only by exceptions do not
+# one row for each file of src/ and include/. Takes a quarter of an hour. Branches that only exceptions take do not
 # count, because our code does not throw.
 set -euo pipefail
 cd "$(dirname "$0")/.."

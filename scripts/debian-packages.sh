@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# debian-packages.sh FILE...: prints the installed packages that contain the libraries that these programs load.
+# debian-packages.sh FILE...: prints the installed packages whose libraries these programs load.
 set -euo pipefail
 ldd "$@" | awk '$2 == "=>" { print $3 } $1 ~ /^\// && /\(0x/ { print $1 }' | sort -u | while read -r library; do
   library=$(readlink -f "$library")

@@ -37,8 +37,8 @@ DRIVERUPGRADE_CONTROLPLANE_BINARY=$(tests/controlplane/build.sh "$version")
 export DRIVERUPGRADE_CONTROLPLANE_BINARY
 if [[ $tier != short ]]; then
   eval "$(scripts/build-go.sh)"
-  # Exit code 77: real nodes need root permissions, tools and modules. If any of them are missing, their group is
-  # skipped.
+  # Exit code 77: real nodes need root permissions, tools and modules. If any of these are missing, the tests of real
+  # nodes are skipped.
   [ "$(id -u)" -ne 0 ] || scripts/install-deps.sh --node
   scripts/node.sh "$version" || [ $? -eq 77 ]
 fi

@@ -31,7 +31,7 @@ compiled=$((${user%.*} + ${system%.*}))
 echo "go: compiling the engine takes $compiled s of processor time" >&2
 ((compiled <= compile_max)) || echo "go: warning: that is above $compile_max s" >&2
 
-# Disables this check because the translated WebAssembly contains unreachable code.
+# Disables the check for unreachable code, because the translated WebAssembly contains such code.
 for folder in . compat ../scripts/wasm; do
   (cd "$folder" && "$go" vet -unreachable=false ./... && "$go" test -timeout 30m ./...)
 done

@@ -67,7 +67,7 @@ try_image() {
   done
 }
 
-# Tests more than --help: gpu_operator must fail because its service account's token exists only in a pod.
+# Tests more than --help: outside a pod, gpu_operator must fail because the token of its service account is missing.
 try_operator() {
   local status=0
   run gpu_operator --in-cluster --namespace gpu-operator --cluster-policy --once 2>"$work/in-cluster.log" || status=$?

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages for building and testing. The options --fuzz, --tidy, --coverage, --docs, --image and
-# --node add the packages of the script with that name. The option --format adds the packages of scripts/changed.sh, and
-# --browser adds Chromium. Does nothing if everything is installed.
+# --node add the packages that the script with that name needs. The option --format adds the packages that
+# scripts/changed.sh needs, and --browser adds Chromium. Does nothing if everything is installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,4 +1,4 @@
-// Uses something of each component that the package has.
+// Uses at least one type or function of each component that the package contains.
 #include <cstdio>
 #include <memory>
 #include <optional>

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Maintains counts.csv: counts for each release that do not depend on the load of the machine.
 
-    history.py           fails if a count is a tenth above the last column
+    history.py           fails if a count is more than a tenth above the last column
     history.py --take    writes the counts into the last column, after a change that lowers or deliberately raises them
     history.py --release NAME   writes the counts into a new column
 
 Allocations and judgements come from micro_bench, and requests from a rollout of 1,000 nodes in virtual time
-(scale_bench). Instructions are the difference of two runs of micro_bench under valgrind, which is the cost of the
-operation alone.
+(scale_bench). Instructions are the difference between two runs of micro_bench under valgrind, so that only the
+operation itself counts.
 """
 import argparse
 import csv
@@ -125,7 +125,7 @@ def main():
     if arguments.take or arguments.release:
         return take(header, history, counts, arguments.release)
     wrong = compare(history, counts)
-    print("\n".join(wrong) or f"{len(counts)} counts, none a tenth above {header[-1]}")
+    print("\n".join(wrong) or f"{len(counts)} counts, none more than a tenth above {header[-1]}")
     sys.exit(1 if wrong else 0)
 
 

@@ -16,8 +16,8 @@ constexpr int kSenders = 8;
 constexpr absl::Duration kEvictionRetry = absl::Milliseconds(200);
 
 // Any engine must record what it has started, so this program also sets a label. The label costs no additional request,
-// because it is part of the cordon's PATCH. It is the operator's own label, because deploy/rbac/admission does not
-// allow changes to other labels.
+// because it is part of the cordon's PATCH. The program uses the state label of gpu_operator, because
+// deploy/rbac/admission does not allow changes to other labels.
 constexpr std::string_view kCordon =
     R"({"metadata":{"labels":{"nvidia.com/gpu-driver-upgrade-state":"drain-required"}},"spec":{"unschedulable":true}})";
 constexpr std::string_view kUncordon =

@@ -37,7 +37,7 @@ class AllocationCounter {
   const std::uint64_t before_ = Allocations();
 };
 
-// Returns a policy with three stages, of which the fleet is in the first.
+// Returns a policy with three stages. The fleet is in the first stage.
 RolloutPolicy InStages() {
   return {.stages = {{.name = "canary", .nodes = Percent{1}, .soak = absl::Hours(1)},
                      {.name = "early", .nodes = Percent{10}, .soak = absl::Hours(1)}},
@@ -90,7 +90,7 @@ void ChangePolicy(benchmark::State& state, Judged& judged, const UpgradePolicy& 
                                                     benchmark::Counter::kAvgIterations);
 }
 
-// Pauses and resumes the rollout: half of the nodes change the reason why they wait.
+// Pauses and resumes the rollout. Each time, half of the nodes get another reason to wait.
 void ChangePaused(benchmark::State& state) {
   Judged judged(static_cast<int>(state.range(0)));
   UpgradePolicy other = judged.rollout.policy;

@@ -56,7 +56,7 @@ void Declare(CLI::App& app, Options& options) {
   app.add_option("--runs", options.runs, "number of runs of each program")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--timeout-minutes", options.timeout_minutes, "timeout of a program; running into it is a result, too")
+  app.add_option("--timeout-minutes", options.timeout_minutes, "timeout of a program; exceeding it is a valid result")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--events", options.events, "Event settings with which gpu_operator runs: none, all")
@@ -67,7 +67,7 @@ void Declare(CLI::App& app, Options& options) {
   app.add_option("-o,--output", options.output, "output format")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
-  app.add_option("--gpu-operator", options.gpu_operator, "gpu_operator program other than the one of this build")
+  app.add_option("--gpu-operator", options.gpu_operator, "gpu_operator program (default: the one from this build)")
       ->check(CLI::ExistingFile);
   app.add_option("--go-operator", options.go_operator, "program go/examples/operator (default: not measured)")
       ->check(CLI::ExistingFile);
@@ -105,7 +105,7 @@ Rollout MeasureRollout(Arena& arena, int nodes, const Task& task, const Options&
   return rollout;
 }
 
-// Prints text after each rollout, so that hours of measurements are not lost if a later rollout fails.
+// Prints text output after each rollout, so that hours of measurements are not lost if a later rollout fails.
 std::vector<Rollout> MeasureAll(const Options& options) {
   const driverupgrade::e2e::TemporaryFolder folder;
   std::vector<Rollout> rollouts;
@@ -113,7 +113,7 @@ std::vector<Rollout> MeasureAll(const Options& options) {
   for (const int nodes : options.nodes) {
     Arena arena(nodes);
     Task task{.parallel = 0, .timeout = std::chrono::minutes(options.timeout_minutes), .folder = folder.path()};
-    // Discards the first rollout in a cluster, which is slower than all others and would always be the limit program's.
+    // Discards the first rollout in a cluster, because it is the slowest, and it always runs the limit program.
     MeasureOne(arena, Limit(options.limit, task), fmt::format("{} nodes, not counted", nodes));
     for (const int parallel : options.parallel) {
       task.parallel = parallel;

@@ -42,7 +42,7 @@ Program Operator(const std::filesystem::path& file, const Task& task, const std:
 
 Program InGo(const std::string& name, const std::filesystem::path& file, const Task& task) {
   Program program{.name = name, .file = file, .options = ByPolicy(task), .timeout = task.timeout};
-  // No limit on the request rate, same as gpu_operator.
+  // Removes the limit on the request rate, because gpu_operator also has no such limit.
   program.options.insert(program.options.end(), {"--qps", "-1"});
   return program;
 }

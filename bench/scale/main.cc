@@ -20,14 +20,14 @@ void Rollout(int nodes, int parallel, int groups) {
   fmt::print("  judgements per node  {:.2f}\n", static_cast<double>(figures.judgements) / count);
   fmt::print("  API calls per node   {:.2f}\n", static_cast<double>(figures.api_calls) / count);
   if (groups > 0) fmt::print("  calls of the ledger  {}\n", figures.ledger_calls);
-  fmt::print("  passes               {}, the slowest {}, the most of a processor in one {}\n", figures.passes,
+  fmt::print("  passes               {}, slowest {}, most CPU time in one pass {}\n", figures.passes,
              absl::FormatDuration(figures.slowest_pass), absl::FormatDuration(figures.most_work));
-  fmt::print("  engine               {:.1f} s of a processor, {:.0f} us per node; {:.0f} us more in the fake cluster\n",
+  fmt::print("  engine               {:.1f} s of CPU time, {:.0f} us per node; {:.0f} us more in the fake cluster\n",
              absl::ToDoubleSeconds(figures.engine_work), absl::ToDoubleMicroseconds(figures.engine_work) / count,
              absl::ToDoubleMicroseconds(figures.cluster_work) / count);
   fmt::print("  wall clock           {:.1f} s, for {} of virtual time\n", absl::ToDoubleSeconds(figures.wall_time),
              absl::FormatDuration(figures.virtual_time));
-  fmt::print("  peak memory          {:.0f} MiB, the fake cluster included\n", Megabytes(figures.peak_bytes));
+  fmt::print("  peak memory          {:.0f} MiB, including the fake cluster\n", Megabytes(figures.peak_bytes));
 }
 
 void Memory(int nodes, int pods_per_node) {
@@ -48,7 +48,7 @@ void Latency(int nodes, int samples) {
 }
 
 void PrintCost(std::string_view what, const WireCost& cost) {
-  fmt::print("  {:<44} {:7} objects, {:6.2f} s, {:6.2f} s of processor, peak {:6.1f} MiB beyond {:.1f} MiB\n", what,
+  fmt::print("  {:<44} {:7} objects, {:6.2f} s, {:6.2f} s of CPU time, peak {:6.1f} MiB beyond {:.1f} MiB\n", what,
              cost.objects, absl::ToDoubleSeconds(cost.wall_time), absl::ToDoubleSeconds(cost.processor_time),
              Megabytes(cost.peak_bytes - std::min(cost.peak_bytes, cost.before_bytes)), Megabytes(cost.before_bytes));
 }
@@ -57,13 +57,13 @@ void Page(int nodes, int parallel, int readers) {
   for (const int count : {0, readers}) {
     const PageFigures figures = MeasurePage(nodes, parallel, count);
     if (count == 0) {
-      fmt::print("document of {} nodes: {:.1f} ms of a processor, {} bytes\n", nodes,
+      fmt::print("document of {} nodes: {:.1f} ms of CPU time, {} bytes\n", nodes,
                  absl::ToDoubleMilliseconds(figures.document_work), figures.document_bytes);
     }
     fmt::print("rollout of {} nodes, {} at a time, with {} readers: {} documents read", nodes, parallel, count,
                figures.answers);
     if (count > 0) fmt::print(", {} bytes each", figures.compressed_bytes);
-    fmt::print("\n  {} rounds: {:.2f} s of a processor, {:.2f} s by the wall clock, the slowest {}\n", figures.rounds,
+    fmt::print("\n  {} rounds: {:.2f} s of CPU time, {:.2f} s of wall time, slowest {}\n", figures.rounds,
                absl::ToDoubleSeconds(figures.round_work), absl::ToDoubleSeconds(figures.rounds_time),
                absl::FormatDuration(figures.slowest_round));
   }
@@ -80,7 +80,7 @@ int Wire(int nodes, int pods_per_node, int readers) {
   PrintCost("start of a cache: nodes and driver pods", figures->sync);
   PrintCost(fmt::format("the pods of each node, {} lists at a time", readers), figures->read);
   PrintCost("one watch event for each pod", figures->follow);
-  fmt::print("  resident with all of it {:.1f} MiB\n", Megabytes(figures->resident_bytes));
+  fmt::print("  resident memory at the end {:.1f} MiB\n", Megabytes(figures->resident_bytes));
   return figures->follow.objects == 0 ? 1 : 0;
 }
 

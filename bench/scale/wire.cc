@@ -28,7 +28,7 @@ absl::Duration ProcessorTime() {
   return absl::DurationFromTimeval(usage.ru_utime) + absl::DurationFromTimeval(usage.ru_stime);
 }
 
-// Measures from its construction to Stop.
+// Measures time and memory from its construction to Stop.
 class Meter {
  public:
   Meter() {

@@ -21,7 +21,7 @@ std::string Members(const Pairs& pairs) {
   return fmt::format("{}", fmt::join(members, ","));
 }
 
-// Formats the keys like managedFields: `"f:key":{},...`
+// Formats the keys in the style of managedFields: `"f:key":{},...`
 std::string Fields(const Pairs& pairs) {
   std::vector<std::string> members;
   for (const auto& [key, value] : pairs) members.push_back(fmt::format(R"("f:{}":{{}})", key));

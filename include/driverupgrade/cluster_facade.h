@@ -17,8 +17,8 @@
 ///     };
 ///
 /// Contract, checked by testing/facade_contract.h:
-/// - Thread-safe. Each call is independent and blocks until the API server has responded. A call is never retried, does
-///   not wait for a cache or for an effect, and applies no policy.
+/// - Thread-safe. Each call is independent and blocks until the API server has responded. A call is never retried,
+///   waits neither for a cache nor for the effect of a write, and applies no policy.
 /// - Status codes: NotFound for 404; AlreadyExists and Aborted for 409; ResourceExhausted for 429; PermissionDenied for
 ///   403; Unauthenticated for 401; InvalidArgument for 400 and 422; DeadlineExceeded; Cancelled; Unavailable for 5xx
 ///   and for connection failures.
@@ -124,10 +124,10 @@ class ClusterReader {
   [[nodiscard]] virtual absl::StatusOr<std::vector<ResourceSlice>> ListResourceSlices(
       const CallContext& context, const ListResourceSlicesParams& params);
 
-  /// Each Watch... blocks until the watch ends. Returns OK if the server ended it normally, or if the sink returned
-  /// false. Returns OutOfRange if the version to continue from is too old (410 as a response or as an event); start
-  /// again with a list. In all other cases, returns the error that broke the watch. All data that the sink received
-  /// before the error is complete and in modification order.
+  /// Each Watch... method blocks until the watch ends. Returns OK if the server ended it normally, or if the sink
+  /// returned false. Returns OutOfRange if the version to continue from is too old (410 as a response or as an event);
+  /// start again with a list. In all other cases, returns the error that broke the watch. All data that the sink
+  /// received before the error is complete and in modification order.
   [[nodiscard]] virtual absl::Status WatchNodes(const CallContext& context, const WatchParams& params,
                                                 WatchSink<Node>& sink);
   [[nodiscard]] virtual absl::Status WatchPods(const CallContext& context, const WatchParams& params,

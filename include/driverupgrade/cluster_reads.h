@@ -24,7 +24,7 @@ namespace driverupgrade {
 /// The effect of one unreadable object on its list or watch.
 enum class OnUnreadable : std::uint8_t {
   kFail,  ///< The whole call fails: for callers that would treat such an object as absent.
-  kMark,  ///< The object is returned with `unreadable` set, and the others as usual.
+  kMark,  ///< The object is returned with `unreadable` set, and the other objects as usual.
 };
 
 struct GetNodeParams {

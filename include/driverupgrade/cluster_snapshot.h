@@ -65,7 +65,7 @@ class DecodedMarks {
 enum class Outcome : std::uint8_t {
   kApplied,     ///< Accepted by the server.
   kNotApplied,  ///< Definitely refused.
-  kUnclear,     ///< Lost response or server error: it may have been applied.
+  kUnclear,     ///< Lost response or server error: the write may have been applied.
   /// 409: the object has another version, which may be the result of our own earlier attempt.
   kConflict,
 };
@@ -74,7 +74,7 @@ enum class Outcome : std::uint8_t {
 struct PatchAttempt {
   /// The version on which the patches in `possible` are based, and the only version to which they can apply.
   std::string based_on = {};
-  /// Every patch sent at that version that was not definitely refused: each may have been applied.
+  /// Every patch that was sent at that version and was not definitely refused. Each may have been applied.
   std::vector<PatchNodeParams> possible = {};
   /// Number of attempts since the last applied attempt.
   int count = 0;
@@ -87,7 +87,7 @@ struct PatchAttempt {
   friend bool operator==(const PatchAttempt&, const PatchAttempt&) = default;
 };
 
-/// The requests to evict or delete one pod (one UID): their number, and the result of the last one.
+/// The requests to evict or delete one pod (one UID): their number, and the result of the last request.
 struct PodAttempt {
   int count = 0;
   absl::Time sent_at = absl::UnixEpoch();
@@ -231,8 +231,8 @@ using Grants = std::map<std::string, std::string>;
 /// A limit, shared by several engines, on the number of nodes in progress.
 struct SharedSlots {
   int max = 0;
-  /// Slots that the other engines hold. nullopt: the number is not known for all engines, so no node that needs a slot
-  /// starts.
+  /// Slots that the other engines hold. nullopt: the number is unknown for at least one engine, so no node that needs a
+  /// slot starts.
   std::optional<int> used_elsewhere = 0;
   friend bool operator==(const SharedSlots&, const SharedSlots&) = default;
 };

@@ -194,8 +194,8 @@ struct DaemonSet {
   StringMap annotations = {};
   LabelSelector selector = {};
   /// Node selector and required node affinity of the pod template. The DaemonSet targets a node if one of these
-  /// selectors matches it; without selectors, it targets all nodes. Taints, and other conditions that do not depend on
-  /// labels, are ignored.
+  /// selectors matches the node; without selectors, it targets all nodes. Taints, and other conditions that do not
+  /// depend on labels, are ignored.
   std::vector<LabelSelector> node_selectors = {};
   TemplateDigest template_digest = {};
   /// True if spec.updateStrategy.type is OnDelete. With RollingUpdate, Kubernetes restarts driver pods on its own.

@@ -165,7 +165,7 @@ enum class Refusal : std::uint8_t {
   kDisruptionBudget,      ///< A disruption budget allows no further disruption, or has not been processed yet.
   kThrottled,             ///< 429 that was not caused by a budget: the server is busy.
   kSeveralBudgets,        ///< More than one budget matches; refused until an administrator changes the budgets.
-  kNamespaceTerminating,  ///< Nothing can be created in the namespace, evictions included.
+  kNamespaceTerminating,  ///< Nothing can be created in the namespace, not even an eviction.
   kOther,                 ///< The request failed. Used in a PodAttempt, never in an EvictionAnswer.
 };
 /// Returns `accepted`, `refused by a disruption budget`, ...
@@ -205,7 +205,8 @@ struct EventSeries {
 struct RecordEventParams {
   std::string node_name = {};
   std::string node_uid = {};
-  /// If set, the Event is about this pod and in its namespace; otherwise it is about the node and in `default`.
+  /// If set, the Event is about this pod, and in the pod's namespace. Otherwise, it is about the node, and in
+  /// `default`.
   std::optional<PodRef> pod = {};
   EventType type = EventType::kNormal;
   std::string reason = {};

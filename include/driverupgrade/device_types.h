@@ -82,7 +82,7 @@ struct ResourceClaim {
   std::string uid = {};
   std::string resource_version = {};
   /// UID of the controlling owner if it is a Pod; empty otherwise. A claim without a controlling Pod can be shared by
-  /// pods.
+  /// several pods.
   std::string pod_uid = {};
   /// status.allocation.devices.results, sorted, without duplicates; empty if nothing is allocated.
   std::vector<AllocatedPool> allocated = {};

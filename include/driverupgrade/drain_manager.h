@@ -54,15 +54,15 @@ struct EvictionRound {
 /// `policy.drain->pod_selector = policy.drain->pod_selector.And(DrainablePods(identity))`.
 LabelSelector DrainablePods(const DriverIdentity& identity);
 
-/// Returns the patch by which `program` cordons the node for its own work, alongside driver engines. The program and
+/// Returns the patch with which `program` cordons the node for its own work, alongside driver engines. The program and
 /// these engines share one cordon, and none of them lifts the cordon while another still needs it. The patch adds the
 /// name of the program to kCordonedByAnnotation, and sets the program's state label to show that it is running. The
 /// patch is empty if the program has already cordoned the node, or if an administrator has: the administrator's cordon
 /// is sufficient.
 PatchNodeParams CordonPatch(const Node& node, const DriverIdentity& program);
 
-/// Returns the patch by which `program` removes its name, and also lifts the cordon unless a driver upgrade needs the
-/// cordon. The patch is empty if the program has not cordoned the node.
+/// Returns the patch with which `program` removes its name from kCordonedByAnnotation. The patch also lifts the cordon
+/// unless a driver upgrade needs the cordon. The patch is empty if the program has not cordoned the node.
 PatchNodeParams UncordonPatch(const Node& node, const DriverIdentity& program);
 
 class DrainManager {
@@ -82,15 +82,15 @@ class DrainManager {
   /// (refused by disruption budget web)`. Empty if Pace waits for none of them.
   std::string Remaining(const std::vector<const Pod*>& pods, const NodeView& view, absl::Time now) const;
 
-  /// Returns which of `pods` to delete now that their eviction has timed out: pods that are not terminating, or all
-  /// pods with OnTimeout::kForceDelete. A refused eviction does not delay the deletion; a failed deletion is paced like
-  /// an eviction.
+  /// Returns which of `pods` to delete now that their eviction has timed out: only pods that are not terminating or,
+  /// with OnTimeout::kForceDelete, all of them. A refused eviction does not delay the deletion; a failed deletion is
+  /// paced like an eviction.
   std::vector<PodRef> Overdue(const std::vector<const Pod*>& pods, const NodeView& view, OnTimeout on_timeout,
                               absl::Time now) const;
 
-  /// Returns when the first of `pods` counts as stuck: one minute after its grace period, on a node that is ready. With
-  /// OnTimeout::kForceDelete that minute does not start before `deadline`, when the forced deletions start.
-  /// InfiniteFuture if no pod is terminating, or if the node is not ready.
+  /// Returns the time at which the first of `pods` counts as stuck: one minute after its grace period, on a node that
+  /// is ready. With OnTimeout::kForceDelete, that minute does not start before `deadline`, when the forced deletions
+  /// start. InfiniteFuture if no pod is terminating, or if the node is not ready.
   absl::Time StuckAt(const std::vector<const Pod*>& pods, const NodeView& view, OnTimeout on_timeout,
                      absl::Time deadline) const;
 

@@ -80,7 +80,7 @@ class DriverIdentity {
   const std::string& ApprovedAnnotation() const;
   /// Annotation of the operator's Lease: the policies that the leader follows, `{"<engine>": <policy>}`.
   const std::string& PolicyAnnotation() const;
-  /// Node annotation: UID of a driver pod to restart although its revision is current.
+  /// Node annotation: UID of a driver pod to restart even though its revision is current.
   const std::string& RestartPodAnnotation() const;
   /// Node annotation `<revision>[,<revision>...]@<target revision>`: driver pods of these revisions are restarted
   /// without evacuating the node.

@@ -92,7 +92,7 @@ struct RequestorOptions {
   /// False: new upgrades run in place; nodes that started with a NodeMaintenance still finish with it.
   bool enabled = true;
 };
-/// Returns InvalidArgument, naming the field, for values that the API server would refuse.
+/// Returns InvalidArgument, with the name of the field, for values that the API server would refuse.
 [[nodiscard]] absl::Status Validate(const RequestorOptions& options);
 
 }  // namespace driverupgrade

@@ -1,5 +1,5 @@
-/// Gates: the reasons why nodes do not move, and the times at which this can change. Findings: problems that an
-/// administrator should know about.
+/// Gates: the reasons why nodes do not move, and the times at which the nodes can move again. Findings: problems that
+/// an administrator should know about.
 ///
 /// Defines Gate with its GateSubject and GateCount, GateReason, and kGates with the properties of each reason; Finding
 /// and FindingCode.
@@ -63,7 +63,7 @@ enum class GateReason : std::uint8_t {
   kUndeletablePods,   ///< Pods must leave the node, but the policy does not allow the engine to evict them.
   kHook,              ///< A callback of the embedding operator has failed for a pod.
   kDevicesTainted,    ///< The node's devices are being tainted, the taint must still settle, or it is being removed.
-  kDevicesUnfit,      ///< The policy isolates devices, which is not possible on this node.
+  kDevicesUnfit,      ///< The policy isolates devices, but the devices of this node cannot be isolated.
   kDevicesInUse,      ///< A pod that is not bound yet holds a device of the node, or a claim has not been read yet.
   // While the driver is replaced.
   kDriverPodMissing,      ///< No driver pod on the node.
@@ -96,8 +96,8 @@ struct GateTraits {
   bool is_event = false;
   /// True if an administrator requested the wait.
   bool is_wish = false;
-  /// True if the rollout has ended for this node until an administrator or another driver makes a change; the rest of
-  /// the rollout does not wait for the node.
+  /// True if the rollout does nothing more with this node until an administrator or another driver makes a change; the
+  /// rest of the rollout does not wait for the node.
   bool ends_rollout = false;
   /// True if a rollout continues without a node that has this gate: stages and groups do not count the node.
   bool left_out = false;

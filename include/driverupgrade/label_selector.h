@@ -1,7 +1,7 @@
 /// Label selectors, parsed and matched as in Kubernetes.
 ///
-/// Defines LabelSelector, from the query grammar (`app=web,tier in (a,b),!debug`) and from the object form
-/// (matchLabels and matchExpressions).
+/// Defines LabelSelector, which can be created from the query grammar (`app=web,tier in (a,b),!debug`) or from the
+/// object form (matchLabels and matchExpressions).
 ///
 ///     absl::StatusOr<LabelSelector> selector = LabelSelector::Parse("app=web,tier notin (cache)");
 ///     selector->Matches({{"app", "web"}});  // true: an absent key satisfies notin

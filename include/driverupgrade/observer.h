@@ -68,14 +68,14 @@ class Observer {
   virtual void OnNodeApplied(const NodePlan& plan, const NodeOutcome& outcome);
   /// Called last in a pass. Release is not a pass.
   virtual void OnPassEnded(const PassOutcome& pass);
-  /// Called when the problem that blocks all nodes changes: a pass failed, the cache cannot be read or is old, the
+  /// Called when the problem that blocks all nodes changes: a pass failed, the cache cannot be read or is old, or the
   /// Lease cannot be acquired. OK: the problem has ended.
   virtual void OnTrouble(const absl::Status& trouble);
   /// Called when this replica starts or stops leading. Never called without an election.
   virtual void OnLeading(bool leads);
   /// Called when, after at least one node has moved, no node can move again without action by an administrator.
   virtual void OnRolloutOver(const Tally& totals);
-  /// Reports findings about the configuration, which are not part of a plan: PassOutcome::configuration. Called when a
+  /// Reports findings about the configuration (PassOutcome::configuration). They are not part of a plan. Called when a
   /// finding appears. NothingIsEvicted is also reported again when another rollout starts.
   virtual void OnFinding(const Finding& finding);
 };
@@ -145,7 +145,8 @@ struct MetricsSnapshot {
   /// Time that nodes spent in each state, in seconds, for nodes that the observer saw enter and leave it. If one patch
   /// leads through several states, the node counts as entering only the last of them.
   std::map<UpgradeState, Histogram> state_seconds = {};
-  /// Duration of upgrades in seconds: from the end of the wait for a slot to done, including failures in between.
+  /// Duration of upgrades in seconds: from the end of the wait for a slot until the node is done, including failures in
+  /// between.
   Histogram upgrade_seconds = {};
   std::uint64_t evictions_accepted = 0;
   std::uint64_t evictions_refused = 0;

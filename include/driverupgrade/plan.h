@@ -177,7 +177,7 @@ struct RolloutStageStatus {
 struct RolloutGangs {
   /// Number of gangs with pods on waiting nodes. Every order of the nodes interrupts each of these gangs at least once.
   int gangs = 0;
-  /// Number of units. A unit consists of the waiting nodes of one gang, which start together.
+  /// Number of units. A unit consists of the waiting nodes of one gang. These nodes start together.
   int units = 0;
   /// Number of interruptions that this policy causes, if gangs return to the same nodes.
   int interruptions = 0;

@@ -50,7 +50,7 @@ struct DriverPods {
 
 class PodManager {
  public:
-  /// `restart_pod`: UID of a pod to restart although it is up to date; may be empty.
+  /// `restart_pod`: UID of a pod to restart even though it is up to date; may be empty.
   DriverPods Assess(const NodeView& view, const DriverFacts& driver, std::string_view restart_pod,
                     int restart_count_max) const;
 

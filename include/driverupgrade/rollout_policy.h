@@ -30,7 +30,7 @@
 
 namespace driverupgrade {
 
-/// Whether the next stage needs an approval to start.
+/// Defines whether the next stage needs an approval to start.
 enum class Approval : std::uint8_t {
   kAutomatic,  ///< No approval is needed.
   kManual,     ///< An administrator must approve the finished stage, separately for each revision.
@@ -96,12 +96,12 @@ struct NodeGroups {
 /// whole gang.
 enum class GangMode : std::uint8_t {
   kTogether,  ///< Nodes with pods of one gang start together, so that the gang is interrupted once.
-  kWhenDone,  ///< Same as kTogether, but each gang first gets time to finish: `wait`, or unlimited time if it is 0.
+  kWhenDone,  ///< Same as kTogether, but each gang first gets time to finish: `wait`, or unlimited time if `wait` is 0.
 };
 /// Treatment of a gang that spans more nodes than may be unavailable at the same time.
 enum class TooBig : std::uint8_t {
   kWait,   ///< Its nodes do not start.
-  kSplit,  ///< Its nodes start in several parts; each part interrupts the gang.
+  kSplit,  ///< The gang's nodes start in several parts; each part interrupts the gang.
 };
 /// Treatment of nodes that are not upgraded yet while gangs restart.
 enum class Steer : std::uint8_t {
@@ -193,8 +193,8 @@ struct RolloutPolicy {
   std::vector<RolloutOrder> order = {};
   std::optional<NodeGroups> groups = std::nullopt;
   /// nullopt: the rollout does not consider gangs. Otherwise `groups` must not be set. Nodes on which the upgrade
-  /// evicts no pods start first. Nodes whose evicted pods belong to no gang on several nodes come next, and gangs come
-  /// last. `order` applies within each of the first two kinds.
+  /// evicts no pods start first. Nodes whose evicted pods do not belong to a gang on several nodes come next, and gangs
+  /// come last. `order` applies within each of the first two kinds.
   std::optional<NodeGangs> gangs = std::nullopt;
   /// Nodes may start in any of these windows; empty: at any time.
   std::vector<RolloutWindow> windows = {};

@@ -90,8 +90,8 @@ struct SnapshotOptions {
 
 class SnapshotBuilder {
  public:
-  /// `cluster` is not null. `requestor`: same as in StateMachineOptions. `attempts`: the engine's log of requests,
-  /// which must outlive the builder. Snapshots include the logged requests whose outcome is unknown; each read drops
+  /// `cluster` must not be null. `requestor`: same as in StateMachineOptions. `attempts`: the engine's log of requests.
+  /// The log must outlive the builder. Snapshots include the logged requests whose outcome is unknown; each read drops
   /// requests from the log once their outcome is known. Null: there is no log.
   SnapshotBuilder(DriverIdentity identity, std::shared_ptr<ClusterReader> cluster, SnapshotOptions options,
                   const std::optional<RequestorOptions>& requestor = std::nullopt,

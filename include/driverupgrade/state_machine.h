@@ -41,26 +41,26 @@ struct StateMachineOptions {
   /// Maximum number of restarts of a container that is not ready. After another restart, the driver pod counts as
   /// failed.
   int driver_restart_count_max = 10;
-  /// Requestor mode, or the data needed to finish upgrades that started in it; nullopt: nodes in that mode are left
-  /// alone.
+  /// Options for requestor mode, or for finishing upgrades that started in requestor mode; nullopt: nodes in requestor
+  /// mode are left alone.
   std::optional<RequestorOptions> requestor = std::nullopt;
   /// The operator's own pod, which is never evicted. `uid` may be empty.
   std::optional<PodRef> own_pod = std::nullopt;
-  /// The node on which the operator runs, which is upgraded last.
+  /// The node on which the operator runs. This node is upgraded last.
   std::string own_node = {};
 };
 
-/// Returns the next step to withdraw a claim on a NodeMaintenance: deletes the requestor's own object, or removes the
-/// requestor from another requestor's object. nullopt: there is nothing to do, or the object is already being deleted.
-/// `requestor` must be valid. The engine withdraws its own claims; use this function for requestors that no longer
-/// exist.
+/// Returns the next step in withdrawing a claim on a NodeMaintenance. The step deletes the requestor's own object, or
+/// removes the requestor from another requestor's object. nullopt: there is nothing to do, or the object is already
+/// being deleted. `requestor` must be valid. The engine withdraws its own claims; use this function for requestors that
+/// no longer exist.
 std::optional<MaintenanceCall> ReleaseClaim(const NodeMaintenance& object, const RequestorOptions& requestor,
                                             absl::Time now);
 
 class StateMachine {
  public:
-  /// `pod_deletion`: true if the views name the pods that use the driver (SnapshotOptions::uses_driver), which are then
-  /// evicted before a drain.
+  /// `pod_deletion`: true if the views name the pods that use the driver (SnapshotOptions::uses_driver). These pods are
+  /// then evicted before a drain.
   StateMachine(DriverIdentity identity, StateMachineOptions options, bool pod_deletion = false);
 
   /// Makes one pass over all nodes. If `policy.auto_upgrade` is false, the plan contains gates and totals, but no

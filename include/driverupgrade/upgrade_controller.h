@@ -61,7 +61,7 @@ struct LeaderElectionOptions {
   std::shared_ptr<Clock> clock = nullptr;
 };
 
-/// Leader election by a Lease, like client-go. Step and Release must be called by one thread at a time; the other
+/// Leader election with a Lease, as in client-go. Step and Release must be called by one thread at a time; the other
 /// functions may be called by any thread at any time.
 ///
 ///     auto election = LeaderElection::Create(
@@ -124,7 +124,7 @@ class LeaderElection {
   /// Returns the identity of the holder when the Lease was last read or written; empty: no holder, or unknown. Intended
   /// for status reports.
   std::string leader() const;
-  /// Returns the error of the last attempt. If another replica leads or won the race, this is not an error.
+  /// Returns the error of the last attempt. It is not an error if another replica leads or won the race.
   absl::Status status() const;
 
  private:
@@ -133,7 +133,7 @@ class LeaderElection {
     std::optional<Lease> record = std::nullopt;
     // True if the Lease existed when it was last read.
     bool exists = false;
-    // How long the Lease is known to have remained unchanged.
+    // Time for which the Lease is known to have been unchanged.
     absl::Duration watched = absl::ZeroDuration();
     // The last reading of the clock, and how many times the clock was set back.
     absl::Time looked_at = absl::InfinitePast();

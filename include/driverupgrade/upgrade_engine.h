@@ -62,9 +62,9 @@ struct EngineOptions {
   /// thread of the pass; null: no such limit. The limit holds if the engines make their passes in sequence and each
   /// returned limit accounts for the earlier passes; ServiceOptions::parallel_total ensures both.
   std::function<SharedSlots()> shared_slots = nullptr;
-  /// Returns the embedding operator's reason to halt the rollout, which may be based on any data; empty: no reason.
-  /// Called in every pass, on the thread of the pass, if the policy has a `rollout` and autoUpgrade is on. Null: not
-  /// called.
+  /// Returns the embedding operator's reason to halt the rollout. The reason may be based on any data; empty: no
+  /// reason. Called in every pass, on the thread of the pass, if the policy has a `rollout` and autoUpgrade is on.
+  /// Null: not called.
   std::function<std::string()> rollout_sick = nullptr;
   /// Also used by the engine's controller. Null: SystemClock().
   std::shared_ptr<Clock> clock = nullptr;

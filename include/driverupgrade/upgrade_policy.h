@@ -51,8 +51,8 @@ enum class OnTimeout : std::uint8_t {
 /// Treatment of a node that could not be evacuated, and whose old driver is untouched.
 enum class OnFailure : std::uint8_t {
   kFail,  ///< The node stays cordoned and is marked as failed. Same as in the Go library.
-  /// The node returns to service with its old driver, but is marked as failed. It is uncordoned if the cordon belongs
-  /// to the engine, and holds no slot.
+  /// The node returns to service with its old driver, but is marked as failed. It holds no slot, and is uncordoned if
+  /// the cordon belongs to the engine.
   kGiveBack,
 };
 
@@ -102,7 +102,7 @@ struct DrainPolicy {
   friend bool operator==(const DrainPolicy&, const DrainPolicy&) = default;
 };
 
-/// How many states a node can pass through in one pass.
+/// Defines how many states a node can pass through in one pass.
 enum class Pacing : std::uint8_t {
   kChained,     ///< The node moves through all states that need no wait, in one write.
   kEveryState,  ///< One state per write, same as in the Go library.
@@ -144,9 +144,9 @@ struct FailurePolicy {
 
 /// retry: returns failed nodes to upgrade-required automatically.
 struct RetryPolicy {
-  /// Number of retries per node and target revision, each of which needs a slot; 0, the default: none. Use 3 for
-  /// transient failures, and 0 if an administrator should investigate first. A new target revision always returns
-  /// failed nodes to upgrade-required.
+  /// Number of retries per node and target revision; 0, the default: none. Each retry needs a slot. Use 3 for transient
+  /// failures, and 0 if an administrator should investigate first. A new target revision always returns failed nodes to
+  /// upgrade-required.
   int max_attempts = 0;
   /// Time from the first failure to the first retry; doubles with each retry, up to 24 h. Positive; infinite: no
   /// retries. Set it longer than a typical problem lasts.
@@ -163,7 +163,7 @@ enum class OnUnscheduledPods : std::uint8_t {
 /// The scope of isolation while a node's driver is replaced.
 enum class IsolationScope : std::uint8_t {
   kNode,     ///< The node is cordoned.
-  kDevices,  ///< Only the driver's devices are tainted. A node on which this is not possible waits.
+  kDevices,  ///< Only the driver's devices are tainted. A node whose devices cannot be tainted waits.
   kAuto,     ///< Only the devices are tainted if possible; otherwise the node is cordoned.
 };
 
@@ -219,10 +219,10 @@ struct UpgradePolicy {
   Pacing pacing = Pacing::kChained;
   /// An administrator's cordon always stays. Use kIgnore if administrators work on cordoned nodes.
   CordonedNodes cordoned_nodes = CordonedNodes::kProceed;
-  /// Whether a node counts as unavailable while a driver pod whose affinity names the node is not bound. Such a pod
-  /// affects only `max_unavailable`; it takes no slot. Use kIgnore if such pods are common and use up the limit.
+  /// Defines whether a node counts as unavailable while a driver pod with an affinity for the node is not bound. Such a
+  /// pod affects only `max_unavailable`; it takes no slot. Use kIgnore if such pods are common and use up the limit.
   OnUnscheduledPods on_unscheduled_pods = OnUnscheduledPods::kCountUnavailable;
-  /// Time limits for the driver pod and its validation to become ready.
+  /// Time limits for the driver pod and the validation pods to become ready.
   DeadlinePolicy deadlines = {};
   /// nullopt, the default: each failed node holds its slot, so `max_parallel` failures stop the rollout.
   std::optional<FailurePolicy> failure_policy = std::nullopt;

@@ -20,7 +20,7 @@ namespace driverupgrade {
 
 /// The states in the order in which an upgrade passes through them; kDone and kFailed end the upgrade.
 enum class UpgradeState : std::uint8_t {
-  kUnknown,                  ///< No label, or an empty one: not processed yet.
+  kUnknown,                  ///< No label, or an empty label: not processed yet.
   kUpgradeRequired,          ///< The node waits for a slot.
   kCordonRequired,           ///< The node will be cordoned.
   kWaitForJobsRequired,      ///< Pods that match waitForCompletion are given time to finish.
@@ -100,8 +100,8 @@ static_assert(kUpgradeStates.size() == static_cast<std::size_t>(UpgradeState::kF
 std::string_view ToLabelValue(UpgradeState state);
 /// Returns the label value, or `unknown` for kUnknown, for messages.
 std::string_view ToString(UpgradeState state);
-/// Returns nullopt for an unknown value: such a node counts as managed and holds a slot, but is left unchanged, with a
-/// finding.
+/// Returns nullopt for an unknown value: such a node counts as managed and holds a slot, but is left unchanged, and a
+/// finding reports it.
 std::optional<UpgradeState> ParseUpgradeState(std::string_view label_value);
 /// Returns true if an upgrade has started on the node and not completed successfully: every state except kUnknown,
 /// kUpgradeRequired and kDone. A failed node is in progress.

@@ -108,7 +108,7 @@ class WatchCache final {
   /// Returns OK, or the error of a watch that has been failing for at least `patience`, with the time of the first
   /// failure. In this case, the cached data may be old.
   absl::Status Health(absl::Duration patience = absl::Minutes(1)) const;
-  /// Returns the number of watch restarts over all collections, by reason. Contains every reason.
+  /// Returns the number of watch restarts over all collections, by reason. The result contains every reason.
   std::map<WatchRestart, std::uint64_t> Restarts() const;
   /// Returns the index of a scope in the options; nullopt if the options do not contain the scope.
   std::optional<std::size_t> Find(const DriverScope& driver) const;
@@ -149,7 +149,7 @@ class WatchCache final {
   /// Sets the nodes whose pods the driver's engine needs. Pods of other nodes are dropped, unless another engine needs
   /// them.
   void SetInterest(std::size_t driver, std::set<std::string> nodes);
-  /// Reads the pods on a node for which SetInterest was called, with one consistent list, so that the result is newer
+  /// Uses one consistent list to read the pods on a node for which SetInterest was called, so that the result is newer
   /// than the cordon. Errors: the errors of the list; DataLoss, with the pod's name, if one of the pods cannot be read;
   /// Aborted if the watch on pods was restarted in the meantime.
   [[nodiscard]] absl::Status ReadPods(const CallContext& context, const std::string& node);

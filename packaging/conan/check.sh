@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Creates the Conan package in three variants: static, shared, and without one of its HTTP libraries. Runs test_package
 # on each variant, and builds and runs the consumer of docs/packaging.md with the third variant. Conan comes from PyPI
-# into a virtual environment below build/. The dependencies come from the distribution's packages; their recipes contain
-# no files (offline/conanfile.py). No remote is used. Logs are in build/conan/logs. Exit code 77: Conan is not
-# available, so nothing was checked.
+# into a virtual environment below build/. The dependencies come from the distribution's packages, so the recipes of the
+# dependencies contain no files (offline/conanfile.py). No remote is used. Logs are in build/conan/logs. Exit code 77:
+# Conan is not available, so nothing was checked.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

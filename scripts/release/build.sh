@@ -16,7 +16,7 @@ mkdir -p "$work/packages"
 # the last line of output is the reason.
 artefact() {
   local began=$SECONDS log=$work/$2.log status
-  # Not called in a condition, because an error in the function would then not end it.
+  # The function is not called in a condition, because an error would then not end the function.
   set +e
   (set -e && "$2") >"$log" 2>&1 </dev/null
   status=$?

@@ -13,7 +13,7 @@ rm -rf "$work"
 mkdir -p "$work/logs"
 
 unavailable() { echo "$*"; exit 77; }
-# there PATTERN...: succeeds if the release has these artifacts.
+# there PATTERN...: succeeds if the release has artifacts that match these patterns.
 there() {
   local pattern
   for pattern; do compgen -G "$release/$pattern" >/dev/null || unavailable "the release has no $pattern"; done
@@ -23,7 +23,7 @@ there() {
 # with exit code 77, the reason.
 check() {
   local began=$SECONDS log=$work/logs/$2.log status word=failed
-  # Not called in a condition, because an error in the function would then not end it.
+  # The function is not called in a condition, because an error would then not end the function.
   set +e
   (set -e && "$2") >"$log" 2>&1 </dev/null
   status=$?

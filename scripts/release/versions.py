@@ -2,7 +2,7 @@
 """Compares every place that repeats the version with include/driverupgrade/version.h, where it is written once.
 
   versions.py [VERSION]   prints the version. VERSION, the version of CMake's project or of a release, is also compared.
-  versions.py --self-test [VERSION]   also changes each place in turn, and expects that the change is noticed.
+  versions.py --self-test [VERSION]   also changes each place in turn, and checks that the change is noticed.
 
 Exits with 1 if a version differs, and prints where.
 """
@@ -65,7 +65,7 @@ def differences(version, places):
 
 
 def unnoticed(version, places):
-    """Yields an error for each place at which `differences` would not notice another version."""
+    """Yields an error for each place at which `differences` would not notice a different version."""
     for name, text, pattern in places:
         for match in pattern.finditer(text):
             changed = text[: match.start(1)] + "99.98.97" + text[match.end(1) :]

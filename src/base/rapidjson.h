@@ -1,6 +1,6 @@
-// Includes RapidJSON in a namespace of our own, and must be the only header that includes it. RapidJSON is header-only,
-// so without the namespace, a consumer that compiles another version or other settings would violate the one-definition
-// rule.
+// Includes RapidJSON in a namespace of our own, and must be the only header that includes RapidJSON. RapidJSON is
+// header-only, so without the namespace, a consumer that compiles another version or other settings would violate the
+// one-definition rule.
 #ifndef DRIVERUPGRADE_SRC_BASE_RAPIDJSON_H_
 #define DRIVERUPGRADE_SRC_BASE_RAPIDJSON_H_
 
@@ -16,8 +16,8 @@
 #if defined(__SSE2__)
 #define RAPIDJSON_SSE2
 #endif
-// Enabled in every build, because continuing after a failure would be undefined behavior, and this code does not throw.
-// No input must ever cause a failure: a failure would mean that this library did not check an access.
+// This assertion is enabled in every build, because continuing after a failure would be undefined behavior, and this
+// code does not throw. No input must cause a failure: a failure would mean that this library did not check an access.
 #define RAPIDJSON_ASSERT(condition) ((condition) ? static_cast<void>(0) : std::abort())
 
 #include <rapidjson/document.h>

@@ -57,7 +57,7 @@ absl::StatusOr<std::string> Keys(std::string_view text) {
   return writer.Take();
 }
 
-// A document with the member `policy` is a request, because a policy itself has no such member.
+// Treats a document with the member `policy` as a request, because a policy itself has no such member.
 absl::StatusOr<UpgradePolicy> PolicyOf(std::string_view text) {
   const absl::StatusOr<Document> request = Document::Parse("request", text, {"policy", "timeZones"});
   absl::StatusOr<UpgradePolicy> policy = absl::UnknownError("");

@@ -1,4 +1,4 @@
-// Defines the functions that predict rollouts, which some builds of the C interface leave out (scripts/build-wasm.sh).
+// Defines functions that predict rollouts. Some builds of the C interface omit these functions (scripts/build-wasm.sh).
 #include "c/guard.h"
 #include "driverupgrade/c/driverupgrade.h"
 #include "whatif/preflight/preflight_request.h"

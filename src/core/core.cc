@@ -24,8 +24,8 @@ absl::Status CheckReadable(const NodeView& view, bool requestor) {
   return absl::OkStatus();
 }
 
-// Returns the longest time for which a node's evictions wait until the nodes that started with it are cordoned. Leaves
-// at least half of the drain timeout for the drain itself.
+// Returns the longest time for which a node's evictions wait for the nodes that started with the node to be cordoned.
+// Leaves at least half of the drain timeout for the drain itself.
 absl::Duration HoldMax(const UpgradePolicy& policy) {
   absl::Duration most = absl::Minutes(2);
   if (policy.drain) most = std::min(most, policy.drain->timeout / 2);
@@ -145,8 +145,8 @@ Plan Core::Advance(Pool& pool, absl::Time now) {
 // ----- pods
 
 void Core::FollowPods(Pool& pool, const Plan& plan) {
-  // An unfinished plan does not list every node whose pods are needed, so earlier interest is kept until a finished
-  // plan replaces it.
+  // An unfinished plan does not list every node whose pods are needed, so the interest of earlier plans is kept
+  // until a plan is finished.
   std::set<std::string> interest = plan.finished ? std::set<std::string>() : pool.interest;
   interest.insert(plan.pod_interest.begin(), plan.pod_interest.end());
   std::vector<std::string> left;

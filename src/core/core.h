@@ -70,7 +70,7 @@ struct PassFacts {
 struct CorePass {
   // The plan of the pass. `nodes` contains the nodes whose requests may start; `gates` contains new and changed gates.
   Plan plan = {};
-  // Nodes whose pods must be read by lists that start no earlier than now. Every pass includes a node until its pods
+  // Nodes whose pods must be read with lists that start no earlier than now. Every pass includes a node until its pods
   // are known.
   std::set<std::string> wanted_pods = {};
   // The gates of the plan's nodes that the ledger does not allow to start, by node.
@@ -171,7 +171,7 @@ class Core {
   std::vector<OwnedStatus> Statuses() const;
 
  private:
-  // How many times in a row an action for a node has failed, and the time of the next attempt.
+  // Number of consecutive failures of an action for a node, and the time of the next attempt.
   struct Retry {
     int failures = 0;
     std::optional<absl::Time> due = std::nullopt;  // nullopt: the attempt is in progress
@@ -244,8 +244,8 @@ class Core {
   ObjectSource& objects_;
   NodeHooks& hooks_;
   NodeViews views_;
-  // The last policy that was found valid. A policy is checked only when it changes, because its windows are searched for
-  // more than a year ahead.
+  // The last policy that was found valid. A policy is checked only when it changes, because the check examines its
+  // windows for more than a year ahead.
   std::optional<UpgradePolicy> valid_policy_ = std::nullopt;
   std::optional<AdmissionLedgerOptions> ledger_options_;  // nullopt: there is no ledger
   std::map<std::string, LedgerSteps> ledgers_;            // by owner

@@ -92,8 +92,8 @@ void Core::TouchDue(Retries& retries) {
 }
 
 void Core::RefreshTouched() {
-  // The limit does not apply to written nodes, because the planner evaluates a written node in every pass until the
-  // node shows the effect of the write.
+  // The limit does not apply to nodes that were just written, because the planner evaluates such a node in every pass
+  // until the node shows the effect of the write.
   for (const std::string& node : std::exchange(written_, {})) {
     touched_.erase(node);
     Refresh(node);
@@ -168,7 +168,7 @@ void Core::Forget(const std::string& node) {
   hooks_.Forget(node);
 }
 
-// If no pool needs the node's pods, drops them along with the finding that they could not be read.
+// If no pool needs the node's pods, drops the pods, and removes any finding that they could not be read.
 void Core::ForgetPods(const std::string& node) {
   if (WantsPodsOf(node)) return;
   if (const auto read = reads_.find(node); read != reads_.end()) {

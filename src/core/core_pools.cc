@@ -85,15 +85,15 @@ void Core::Move(const std::string& node, Pool& pool) {
 }
 
 void Core::Assign(Pool& pool, const Names& nodes) {
-  // ShowTo adds new nodes to the only pool.
+  // If there is only one pool, ShowTo adds new nodes to it.
   if (!nodes && pools_.size() == 1 && !pool.nodes.empty()) return;
   for (const auto& [name, view] : managed_) {
     const auto owner = pool_of_.find(name);
     const bool is_ours = owner != pool_of_.end() && owner->second == &pool;
     const bool wanted = nodes ? nodes->contains(name) : owner == pool_of_.end() || is_ours;
     if (wanted && !is_ours) Move(name, pool);
-    // The caller finds nodes through their driver pods, so it cannot name a node without one, and such a node stays in
-    // the pool.
+    // The caller finds nodes through their driver pods, so it cannot name a node without a driver pod. Such a node
+    // stays in the pool.
     if (wanted || !is_ours || view->driver_pods.empty()) continue;
     pool.nodes.erase(name);
     pool_of_.erase(name);

@@ -1,4 +1,4 @@
-// Defines the nodes of one policy. Several policies can share the nodes of a driver (ADR 0016).
+// Defines pools. A pool contains the nodes of one policy; several policies can share the nodes of a driver (ADR 0016).
 #ifndef DRIVERUPGRADE_SRC_CORE_POOL_H_
 #define DRIVERUPGRADE_SRC_CORE_POOL_H_
 
@@ -48,7 +48,7 @@ struct Pool {
   std::set<std::string> guests = {};
   // True if gangs start together under the policy of the last pass.
   bool has_gangs = false;
-  // Time since which each node's evictions have waited until other nodes are cordoned, by node. `hold_max`: maximum
+  // Time since which a node's evictions have been waiting for other nodes to be cordoned, by node. `hold_max`: maximum
   // duration of such a wait.
   std::map<std::string, absl::Time> held_since = {};
   absl::Duration hold_max = absl::ZeroDuration();

@@ -107,8 +107,8 @@ struct RemainingPods {
   }
 };
 
-// Sets the reason, subject and detail of `gate` for the pods on which the node waits. There must be at least one such
-// pod.
+// Sets the reason, subject and detail of `gate` to describe the pods for which the node waits. There must be at least
+// one such pod.
 void Explain(const RemainingPods& pods, Gate& gate) {
   gate.reason = pods.reason;
   gate.subject = PodSubject(pods.foremost->ref);

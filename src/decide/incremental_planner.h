@@ -44,10 +44,10 @@ struct JudgedNode;
 
 // The result of an Advance.
 struct PlanUpdate {
-  // Same as Step's plan, except for two members. `pod_interest` is empty; IncrementalPlanner::pod_interest returns it
-  // without a copy. `gates` contains only gates that are new or have changed since the last Advance. The gate of a node
-  // that waits for a slot omits the place in the queue, and is repeated only when its reason changes. In many gates,
-  // the place and the counts change with every admission; PublishedPlan contains them.
+  // Same as Step's plan, except for two members. `pod_interest` is empty; IncrementalPlanner::pod_interest returns the
+  // set without a copy. `gates` contains only gates that are new or have changed since the last Advance. The gate of a
+  // node that waits for a slot omits the place in the queue, and is repeated only when its reason changes. In many
+  // gates, the place and the counts change with every admission; PublishedPlan contains them.
   Plan plan = {};
   // Sorted names of nodes that no longer have a gate, or that were deleted.
   std::vector<std::string> ungated = {};
@@ -129,7 +129,7 @@ class IncrementalPlanner {
   // Adds a node, or replaces its view. `view` must not be null. The node name is the key.
   void Update(std::shared_ptr<const NodeView> view);
   // Must be called if the pods of the node are no longer watched, so that the next evaluation does not use the pods in
-  // the view. The last verdict stays valid, because it did not request the pods. Does nothing if the node is unknown.
+  // the view. The last verdict stays valid, because it does not depend on pods. Does nothing if the node is unknown.
   void ForgetPods(const std::string& node);
   // Removes a deleted node. Does nothing if the node is unknown.
   void Remove(const std::string& node);

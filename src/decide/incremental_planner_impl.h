@@ -67,7 +67,7 @@ class IncrementalPlanner::Impl {
   // Enlist adds the verdict on a node to the sums and sets below. Withdraw removes the node's verdict, if any.
   void Enlist(const std::string& name, PlannedNode& node, std::shared_ptr<const JudgedNode> judged);
   void Withdraw(const std::string& name, const PlannedNode& node);
-  // Must be called when the grant or the node with this UID was added or removed.
+  // Must be called after the grant or the node with this UID has been added or removed.
   void Locate(const std::string& uid);
   // Returns the first node with this UID.
   std::set<std::pair<std::string, std::string>>::const_iterator FirstOf(const std::string& uid) const {

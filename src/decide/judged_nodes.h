@@ -41,7 +41,7 @@ class JudgedNodes {
   // Visits the nodes in unspecified order.
   void ForEach(const std::function<void(const JudgedNode&)>& look) const;
 
-  // Returns a copy of the current content. Not const, because it marks the pieces as shared.
+  // Returns a copy of the current content. Not const, because Share marks the pieces as shared.
   JudgedNodes Share();
 
  private:

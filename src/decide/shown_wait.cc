@@ -21,7 +21,7 @@ absl::Duration HeldMin(GateReason reason) {
 // Minimum time between two changes to the annotation while the node stays in its state.
 constexpr absl::Duration kUnchangedMin = absl::Minutes(5);
 
-// Returns true if nodes often have the gate only briefly, until a patch has a response or until the pods of the node
+// Returns true if nodes often have the gate only briefly: until the response to a patch arrives, or until their pods
 // have been read. An engine without a cache reads the pods in each pass.
 bool IsPassing(GateReason reason) { return reason == GateReason::kUnsettled || reason == GateReason::kPodsUnknown; }
 

@@ -28,7 +28,7 @@ void Texts(std::string_view key, const Items& items, JsonWriter& writer) {
   });
 }
 
-// Writes each item as an object whose members `members(item)` writes.
+// Writes each item as an object. `members(item)` writes the members of the object.
 template <typename Items, typename F>
 void Objects(std::string_view key, const Items& items, JsonWriter& writer, F members) {
   writer.ArrayMember(key, [&] {

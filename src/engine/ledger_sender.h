@@ -25,7 +25,7 @@ absl::StatusOr<ConfigMap> Send(ClusterFacade& cluster, const CallContext& contex
 class LedgerSender {
  public:
   // `executor` must outlive this object, but its threads must end before this object is destroyed. `on_answer` is
-  // called from another thread when a response has arrived; if it is null, Advance waits for responses.
+  // called from another thread when a response has arrived. If `on_answer` is null, Advance waits for responses.
   LedgerSender(std::shared_ptr<ClusterFacade> cluster, std::shared_ptr<Clock> clock, PlanExecutor& executor,
                std::function<void()> on_answer);
 

@@ -171,7 +171,7 @@ void CpprestCall::OnDone(std::exception_ptr error) {
 
 CpprestCall::Event CpprestCall::Next(Time until) {
   std::unique_lock<std::mutex> lock(mutex_);
-  // A piece that arrives before the head is returned after the head.
+  // If a piece arrives before the head, Next returns the head first.
   const auto ready = [this] { return stop_requested_ || done_ || (head_ready_ && (!head_taken_ || lent_)); };
   changed_.wait_until(lock, until, ready);
   if (head_ready_ && !head_taken_) {

@@ -47,7 +47,7 @@ class CpprestCall : public std::enable_shared_from_this<CpprestCall> {
   // Sends `request` through `client`. Must be called at most once.
   void Start(web::http::client::http_client client, web::http::http_request request);
 
-  // Waits for the next event until `until`. Returns kHead once, before any piece. After kPiece, the caller must call
+  // Waits until `until` for the next event. Returns kHead once, before any piece. After kPiece, the caller must call
   // ReturnPiece or Abandon.
   Event Next(Time until);
   // Makes Next return kStopped. Callable from any thread.

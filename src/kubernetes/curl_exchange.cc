@@ -49,7 +49,7 @@ void Set(CURL* easy, CURLoption option, T value) {
   if (curl_easy_setopt(easy, option, value) != CURLE_OK) throw std::bad_alloc();
 }
 
-// Attaches the easy handle while a transfer runs. A connection that cannot be reused is closed at the end.
+// Adds the easy handle to the multi handle during a transfer. A connection that cannot be reused is closed at the end.
 class Attached {
  public:
   explicit Attached(CurlHandle& handle) : handle_(handle) {

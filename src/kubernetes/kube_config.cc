@@ -150,7 +150,7 @@ class Reader {
     const std::string trimmed = Trimmed(*token);
     if (!token->empty() && trimmed.empty()) return Invalid(user_, "token", "empty");
     if (trimmed.find_first_of(" \t\r\n") != std::string::npos) {
-      return Invalid(user_, "token", "has a space or a line end in it");
+      return Invalid(user_, "token", "contains a space or a line end");
     }
     config_.token = Secret(trimmed);
     absl::StatusOr<std::string> file = user_.Text("tokenFile");

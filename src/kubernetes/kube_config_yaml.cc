@@ -41,7 +41,7 @@ class Bounds {
   absl::Status Check(const YAML::Node& node, const std::string& path, int depth) {
     if (depth > kDepthMax) return InvalidConfig("", fmt::format("nested deeper than {}", kDepthMax));
     if (++nodes_ > kNodesMax) {
-      return InvalidConfig("", fmt::format("more than {} nodes, aliases expanded", kNodesMax));
+      return InvalidConfig("", fmt::format("more than {} nodes, with aliases expanded", kNodesMax));
     }
     if (node.IsSequence()) {
       std::size_t index = 0;

@@ -134,7 +134,7 @@ void Redactor::Remember(const Secret& token) {
   auto known = std::make_shared<Needles>(key_needles_);
   for (const Token& each : tokens_) known->insert(known->end(), each.needles.begin(), each.needles.end());
   // Longer secrets come first: if one secret is a prefix of another, striking the shorter secret first would leave the
-  // rest of the longer one.
+  // rest of the longer secret.
   std::stable_sort(known->begin(), known->end(), [](const auto& a, const auto& b) { return a->size() > b->size(); });
   known_ = std::move(known);
 }

@@ -27,8 +27,8 @@ absl::Status WatchFailureOf(std::string_view attempted, const ApiStatus& error);
 // Returns a transport's `status` with `attempted` in front of the message. Keeps the code and the payloads.
 absl::Status TransportFailure(std::string_view attempted, const absl::Status& status);
 
-// Returns how long the server asked the client to wait, or zero if the server did not specify a time. `status` comes
-// from a function above.
+// Returns how long the server asked the client to wait, or zero if the server did not specify a time. `status`
+// must come from one of the functions above.
 absl::Duration RetryAfterOf(const absl::Status& status);
 
 // Returns the error for a successful response whose body has an unexpected format.

@@ -86,7 +86,7 @@ class RetryingTransport : public HttpTransport {
   }
 
  private:
-  // Waits for the pause. Returns false if there is no pause, if the deadline would pass, or if a stop is requested.
+  // Waits until the pause ends. Returns false if there is no pause, the deadline would pass, or a stop is requested.
   bool MayRepeat(const CallContext& context, const std::optional<absl::Duration>& pause) {
     if (!pause.has_value() || options_.clock->Now() + *pause >= context.deadline) return false;
     return options_.clock->SleepFor(*pause, context.stop) && !context.stop.stop_requested();

@@ -98,7 +98,7 @@ absl::StatusOr<ServerUrl> ParseServerUrl(std::string_view text) {
   if (slash != std::string_view::npos) url.path = std::string(text.substr(slash));
   while (url.path.ends_with('/')) url.path.pop_back();
   if (!std::all_of(url.path.begin(), url.path.end(), IsPathCharacter)) {
-    return absl::InvalidArgumentError("has a path with a character that no URL has");
+    return absl::InvalidArgumentError("has a path with a character that is not valid in a URL");
   }
   return url;
 }

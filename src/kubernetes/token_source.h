@@ -29,7 +29,7 @@ class TokenSource {
   // Returns the token to send; empty if the configuration has no token. Reads the file again if the last read is older
   // than `token_refresh`, and runs the plugin if its token has expired. If the read or the run fails, keeps the last
   // good token (api-A66). If a plugin has failed and no token is known yet, returns Cancelled or Unauthenticated,
-  // marked as not sent. Unauthenticated is repeated for `token_refresh` without another run.
+  // marked as not sent. Until `token_refresh` has passed, further calls return the same Unauthenticated without a run.
   absl::StatusOr<Secret> Get(Now now, const std::stop_token& stop = {});
 
   // Must be called after the server has returned 401 for `refused`. Reads the file or runs the plugin, at most once a

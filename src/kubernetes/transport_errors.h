@@ -15,7 +15,7 @@
 
 namespace driverupgrade {
 
-// Returns the time after `duration` from now, or the maximum time if `duration` is more than a year.
+// Returns the time that is `duration` from now, or the maximum time if `duration` is more than a year.
 std::chrono::steady_clock::time_point After(absl::Duration duration);
 
 // Returns the number of bytes in all header names and values.

@@ -81,16 +81,17 @@ class AdmissionLedger {
   // Returns the request to send; nullptr if there is nothing to send. Returns the same request until Take accepts its
   // response.
   const internal::LedgerRequest* Next() const { return asked_ ? &asked_->request : nullptr; }
-  // Returns true if Next is a request of Read.
+  // Returns true if Next returns a request that Read has created.
   bool IsRead() const { return asked_ && asked_->purpose == Purpose::kRead; }
-  // Accepts the response to Next, and returns its error, if any. Errors: Aborted if another client has changed the
-  // ConfigMap since it was read; FailedPrecondition if Next is nullptr. After any error, no node may start in this
-  // pass. If a grant was stored despite the error, it counts once the next Read has found it.
+  // Accepts the response to the request of Next, and returns the error of the response, if any. Errors: Aborted if
+  // another client has changed the ConfigMap since it was read; FailedPrecondition if Next returns nullptr. After any
+  // error, no node may start in this pass. If a grant was stored despite the error, it counts once the next Read has
+  // found it.
   [[nodiscard]] absl::Status Take(const absl::StatusOr<ConfigMap>& answer);
 
   // Accepts the ConfigMap that another ledger of this process has just read or stored. If the entries of this ledger
-  // are unchanged, its next request is based on the version of this ConfigMap, so that the other ledger's change does
-  // not cause a conflict. The request of Next must not have been sent yet.
+  // are unchanged, this ledger bases its next request on the version of the ConfigMap. The other ledger's change then
+  // does not cause a conflict. The request of Next must not have been sent yet.
   void Saw(const ConfigMap& config_map);
 
   // Drops all data, so that the next Read reads the ConfigMap, and ignores the response to a request in progress. Must

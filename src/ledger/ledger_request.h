@@ -1,4 +1,4 @@
-// Defines the requests of the ledger as values, which the engine that drives the ledger sends.
+// Defines ledger requests as values. The engine that drives the ledger sends them.
 #ifndef DRIVERUPGRADE_SRC_LEDGER_LEDGER_REQUEST_H_
 #define DRIVERUPGRADE_SRC_LEDGER_LEDGER_REQUEST_H_
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr absl::Duration kLedgerRetryFirst = absl::Seconds(1);
 constexpr absl::Duration kLedgerRetryMax = absl::Seconds(30);
-// Time between two lists of all nodes, which look for nodes that have grants but have never been in the cache.
+// Time between two lists of all nodes. Such a list shows whether granted nodes exist that have never been in the cache.
 constexpr absl::Duration kLooksApart = absl::Minutes(1);
 // Time for which a confirmation that the record is current remains valid.
 constexpr absl::Duration kConfirmedFor = absl::Seconds(30);

@@ -39,7 +39,7 @@ class LedgerSteps {
  public:
   explicit LedgerSteps(AdmissionLedger ledger) : ledger_(std::move(ledger)) {}
 
-  // Reads the ledger if its content is unknown. Until it is known, no node starts, but all other work continues.
+  // Reads the ledger if its content is unknown. Until the content is known, no node starts. All other work continues.
   void Begin(absl::Time now);
   const Grants& grants() const { return ledger_.grants(); }
   std::size_t grants_max() const { return ledger_.options().grants_max; }
@@ -91,7 +91,7 @@ class LedgerSteps {
   // Returns the request to send; nullptr if there is nothing to send. At most one request for the ConfigMap is in
   // flight, but a list of nodes can be in flight at the same time.
   const LedgerRequest* Next() const;
-  // Accept a response. Have no effect if no such request is in flight.
+  // These functions accept a response. They have no effect if no request of their kind is in flight.
   void TakeUids(const absl::StatusOr<std::vector<std::string>>& of_all_nodes);
   void Take(const absl::StatusOr<ConfigMap>& answer, absl::Time now);
   // See AdmissionLedger::Saw.

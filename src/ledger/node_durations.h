@@ -23,7 +23,7 @@ class NodeDurations {
   // node out of upgrade-required.
   void Planned(const std::string& node, bool starts);
   // Forgets the start of the node's upgrade. Must be called if a plan moves the node to upgrade-failed, or finds it in
-  // that state. This depends on the plan, not on its outcome, because the response to the patch may be lost.
+  // that state. The outcome of the plan does not matter, because the response to the patch may be lost.
   void Failed(const std::string& node) { began_.erase(node); }
   // Records the outcomes of nodes up to `now`. Ignores failed nodes, because their durations do not show how long an
   // upgrade takes. Also ignores nodes that started before `unbroken_since`, because passes were interrupted after these

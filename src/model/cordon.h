@@ -14,7 +14,7 @@ namespace driverupgrade::internal {
 
 enum class CordonKind {
   kNone,           // The node is schedulable.
-  kUpgrade,        // An upgrade of our driver or of another driver set the cordon. Our upgrade may join.
+  kUpgrade,        // An upgrade of our driver or of another driver set the cordon. Our upgrade may share the cordon.
   kAdministrator,  // An administrator set the cordon. We never lift it.
 };
 

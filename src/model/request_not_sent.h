@@ -1,4 +1,4 @@
-// Defines the payload of an error that marks a request as not sent to the server. RequestWasNotSent checks for it.
+// Defines the error payload that marks a request as not sent to the server. RequestWasNotSent checks for it.
 #ifndef DRIVERUPGRADE_SRC_MODEL_REQUEST_NOT_SENT_H_
 #define DRIVERUPGRADE_SRC_MODEL_REQUEST_NOT_SENT_H_
 

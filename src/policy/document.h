@@ -29,7 +29,7 @@ struct DocumentValue {
   // For a scalar: true if the scalar is written without quotes, like a number or a Boolean.
   bool plain = false;
   std::string text = {};
-  // The tag of the value in the document; empty if it has no tag.
+  // The tag of the value in the document; empty if the value has no tag.
   std::string tag = {};
   DocumentMark mark = {};
   // For a mapping: the entries in the order of the document. A name can occur more than once. For a list: the items, as

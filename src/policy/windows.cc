@@ -52,7 +52,7 @@ absl::Time EndOf(const RolloutWindow& window, absl::CivilSecond start, absl::Tim
   return window.time_zone.FirstTime(start + absl::ToInt64Seconds(window.duration));
 }
 
-// Adds the spans of `window` that start on one of the `days` days from `first` on.
+// Adds the spans of `window` that start within `days` days, of which `first` is the first.
 void AddSpans(const RolloutPolicy& rollout, const RolloutWindow& window, absl::CivilDay first, int days,
               std::vector<Span>& spans) {
   const TimeZoneTable zone = ZoneOfClosedDays(rollout, window.time_zone);

@@ -105,7 +105,7 @@ struct Description {
 constexpr Description kDescriptions[] = {
     {Type::kGauge, "driverupgrade_nodes", "Number of nodes by upgrade state.", AddNodes},
     {Type::kGauge, "driverupgrade_nodes_isolated",
-     "Number of nodes in progress by scope: whether the node is isolated or only its devices.", AddIsolated},
+     "Number of nodes in progress by scope of the isolation: the whole node or only its devices.", AddIsolated},
     {Type::kGauge, "driverupgrade_nodes_blocked", "Number of waiting nodes by reason.", AddBlocked},
     {Type::kGauge, "driverupgrade_findings", "Number of findings by code.", AddFindings},
     {Type::kGauge, "driverupgrade_budget_slots", "Number of slots of maxParallelUpgrades by kind: used and total.",
@@ -113,7 +113,7 @@ constexpr Description kDescriptions[] = {
        AddBudget(from.budget.parallel_used, from.budget.parallel_max, to);
      }},
     {Type::kGauge, "driverupgrade_budget_unavailable",
-     "Number of unavailable nodes by kind: used and total, the limit.",
+     "Number of unavailable nodes by kind: used is the number now, total is the limit.",
      [](const MetricsSnapshot& from, Samples& to) {
        AddBudget(from.budget.unavailable, from.budget.unavailable_max, to);
      }},
@@ -146,7 +146,7 @@ constexpr Description kDescriptions[] = {
      [](const MetricsSnapshot& from, Samples& to) {
        if (from.rollout && from.rollout->gangs) to.Add(from.rollout->gangs->interruptions);
      }},
-    {Type::kGauge, "driverupgrade_rollout_gang_units", "Number of units of waiting nodes that start together.",
+    {Type::kGauge, "driverupgrade_rollout_gang_units", "Number of units: groups of waiting nodes that start together.",
      [](const MetricsSnapshot& from, Samples& to) {
        if (from.rollout && from.rollout->gangs) to.Add(from.rollout->gangs->units);
      }},
@@ -169,12 +169,12 @@ constexpr Description kDescriptions[] = {
      [](const MetricsSnapshot& from, Samples& to) {
        if (from.last_progress) to.Add(absl::ToDoubleSeconds(*from.last_progress - absl::UnixEpoch()));
      }},
-    {Type::kCounter, "driverupgrade_transitions_total",
-     "Total number of state transitions by the states left and entered.", AddTransitions},
+    {Type::kCounter, "driverupgrade_transitions_total", "Total number of state transitions by old state and new state.",
+     AddTransitions},
     {Type::kHistogram, "driverupgrade_node_duration_seconds",
-     "Time that nodes spent in a state, and time of whole upgrades, in seconds, by phase.", AddNodeDurations},
+     "Time in seconds that nodes spent in a state or in a whole upgrade, by phase.", AddNodeDurations},
     {Type::kCounter, "driverupgrade_evictions_total", "Total number of eviction requests by result.", AddEvictions},
-    {Type::kCounter, "driverupgrade_driver_pods_deleted_total", "Total number of driver pods deleted to be replaced.",
+    {Type::kCounter, "driverupgrade_driver_pods_deleted_total", "Total number of driver pods deleted for replacement.",
      [](const MetricsSnapshot& from, Samples& to) { to.Add(static_cast<double>(from.driver_pods_deleted)); }},
     {Type::kCounter, "driverupgrade_gang_interruptions_total", "Total number of gang interruptions.",
      [](const MetricsSnapshot& from, Samples& to) { to.Add(static_cast<double>(from.gang_interruptions)); }},

@@ -26,7 +26,7 @@ inline constexpr std::string_view kAllNodes = "";
 // In the member templates, T is DeviceTaintRule, ResourceClaim or ResourceSlice.
 class DeviceObjects {
  public:
-  // Keeps the objects of further DRA drivers. Must be called before any object is added.
+  // Also keeps the objects of `drivers`. Must be called before any object is added.
   void Keep(const std::vector<std::string>& drivers) { drivers_.insert(drivers.begin(), drivers.end()); }
 
   // Accepts a list of all objects of the kind.

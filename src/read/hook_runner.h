@@ -20,7 +20,7 @@ namespace driverupgrade::internal {
 class HookRunner {
  public:
   using Call = std::function<absl::StatusOr<bool>(const CallContext& context)>;
-  // Makes the call on this thread, without a limit. Errors: the errors of `call`; Internal if `call` throws.
+  // Makes the call on the caller's thread, without a limit. Errors: the errors of `call`; Internal if `call` throws.
   static absl::StatusOr<bool> RunHere(const CallContext& context, std::string_view what,
                                       absl::FunctionRef<absl::StatusOr<bool>(const CallContext&)> call);
 

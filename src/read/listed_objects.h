@@ -29,8 +29,8 @@ class ListedObjects final : public HeldObjects {
                                                   const std::set<std::string>& nodes);
 
   std::vector<std::string> Uids() const;
-  // Moves out all nodes with their objects, by name. Adds a finding to `missing` for each node that a driver pod names
-  // although the node does not exist.
+  // Moves out all nodes with their objects, sorted by name. Adds a finding to `missing` for each missing node that a
+  // driver pod names.
   std::vector<NodeParts> TakeAll(std::vector<Finding>& missing);
 
   std::vector<Finding> Findings() const override { return findings_; }

@@ -154,8 +154,8 @@ void NodeViews::AddPods(NodeHooks& hooks, const ObjectSource& objects, std::vect
   view.attempts = log.ForNode(view.node.uid);
 }
 
-// Returns true if the node is or may be in progress. The data in the view may be older than the engine's writes or than
-// earlier reads.
+// Returns true if the node is or may be in progress. This is uncertain if the data in the view is older than the
+// engine's writes or than earlier reads.
 bool NodeViews::MayBeBusy(const NodeView& view) const {
   const std::optional<PatchAttempt>& patch = view.attempts.patch;
   return IsBusy(view.node, identity_) || (patch && !IsSettled(*patch, view.node)) ||

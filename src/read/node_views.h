@@ -43,7 +43,7 @@ struct DriverParts {
 };
 // Returns a finding about a driver pod that is bound to, or waits for, a missing node.
 Finding NodeMissing(const std::string& node, const Pod& pod);
-// Returns a finding which reports that a node's pods could not be read. `status` must not be OK; DataLoss means that a
+// Returns a finding that reports that a node's pods could not be read. `status` must not be OK; DataLoss means that a
 // single pod cannot be read.
 Finding PodsNotRead(const std::string& node, const absl::Status& status);
 // Assembles the data that all nodes share. `unbound_pods` and `unbound_maintenances`: driver pods and NodeMaintenances

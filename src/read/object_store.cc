@@ -36,7 +36,7 @@ void ObjectStore::NoteChange(std::size_t driver, const std::string& node) {
   }
   if (!changes.everything) changes.nodes.insert(node);
   // If no engine takes the driver's changes for a long time, for example on a replica that is not the leader,
-  // everything is reported instead.
+  // everything is reported as changed instead.
   if (changes.nodes.size() <= kChangesMax) return;
   changes.nodes.clear();
   changes.everything = true;
@@ -111,8 +111,8 @@ void ObjectStore::DropNode(const std::string& name) {
 }
 
 // A list contains everything up to its version. The cluster was restored from a backup if the list is older than an
-// earlier list, or if a change that the list should contain is missing. A stored version that is newer than the list
-// proves nothing, because it may come from the response to a write.
+// earlier list, or if the list lacks a change that it should contain. A stored version that is newer than the list
+// proves nothing, because that version may come from the response to a write.
 bool ObjectStore::IsSetBack(const std::vector<Node>& nodes, std::string_view at) const {
   if (IsOlderVersion(at, nodes_at_)) return true;
   return std::any_of(nodes.begin(), nodes.end(), [&](const Node& node) {

@@ -67,7 +67,7 @@ absl::Time WatchFollower::Ended(const absl::Status& ended, absl::Time now) {
               : absl::IsOutOfRange(ended) ? WatchRestart::kExpired
                                           : WatchRestart::kFailed);
   if (absl::IsOutOfRange(ended) || failures % failures_before_list_ == 0) BeginAnew();
-  // The version of a watch regularly becomes too old. After the first such failure, the list therefore starts
+  // It is normal that the version of a watch becomes too old. After the first such failure, the list therefore starts
   // immediately.
   if (absl::IsOutOfRange(ended) && failures == 1) return now;
   if (failures_before_list_ == kFailuresBeforeListOfNodes) Untrust();

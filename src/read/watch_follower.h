@@ -54,7 +54,7 @@ class WatchFollower {
   const std::string& name() const { return name_; }
   bool synced() const;
   // Returns OK unless the watch has been failing for at least `patience`. The error contains the reason for the
-  // failure, and the time at which it started.
+  // failure, and the time since which the watch has been failing.
   absl::Status Health(absl::Duration patience) const;
   // Returns the number of restarts for `reason`.
   std::uint64_t restarts(WatchRestart reason) const;

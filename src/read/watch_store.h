@@ -1,5 +1,5 @@
-// WatchStore shares an ObjectStore among threads: watches change it, and engines read it. Wakes an engine when there
-// are changes for it to take.
+// WatchStore shares an ObjectStore among threads: watches change the store, and engines read it. Wakes an engine when
+// the store has changes for this engine.
 #ifndef DRIVERUPGRADE_SRC_READ_WATCH_STORE_H_
 #define DRIVERUPGRADE_SRC_READ_WATCH_STORE_H_
 

@@ -1,5 +1,5 @@
-// Records each node's recent history for the rollout document: its transitions, its failed requests, and its gate with
-// the start of the wait.
+// Records each node's recent history for the rollout document: its transitions, its failed requests, and its current
+// gate with the time at which the wait started.
 //
 //     NodeHistories histories;
 //     histories.Follow(plan, now);                 // each plan, in order
@@ -35,7 +35,7 @@ struct NodeHistory {
     std::string code = {};
     std::string message = {};
   };
-  // The gate of a node in one state, and the time since which the gate has had this reason.
+  // Reason of the gate at which a node waits in one state, and the time since which the gate has had this reason.
   struct Waiting {
     UpgradeState state = UpgradeState::kUnknown;
     GateReason reason = {};

@@ -40,7 +40,7 @@ struct GroupOptions {
   EngineOptions engine = {};
   /// Additional scopes for the cache, after the scopes of the engines.
   std::vector<DriverScope> more_scopes = {};
-  /// Maximum number of nodes in progress at the same time over all engines; nullopt: only the limits of the engines
+  /// Maximum number of nodes in progress at the same time across all engines; nullopt: only the engines' own limits
   /// apply.
   std::optional<int> parallel_total = std::nullopt;
   std::shared_ptr<LeaderElection> election = nullptr;
@@ -64,8 +64,8 @@ class EngineGroup {
                                                                            FiguresByName& figures);
   ~EngineGroup();
 
-  /// Starts to follow the cluster, on the cache's threads. Not called if a test runs the watches itself
-  /// (WatchCache::Turn).
+  /// Starts to follow the cluster, on the cache's threads. A test that runs the watches itself (WatchCache::Turn) does
+  /// not call this function.
   void Start();
   /// Sets the policies of the engines. `specs` must contain the same engines in the same order.
   void SetPolicies(const std::vector<EngineSpec>& specs);
@@ -105,7 +105,7 @@ class EngineGroup {
   EngineGroup(const GroupOptions& options, std::vector<EngineSpec> specs);
   absl::Status AddMember(std::size_t place, FiguresByName& figures);
   const EngineSpec& SpecOf(const Member& member) const { return specs_[member.place]; }
-  // Returns the limit over all engines from the perspective of member `i`.
+  // Returns the limit that all engines share, from the perspective of member `i`.
   SharedSlots SharedSlotsFor(std::size_t i) const;
   // Requests a pass of member `i` if the number of slots that the other members leave free has changed since that
   // member's last pass. Returns true if a pass was requested.

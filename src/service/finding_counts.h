@@ -1,5 +1,5 @@
-// Stores the director's findings: counts them for metrics, and logs each code when it first appears, and again only if
-// it clears and returns.
+// Stores the director's findings, and counts them for metrics. Logs each code when it first appears, and again only if
+// the code disappears and returns.
 #ifndef DRIVERUPGRADE_SRC_SERVICE_FINDING_COUNTS_H_
 #define DRIVERUPGRADE_SRC_SERVICE_FINDING_COUNTS_H_
 
@@ -17,7 +17,7 @@ class FindingCounts {
  public:
   // Replaces the findings. Logs the first finding of each new code.
   void Note(const std::vector<Finding>& findings, const LogSink& log);
-  // Returns the number of findings by code. A code whose findings have all disappeared has the number 0.
+  // Returns the number of findings by code. The number is 0 for a code whose findings have all disappeared.
   std::map<FindingCode, int> counts() const;
 
  private:

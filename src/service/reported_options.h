@@ -1,4 +1,4 @@
-// Formats an operator's report for upgradectl, which the operator's leader writes to the Lease (OptionsAnnotation).
+// Formats the report for upgradectl that an operator's leader writes to the Lease (OptionsAnnotation).
 #ifndef DRIVERUPGRADE_SRC_SERVICE_REPORTED_OPTIONS_H_
 #define DRIVERUPGRADE_SRC_SERVICE_REPORTED_OPTIONS_H_
 

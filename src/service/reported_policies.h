@@ -1,4 +1,4 @@
-// Formats an operator's report of the policies in effect, which is an annotation of the operator's Lease
+// Formats an operator's report of the policies in effect. The report is stored in an annotation of the operator's Lease
 // (DriverIdentity::PolicyAnnotation).
 #ifndef DRIVERUPGRADE_SRC_SERVICE_REPORTED_POLICIES_H_
 #define DRIVERUPGRADE_SRC_SERVICE_REPORTED_POLICIES_H_

@@ -106,8 +106,8 @@ PageMaker RolloutDocumentPage(RolloutBoard& board, Guard guard) {
   return [&board, guard = std::move(guard)](const PageRequest& request) -> Page {
     if (std::optional<Page> refusal = guard(request)) return WithCommonHeaders(*std::move(refusal));
     if (request.watch) {
-      // The guard checks the request before each event, because a reader may lose the permission while the stream is
-      // open.
+      // The guard checks the request before each event, because the reader may lose its permission while the stream
+      // is open.
       return WithCommonHeaders(
           {.content_type = "text/event-stream",
            .next = [&board, guard, request, stream = std::make_shared<Stream>()]() -> std::optional<std::string> {
@@ -137,7 +137,7 @@ absl::Status AddRolloutPages(const std::string& address, RolloutBoard& board, Pa
 absl::Status AddSecureRolloutPages(const std::string& address, ReaderCheck check, RolloutBoard& board,
                                    PagesByAddress& pages) {
   if (check == nullptr) {
-    return absl::InvalidArgumentError("the rollout page at a secure address must check its readers");
+    return absl::InvalidArgumentError("the rollout page at a secure address requires a reader check");
   }
   if (pages.contains(address)) {
     return absl::InvalidArgumentError(

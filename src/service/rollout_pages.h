@@ -21,14 +21,14 @@ using Guard = std::function<std::optional<Page>(const PageRequest&)>;
 // Returns the guard for an address that only this machine can reach. The guard refuses requests whose host name is not
 // a name of this machine, because a website could otherwise read the page through its own host name (DNS rebinding).
 Guard OnlyThisMachine();
-// Returns the guard for an address that other machines can reach, which refuses requests whose token `check` does not
-// accept.
+// Returns the guard for an address that other machines can reach. The guard refuses requests whose token `check` does
+// not accept.
 Guard OnlyReaders(ReaderCheck check);
 
-// Returns the maker of `GET /`: a single HTML file that loads no other resources.
+// Returns the page maker for `GET /`. The page is a single HTML file that loads no other resources.
 PageMaker RolloutPage(Guard guard);
-// Returns the maker of `GET /rollout`: the document, or with `?watch=true` a server-sent event `rollout` with each
-// document that differs from the previous one. `board` must outlive the maker and its streams.
+// Returns the page maker for `GET /rollout`: the document, or with `?watch=true` a server-sent event `rollout` with
+// each document that differs from the previous one. `board` must outlive the page maker and its streams.
 PageMaker RolloutDocumentPage(RolloutBoard& board, Guard guard);
 
 // Adds both pages. Errors: InvalidArgument if the address is not a loopback address.

@@ -236,7 +236,7 @@ std::vector<NeededCase> DeviceCases() {
       {"a patch without changes keeps the version of a device taint rule",
        {{kCreateDeviceTaintRule}, {kListDeviceTaintRules}, {kPatchDeviceTaintRule}},
        RulePatchWithoutChangesKeepsTheVersion},
-      {"a patch of another version or UID of a device taint rule is Aborted",
+      {"a patch that names another version or UID of a device taint rule is Aborted",
        {{kCreateDeviceTaintRule}, {kListDeviceTaintRules}, {kPatchDeviceTaintRule}},
        RulePatchOfAnotherVersionIsAborted},
       {"a deletion deletes only the device taint rule with the given UID",

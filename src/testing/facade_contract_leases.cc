@@ -160,15 +160,17 @@ std::vector<NeededCase> LeaseCases() {
   using enum Operation;
   return {
       {"a lease is created once and read as it was created", {{kCreateLease}, {kGetLease}}, LeaseIsReadAsCreated},
-      {"a lease is replaced at its version only", {{kCreateLease}, {kGetLease}, {kUpdateLease}}, LeaseIsReplacedOnce},
+      {"a lease is replaced only if its version matches",
+       {{kCreateLease}, {kGetLease}, {kUpdateLease}},
+       LeaseIsReplacedOnce},
       {"a missing lease is not updated", {{kCreateLease}, {kGetLease}, {kUpdateLease}}, MissingLeaseIsNotUpdated},
       {"a config map is created once and read as it was created",
        {{kCreateConfigMap}, {kGetConfigMap}},
        ConfigMapIsReadAsCreated},
-      {"a config map is patched key by key, and the rest of it stays",
+      {"a config map is patched key by key, and the rest of it does not change",
        {{kCreateConfigMap}, {kGetConfigMap}, {kPatchConfigMap}},
        ConfigMapIsPatchedKeyByKey},
-      {"a config map is patched at its version only",
+      {"a config map is patched only if its version matches",
        {{kCreateConfigMap}, {kGetConfigMap}, {kPatchConfigMap}},
        ConfigMapIsPatchedOnce},
   };

@@ -202,7 +202,7 @@ std::vector<NeededCase> MaintenanceCases() {
       {"a patch of a node maintenance replaces its list and nothing else",
        {{kCreateNodeMaintenance}, {kGetNodeMaintenance}, {kPatchNodeMaintenance}},
        MaintenancePatchReplacesItsList},
-      {"a patch of another version or UID of a node maintenance is Aborted",
+      {"a patch that names another version or UID of a node maintenance is Aborted",
        {{kCreateNodeMaintenance}, {kGetNodeMaintenance}, {kPatchNodeMaintenance}},
        MaintenancePatchOfAnotherVersionIsAborted},
       {"a patch of both lists of a node maintenance is InvalidArgument, and a patch of neither list changes nothing",

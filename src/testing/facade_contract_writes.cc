@@ -194,7 +194,7 @@ absl::Status EventsAreTaken(ContractWorld& world) {
                            .message = "ü \"\n",
                            .time = absl::FromUnixSeconds(1767323045)};
   DRIVERUPGRADE_RETURN_IF_ERROR(world.facade().RecordEvent(world.context(), params));
-  params.message = "another Event of the same time";
+  params.message = "another Event with the same time";
   DRIVERUPGRADE_RETURN_IF_ERROR(world.facade().RecordEvent(world.context(), params));
   params.pod = scene.pod.ref;
   params.type = EventType::kWarning;
@@ -230,12 +230,14 @@ std::vector<NeededCase> WriteCases() {
       {"a patch sets a node's taints as a whole, or leaves them alone",
        {{kPatchNode}, NodeReads()},
        PatchSetsTaintsAsAWhole},
-      {"a patch of another version or UID is Aborted, and changes nothing",
+      {"a patch that names another version or UID is Aborted, and changes nothing",
        {{kPatchNode}, NodeReads()},
        PatchOfAnotherVersionIsAborted},
       {"a patch of a node that does not exist is NotFound", {{kPatchNode}}, PatchOfAMissingNodeIsNotFound},
       {"an eviction deletes the pod", {{kEvictPod}, PodReads()}, EvictionDeletes},
-      {"an eviction of a deleted or replaced pod reports that", {{kEvictPod}, PodReads()}, EvictionOfAnotherPodIsGone},
+      {"an eviction reports that its pod was deleted or replaced",
+       {{kEvictPod}, PodReads()},
+       EvictionOfAnotherPodIsGone},
       {"a budget refuses an eviction, and two refuse it permanently", {{kEvictPod}, PodReads()}, BudgetRefusesEviction},
       {"a deletion deletes only the pod with the given UID", {{kDeletePod}, PodReads()}, DeletionIsOfThatPodOnly},
       {"events on nodes and pods are accepted", {{kRecordEvent}}, EventsAreTaken},

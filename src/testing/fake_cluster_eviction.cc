@@ -126,7 +126,7 @@ absl::StatusOr<EvictionAnswer> Model::EvictPod(Actor actor, const PodRef& ref) {
   const bool is_exempt = !IsActive(*pod) || pod->phase == PodPhase::kPending;
   const std::vector<Key> budgets = is_exempt ? std::vector<Key>() : BudgetsOf(*pod);
   if (budgets.size() > 1) {
-    // E7: the server does not evict pods with several budgets.
+    // E7: the server does not evict pods that match several budgets.
     return EvictionAnswer{.refusal = Refusal::kSeveralBudgets,
                           .message =
                               "This pod has more than one PodDisruptionBudget, which the eviction subresource "

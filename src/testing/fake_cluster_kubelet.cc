@@ -36,7 +36,7 @@ bool Model::MustCrash(const Pod& pod) {
 void Model::RunKubelet(const Effect& effect) {
   const Pod* found = FindPod(effect.key);
   if (found == nullptr || found->ref.uid != effect.uid) return;
-  // A node that is not ready starts and stops no containers.
+  // A node that is not ready does not start or stop containers.
   if (!NodeReady(found->node_name)) {
     held_effects_[found->node_name].push_back(effect);
     return;

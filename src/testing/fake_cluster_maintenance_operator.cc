@@ -218,7 +218,7 @@ void Model::DropFinalizer(MaintenanceRecord& record) {
 }
 
 // Returns true if the object may leave Pending. Implements §4.3, but does not rank the requests. A node takes a slot if
-// one of its objects is past Pending, and at most one of them can be.
+// one of its objects is past Pending. At most one of its objects can be past Pending.
 bool Model::MaySchedule(const MaintenanceRecord& record) const {
   std::set<std::string> busy;
   for (const auto& [key, other] : maintenances_) {

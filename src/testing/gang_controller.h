@@ -32,7 +32,7 @@ namespace driverupgrade::testing {
 
 class GangController {
  public:
-  // `cluster` is not null. The same seed leads to the same choices of nodes.
+  // `cluster` must not be null. The same seed leads to the same choices of nodes.
   GangController(std::shared_ptr<FakeCluster> cluster, std::uint32_t seed);
 
   // Adds the pods to the cluster. The pods' nodes must exist. A Job replaces the pods' controllers, so that no other
@@ -52,7 +52,7 @@ class GangController {
   int interruptions() const;
   // Returns the highest number of interruptions of a single gang.
   int interruptions_peak() const;
-  // Returns the nodes on which the gang runs; empty if it waits for nodes, or is unknown.
+  // Returns the nodes on which the gang runs; empty if the gang waits for nodes or is unknown.
   std::set<std::string> NodesOf(const std::string& gang) const;
   std::size_t size() const { return gangs_.size(); }
   bool AllRun() const;

@@ -1,4 +1,5 @@
-// Determines the durations of upgrade steps: each is provided by the caller, measured in the cluster, or a default.
+// Determines the durations of upgrade steps: the caller provides a duration, or it is measured in the cluster, or
+// its default applies.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_DURATIONS_H_
 #define DRIVERUPGRADE_SRC_WHATIF_DURATIONS_H_
 

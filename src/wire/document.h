@@ -1,4 +1,4 @@
-// Parses a document from the C interface, which is a JSON object with only known members.
+// Parses a document of the C interface: a JSON object that has only known members.
 #ifndef DRIVERUPGRADE_SRC_WIRE_DOCUMENT_H_
 #define DRIVERUPGRADE_SRC_WIRE_DOCUMENT_H_
 

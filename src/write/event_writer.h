@@ -23,7 +23,7 @@ namespace driverupgrade::internal {
 // Thread-safe. With `threads` below 2, everything is written on the calling thread.
 class EventWriter {
  public:
-  // `call_timeout` limits the call for each Event, in addition to the deadline of its context.
+  // `call_timeout` limits the call for each Event, in addition to the deadline of the context.
   EventWriter(std::shared_ptr<ClusterWriter> cluster, std::shared_ptr<Clock> clock, absl::Duration call_timeout,
               int threads);
   // Waits for the calls in flight, and drops all other Events.

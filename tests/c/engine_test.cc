@@ -84,7 +84,7 @@ const std::vector<Fault>& Faults() {
   return faults;
 }
 
-TEST_CASE("The rollout ends the same, whatever the response to any single request is") {
+TEST_CASE("The rollout ends the same way, whatever the response to any single request") {
   const std::vector<std::string> end = NativeEnd(2);
   int requests = 0;
   {
@@ -112,7 +112,7 @@ TEST_CASE("The rollout ends the same, whatever the response to any single reques
   }
 }
 
-TEST_CASE("A rollout has the same result if its host is killed at any request, and restarts with a new engine") {
+TEST_CASE("A rollout has the same result if its host is killed at any request and restarts with a new engine") {
   const std::vector<std::string> end = NativeEnd(2);
   for (int at = 0; at < 12; ++at) {
     CAPTURE(at);
@@ -135,7 +135,7 @@ TEST_CASE("A rollout has the same result if its host is killed at any request, a
   }
 }
 
-TEST_CASE("wakeAt and changes of the cluster are enough to drive a rollout to its end") {
+TEST_CASE("wakeAt and changes in the cluster are enough to drive a rollout to its end") {
   World world(2);
   EngineHost host = world.Host();
   for (int pass = 0; pass < 200; ++pass) {
@@ -250,7 +250,7 @@ void RollParts(std::uint64_t first_seed, std::uint64_t last_seed) {
 }
 
 TEST_CASE(
-    "With three policies over the nodes of one driver, no part exceeds its budget, whichever driver pod is missing") {
+    "With three policies for the nodes of one driver, no part exceeds its budget, whichever driver pod is missing") {
   RollParts(1, 60);
 }
 

@@ -150,7 +150,7 @@ std::string WithNewRevision() {
   return cluster.insert(pod + std::string_view(R"("labels":{)").size(), R"("controller-revision-hash":"1",)");
 }
 
-TEST_CASE("Revisions between which a restart is enough need no evacuation") {
+TEST_CASE("No evacuation is needed between revisions for which a restart is enough") {
   const std::string policy = R"("policy":{"autoUpgrade":true,"drain":{"enable":true}})";
   const std::string restart = policy + R"(,"restartOnly":[{"running":"driver-1","wanted":"driver-2"}])";
   const std::string cluster = WithNewRevision();
@@ -179,7 +179,7 @@ TEST_CASE("A fleet that is up to date is upgraded in full to an unknown revision
   CHECK(reply.text.find("\"done\": 1,") != std::string::npos);
 }
 
-TEST_CASE("A revision of restartOnly must be in the dump with its data") {
+TEST_CASE("A revision that restartOnly names must be in the dump with its data") {
   const auto message = [](std::string_view pair) {
     return Call(du_plan, OfFleet(fmt::format(R"("policy":{{}},"restartOnly":[{}])", pair)), WithNewRevision());
   };

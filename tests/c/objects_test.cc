@@ -275,7 +275,7 @@ TEST_CASE("A new policy replaces the previous policy, and an empty node list sel
   CHECK_FALSE(SaysNoWork(Apply(host, now)));
 }
 
-TEST_CASE("Pods with the skip label stay, unless the options disable it") {
+TEST_CASE("Pods with the skip label stay, unless the options disable this label") {
   for (const bool spares : {true, false}) {
     World world(1);
     world.cluster->AddPod(testing::PodBuilder("team-b", "spared")
@@ -320,7 +320,7 @@ TEST_CASE("An answered question is not asked again") {
   CHECK(Has(Call(du_engine_read, host.engine(), now).text, "\"questions\":[]"));
 }
 
-TEST_CASE("The outcome of a request that was not sent reports that it was not sent") {
+TEST_CASE("The outcome shows that a request was not sent") {
   World world(1);
   EngineHost host = world.Host();
   host.Read();
@@ -388,7 +388,7 @@ TEST_CASE("A response shows whether another request follows, and an eviction wai
   CHECK_FALSE(SaysNoWork(Apply(blocked.host, blocked.world.clock->Now())));
 }
 
-TEST_CASE("Pods that were read before a cordon are requested again after it") {
+TEST_CASE("Pods that were read before their node was cordoned are requested again afterwards") {
   Blocked blocked;
   blocked.Run();
   CHECK(Has(Apply(blocked.host, blocked.world.clock->Now()), R"("wantedPods":[])"));

@@ -58,7 +58,7 @@ TEST_CASE("A question that was answered with an error is repeated at the wakeAt 
       host.Pass(std::nullopt, kPolicy, world.clock->Now());
     }
   };
-  pass_five_times();  // the node changes at first, and each change repeats the question
+  pass_five_times();  // the node changes at first, and after each change, the engine asks again
   REQUIRE(asked > 0);
   const int before = asked;
   pass_five_times();

@@ -163,8 +163,9 @@ void ExpectStagesKept(EngineHost::Network network) {
 }
 
 TEST_CASE(
-    "A rollout keeps its stages and finishes, whatever the response to any one request is, including ledger requests") {
-  // Each fault consists of a response and a flag, which is true if the server carries out the request despite it.
+    "A rollout keeps its stages and finishes, whatever the response to any one request, including ledger requests") {
+  // Each fault consists of a response and a flag, which is true if the server carries out the request
+  // despite this response.
   const std::vector<std::pair<HttpAnswer, bool>> faults = {
       {{.status = DU_NO_ANSWER}, false},
       {{.status = DU_NO_ANSWER}, true},

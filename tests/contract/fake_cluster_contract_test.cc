@@ -58,7 +58,7 @@ TEST_CASE("a facade that supports no operations does not fulfill the contract") 
   CHECK(report.Verdict().message() == "the facade violates its contract: no case is kept");
 }
 
-TEST_CASE("a report counts outcomes, starts with broken cases, and has a verdict about the required cases") {
+TEST_CASE("a report counts outcomes, starts with broken cases, and gives a verdict on the required cases") {
   ContractReport report{{{"a", kKept, ""}, {"b", kSkipped, "the world has no MakeBudget"}, {"c", kKept, ""}}};
   CHECK(report.Verdict().ok());
   CHECK(report.Verdict({"a", "c"}).ok());

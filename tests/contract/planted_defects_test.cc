@@ -165,14 +165,15 @@ constexpr std::string_view kNodesAreSelected = "nodes are selected by labels";
 constexpr std::string_view kPodsAreSelected = "pods are selected by namespace, labels and node";
 constexpr std::string_view kNodesAreComplete = "lists of nodes are complete";
 constexpr std::string_view kPodsAreComplete = "lists of pods are complete";
-constexpr std::string_view kNodesNeverGoBack = "lists of nodes show each write before them, and never go back";
-constexpr std::string_view kPodsNeverGoBack = "lists of pods show each deletion before them, and never go back";
+constexpr std::string_view kNodesNeverGoBack = "lists of nodes show every earlier write, and never go back";
+constexpr std::string_view kPodsNeverGoBack = "lists of pods show every earlier deletion, and never go back";
 constexpr std::string_view kSetsAreListed = "DaemonSets are listed";
 constexpr std::string_view kRevisionsAreListed = "controller revisions are listed";
 constexpr std::string_view kPatchChanges = "a patch changes only the fields that it contains";
-constexpr std::string_view kPatchIsConditional = "a patch of another version or UID is Aborted, and changes nothing";
+constexpr std::string_view kPatchIsConditional =
+    "a patch that names another version or UID is Aborted, and changes nothing";
 constexpr std::string_view kEvictionDeletes = "an eviction deletes the pod";
-constexpr std::string_view kEvictionOfAnother = "an eviction of a deleted or replaced pod reports that";
+constexpr std::string_view kEvictionOfAnother = "an eviction reports that its pod was deleted or replaced";
 constexpr std::string_view kBudgetRefuses = "a budget refuses an eviction, and two refuse it permanently";
 constexpr std::string_view kDeletionIsOfThatPod = "a deletion deletes only the pod with the given UID";
 
@@ -356,7 +357,7 @@ std::vector<Defect> Further() {
        }},
       {"lists of budgets are empty", "", "disruption budgets are listed",
        [](BentFacade& facade, FakeCluster&) { facade.budgets = kNothing; }},
-      {"a lease is replaced whatever its version", "", "a lease is replaced at its version only",
+      {"a lease is replaced whatever its version", "", "a lease is replaced only if its version matches",
        [](BentFacade& facade, FakeCluster& cluster) {
          facade.update = [&](const CallContext& context, Lease lease) {
            const auto stored = cluster.lease(lease.ns, lease.name);
@@ -364,7 +365,7 @@ std::vector<Defect> Further() {
            return cluster.UpdateLease(context, lease);
          };
        }},
-      {"a config map is patched whatever its version", "", "a config map is patched at its version only",
+      {"a config map is patched whatever its version", "", "a config map is patched only if its version matches",
        [](BentFacade& facade, FakeCluster& cluster) {
          facade.patch_map = [&](const CallContext& context, PatchConfigMapParams params) {
            const auto stored = cluster.config_map(params.ns, params.name);
@@ -373,7 +374,7 @@ std::vector<Defect> Further() {
          };
        }},
       {"a device taint rule is patched whatever its version", "",
-       "a patch of another version or UID of a device taint rule is Aborted",
+       "a patch that names another version or UID of a device taint rule is Aborted",
        [](BentFacade& facade, FakeCluster& cluster) {
          facade.patch_rule = [&](const CallContext& context, PatchDeviceTaintRuleParams params) {
            for (const DeviceTaintRule& rule : cluster.device_taint_rules()) {

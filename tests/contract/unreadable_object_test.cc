@@ -176,7 +176,7 @@ TEST_CASE("a node that cannot be read holds a slot, and is upgraded after the ot
   CHECK(world.told.empty());
 }
 
-TEST_CASE("with one slot no node starts while another node cannot be read") {
+TEST_CASE("with one slot, no node starts while another node cannot be read") {
   World world({.cached = GENERATE(false, true), .max_parallel = 1});
   world.damage = OfNode("node-2");
   world.Run(10);

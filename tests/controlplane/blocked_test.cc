@@ -30,7 +30,7 @@ bool Names(const std::string& text, const std::string& budget, const std::string
   return text.find(budget) != std::string::npos && text.find(pod) != std::string::npos;
 }
 
-TEST_CASE("A disruption budget that allows nothing fails its node at the deadline, and the other nodes continue",
+TEST_CASE("A node whose disruption budget allows no eviction fails at the deadline, and the other nodes continue",
           "[upgrade]") {
   World world(ControlPlane::Shared(), "blocked", kNodes);
   world.DeployDriver();

@@ -1,4 +1,4 @@
-// Tests the chart upgrades of docs/manual-procedures.md with a real helm and a chart repository. The charts imitate the
+// Tests the chart upgrades of docs/manual-procedures.md with the helm program and a repository. The charts imitate the
 // operators' charts: each has a CustomResourceDefinition, an object of that kind, and a subchart of another operator.
 #include <chrono>
 #include <filesystem>
@@ -23,8 +23,8 @@ namespace fs = std::filesystem;
 constexpr char kPage[] = "manual-procedures.md";
 constexpr char kKinds[] = "nicthings.charts.example.com";
 
-// Returns a CustomResourceDefinition that keeps only the fields of `schema`, because the API server drops unknown
-// fields.
+// Returns a CustomResourceDefinition with the fields of `schema`. The API server drops all other fields from its
+// objects.
 std::string Definition(const std::string& kind, const std::string& schema) {
   const std::string plural = kind + "s";
   return "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: " + plural +
@@ -144,7 +144,7 @@ TEST_CASE("Charts are upgraded after their definitions, and to a beta version on
   charts.Helm({"uninstall", "network-operator", ns});
   charts.Helm({"uninstall", "gpu-operator", "--namespace=" + world.driver_ns()});
   charts.admin().Must({"delete", "crd", kKinds, "sriovthings.charts.example.com"});
-  // The next test creates this namespace again, which the API server refuses until the old namespace is deleted.
+  // The next test creates this namespace again. The API server refuses this until the old namespace is deleted.
   charts.admin().Must({"delete", "namespace", "nvidia-network-operator"});
 }
 

@@ -365,7 +365,7 @@ TEST_CASE("The option --until-done succeeds only if the policy enables upgrades 
   CHECK(says(run(), "done=2") == "0 ");
 }
 
-TEST_CASE("If gpu_operator may not read policies, it names the missing permission and waits", "[operators]") {
+TEST_CASE("If gpu_operator is not allowed to read policies, it names the missing permission and waits", "[operators]") {
   World world(ControlPlane::Shared(), "no-right", 1);
   world.DeployDriver();
   const Policies policies(world.control_plane(), kClusterPolicy);

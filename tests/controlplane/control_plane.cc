@@ -79,7 +79,7 @@ ControlPlane::ControlPlane() : program_(FindProgram()) {
     // Another process can take a free port before the control plane uses it.
     if (attempt == kStartAttempts) throw std::runtime_error("the control plane does not start\n" + Troubles());
   }
-  // Each World creates the namespaced objects.
+  // The other files contain namespaced objects, which each World creates in its own namespaces.
   for (const char* file :
        {"base/cluster.yaml", "base/default-namespace.yaml", "admission/nodes.yaml",
         "cluster-policy/cluster-policies.yaml", "ofed/cluster.yaml", "ofed/default-namespace.yaml"}) {
@@ -176,7 +176,7 @@ void ControlPlane::StartApiServer() {
   if (IsForPods()) {
     flags.insert(flags.end(), {"--bind-address=0.0.0.0", Flag("advertise-address", kServiceAddress)});
   } else {
-    // Allows pods before the controller has created the service account of their namespace.
+    // Admits pods even before the controller has created the default service account of their namespace.
     flags.insert(flags.end(), {"--bind-address=127.0.0.1", "--disable-admission-plugins=ServiceAccount"});
   }
   StartPart("kube-apiserver", flags);

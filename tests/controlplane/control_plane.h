@@ -71,8 +71,8 @@ class ControlPlane {
 
   // Kills the API server immediately. All other processes continue without a server.
   void KillApiServer();
-  // Restarts the API server on the same port, with the existing data. Returns when it is ready. Throws
-  // std::runtime_error.
+  // Restarts the API server on the same port, with the existing data. Returns when the server is ready. Throws
+  // std::runtime_error if the server does not become ready in time.
   void StartApiServerAgain();
 
   // Invalidates all earlier tokens of service accounts. This restarts the API server.
@@ -85,8 +85,8 @@ class ControlPlane {
   // later than the restored ones.
   void RestoreData();
 
-  // Returns which processes have exited, with their last lines of output; empty if all are running. Add this text to
-  // the message of every wait that times out.
+  // Returns the names of exited processes, with their last lines of output, or an empty string if all processes are
+  // running. Add this text to the message of every wait that times out.
   std::string Troubles();
 
  private:

@@ -238,7 +238,7 @@ TEST_CASE("A-1 to A-16: drivers are replaced on 20 schedulable nodes while GPU p
   }
   std::cout << "devices: " << evictions << " evictions\n";
 
-  // No driver pod was deleted while a claim on its node was held.
+  // No driver pod was deleted while a pod held a device of the same node.
   const std::map<std::string, std::vector<Held>> held = HeldOn(claims);
   std::set<std::string> deleted;
   for (const std::vector<std::string>& row : drivers.Read()) {

@@ -1,4 +1,4 @@
-// Devices as a DRA driver publishes them, on the nodes of a world, and pods that hold these devices through claims.
+// Publishes devices on the nodes of a world, as a DRA driver does, and creates pods that hold these devices by claims.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_DEVICES_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_DEVICES_H_
 
@@ -13,7 +13,7 @@ namespace driverupgrade::e2e {
 // Kubernetes has served this resource since 1.37.
 inline constexpr char kDeviceTaintRules[] = "devicetaintrules.v1.resource.k8s.io";
 
-// Devices of the driver gpu.nvidia.com and their DeviceClass of the same name. Each node has one pool, which has the
+// Devices of the driver gpu.nvidia.com, and a DeviceClass with the driver's name. Each node has one pool, which has the
 // node's name. There is no driver plugin, so a ResourceSlice stays unchanged until a test changes it. The scheduler and
 // the controllers for claims and taints are real.
 class Devices {

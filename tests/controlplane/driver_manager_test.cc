@@ -206,7 +206,7 @@ TEST_CASE("The init container of a driver pod evacuates the node for the driver"
   CHECK(node.Plugins() == now);
 }
 
-TEST_CASE("The manager does not force evictions that a disruption budget refuses, and continues after it was killed",
+TEST_CASE("The manager does not force evictions that a disruption budget refuses, and continues after it is killed",
           "[driver_manager]") {
   const ManagedNode node("refused-manager", 0);
   const NodeVersion before = node.Version();

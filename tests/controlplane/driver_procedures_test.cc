@@ -117,7 +117,7 @@ std::multiset<std::string> Times(int count, const std::string& image) {
   return images;
 }
 
-TEST_CASE("An NVIDIADriver's version and limits are patched, and its own nodes are upgraded within them",
+TEST_CASE("An NVIDIADriver's version and limits are patched, and its own nodes are upgraded within these limits",
           "[procedures]") {
   World world(ControlPlane::Shared(), "pools", 5);
   const MadeDrivers drivers(world, kNvidiaDrivers);

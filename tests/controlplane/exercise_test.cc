@@ -59,7 +59,7 @@ class Exercise {
     viewed_->world().Deploy(workload);
   }
 
-  // `symptom` is a text that `upgradectl status` must show before the rollout is repaired.
+  // `upgradectl status` must show the text `symptom` before the rollout is repaired.
   void Solve(const std::string& symptom, const std::string& block, const Manual::Words& words = {}) const {
     REQUIRE(viewed_->Tells({"status"}, symptom));
     const Stopwatch stopwatch;

@@ -1,4 +1,4 @@
-// Training jobs on a real control plane: the real scheduler restarts their pods on any node with room.
+// Tests training jobs on a real control plane: the real scheduler places their restarted pods on any node with room.
 #include <algorithm>
 #include <chrono>
 #include <iostream>
@@ -34,8 +34,8 @@ spec:
 
 constexpr std::string_view kTogether = "gangs: {mode: Together}";
 
-// Starts a job with a pod on each of two nodes. Only the first pods have the job's label, so the rollout does not treat
-// pods that replace them as part of the job.
+// Starts a job with a pod on each of two nodes. Only the job's first pods have its label, so the rollout does not treat
+// their replacements as part of the job.
 void StartJob(const World& world, const std::string& job, const std::string& first, const std::string& second) {
   for (const std::string& node : {first, second}) {
     Workload work;
@@ -64,7 +64,8 @@ std::string FirstEvictionOf(const std::vector<AuditedRequest>& requests, const s
   return first;
 }
 
-TEST_CASE("B-8: no pod of a job is evicted before both of its nodes are cordoned, and idle nodes go first", "[gangs]") {
+TEST_CASE("B-8: no pod of a job is evicted before both of the job's nodes are cordoned, and idle nodes go first",
+          "[gangs]") {
   World world(ControlPlane::Shared(), "gangs", 6);
   world.DeployDriver();
   const std::vector<std::string>& nodes = world.nodes();

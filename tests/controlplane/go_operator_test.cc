@@ -74,7 +74,7 @@ int CountDone(const World& world) {
   return done;
 }
 
-TEST_CASE("An operator on the Go module upgrades 20 and 50 nodes with few requests, in at most 1.5 times the time",
+TEST_CASE("An operator built on the Go module upgrades 20 and 50 nodes with few requests in at most 1.5 times the time",
           "[go]") {
   const int nodes = GENERATE(20, 50);
   World world(ControlPlane::Shared(), "go-" + std::to_string(nodes), nodes);
@@ -115,7 +115,7 @@ TEST_CASE("An operator on the Go module upgrades 20 and 50 nodes with few reques
   CHECK(go.seconds <= 1.5 * native.seconds);
 }
 
-// Uses one node, and a workload pod that cannot be evicted at first. The example watches only its DaemonSet, which does
+// Uses one node with a workload pod that cannot be evicted at first. The example watches only its DaemonSet, which does
 // not change when an eviction becomes possible. Between two `ApplyState` calls, therefore, only the order that the last
 // call created can continue the upgrade (docs/go.md).
 TEST_CASE("Between an operator's calls, ten minutes apart, a node is drained as soon as its pods can be evicted",
@@ -217,7 +217,7 @@ const Operator kNative = {.start = StartNative};
 const Operator kGoModule = {.start = StartGoModule};
 const Operator kGoLibrary = {.start = StartGoLibrary, .keeps_budget = false};
 
-TEST_CASE("The native operator and an operator on the Go module take over an upgrade from each other", "[go]") {
+TEST_CASE("The native operator and an operator built on the Go module take over an upgrade from each other", "[go]") {
   ExpectTurns("turns", EndedBy::kUs, kNative, kGoModule);
 }
 

@@ -8,7 +8,7 @@
 namespace driverupgrade::e2e {
 namespace {
 
-constexpr std::chrono::seconds kGrace{30};  // time to finish the requests in progress after the --timeout
+constexpr std::chrono::seconds kGrace{30};  // time to finish the requests in progress when --timeout expires
 
 std::filesystem::path MakeFolder(const World& world) {
   static int count = 0;

@@ -23,7 +23,7 @@ struct Chart {
   std::string name;
 };
 
-// Runs helm with the administrator's permissions. It must succeed.
+// Runs a helm command with the administrator's permissions. The command must succeed.
 void Helm(const fs::path& helm, const ControlPlane& control_plane, std::vector<std::string> arguments) {
   const fs::path log = control_plane.folder() / "helm.log";
   arguments.insert(arguments.begin(), helm.string());

@@ -32,7 +32,8 @@ const char* ToString(Fault fault);
 
 struct HostileProxyOptions {
   std::uint64_t seed = 1;
-  // Number of requests in 1,000 that encounter a fault. The probability for a line of a watch is a fifth of this value.
+  // Number of requests per 1,000 that encounter a fault. A line of a watch encounters one with a fifth of this
+  // probability.
   int faults_of_1000 = 50;
   // Called before a request is forwarded, from several threads at the same time. The function may block.
   std::function<void(const HttpRequest&)> before = [](const HttpRequest&) {};
@@ -52,8 +53,8 @@ class HostileProxy {
   // Writes a kubeconfig for the client, with this proxy as the server and a token that the proxy ignores.
   void WriteKubeconfig(const std::filesystem::path& file) const;
 
-  // Returns how many requests and watch lines each fault has affected so far. The count of kNone contains the requests
-  // and lines that no fault affected.
+  // Returns how many requests and watch lines each fault has affected so far. The value for kNone is the number of
+  // requests and lines that no fault affected.
   std::map<Fault, int> faults() const;
 
  private:

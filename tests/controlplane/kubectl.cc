@@ -66,7 +66,7 @@ rapidjson::Document Kubectl::Get(Arguments arguments) const {
 void Kubectl::Create(std::string_view manifest) const {
   const std::filesystem::path file = folder_ / "manifest.yaml";
   WriteFile(file, manifest);
-  // The API server validates the objects. With its own validation, kubectl would fetch the whole schema first.
+  // The API server validates the objects. If kubectl validated them too, it would fetch the whole schema first.
   Must({"create", "--validate=false", "-f", file.string()});
 }
 

@@ -23,8 +23,8 @@ namespace driverupgrade::e2e {
 namespace {
 
 constexpr std::size_t kReplicas = 2;
-// Time for which one replica's start waits for a start of the other replica. It is longer than the usual delay between
-// two such starts, and shorter than the 30 s after which an operator gives up on a request.
+// Maximum time for which one replica's start waits for a start of the other replica. It is longer than the usual delay
+// between two such starts, and shorter than the 30 s after which an operator gives up on a request.
 constexpr std::chrono::seconds kPatience{15};
 
 constexpr std::string_view kOneAtATime = R"(

@@ -1,5 +1,5 @@
 // Tests gpu_operator alongside other clients that change the cluster: an autoscaler, an administrator, kubelets that
-// stop reporting, and a scheduler without room. Another client removes gpu_operator's state label, as NVIDIA's
+// stop reporting, and a scheduler that finds no room. Another client removes gpu_operator's state label, as NVIDIA's
 // operators do while their own `autoUpgrade` is false.
 #include <algorithm>
 #include <chrono>

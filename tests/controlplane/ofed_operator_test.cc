@@ -32,7 +32,7 @@ metadata: {name: cluster-policy}
 spec: {driver: {upgradePolicy: {autoUpgrade: true, maxParallelUpgrades: 2, maxUnavailable: 100%}}}
 )";
 
-TEST_CASE("ofed_operator upgrades, loads safely, and keeps the wait label and the init container's configuration",
+TEST_CASE("ofed_operator upgrades and safely loads drivers, and keeps the wait label and the init container's config",
           "[operators]") {
   constexpr int kNodes = 3;
   World world(ControlPlane::Shared(), "ofed", kNodes);

@@ -1,5 +1,5 @@
-// Tests two engines in one process that share a cache and a connection. They upgrade both drivers on the same nodes at
-// the same time.
+// Tests two engines that share a process, a cache and a connection. They upgrade both drivers on the same nodes at the
+// same time.
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -36,7 +36,7 @@ std::shared_ptr<ClusterFacade> Connect(const ControlPlane& control_plane) {
   return MakeRestCluster(MakeRetryingTransport(*transport));
 }
 
-// An engine for one driver of the process, which runs until it is destroyed.
+// An engine that runs for one driver of the process until this object is destroyed.
 class Upgrade {
  public:
   Upgrade(const std::string& driver, const std::shared_ptr<ClusterFacade>& cluster,

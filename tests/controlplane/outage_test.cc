@@ -142,7 +142,8 @@ TEST_CASE("The cluster is restored to an earlier state in the middle of an upgra
       world, [&] { return gpu_operator.Start(); }, [&](Process& process) { ExpectEnd(gpu_operator, process); });
 }
 
-TEST_CASE("The cluster is restored to an earlier state while an operator on the Go module upgrades it", "[outage]") {
+TEST_CASE("The cluster is restored to an earlier state while an operator built on the Go module upgrades it",
+          "[outage]") {
   World world(ControlPlane::Shared(), "back-go", kNodes);
   const GoOperator go_operator(world, kPolicy);
   RestoreInTheMiddle(

@@ -140,7 +140,7 @@ TEST_CASE("operations.md: labels and annotations that an administrator sets and 
   CHECK(world.Nodes().at(node).annotations.count(safe_load) == 0);
 }
 
-TEST_CASE("operations.md: a cordon that an administrator takes over in the middle of an upgrade stays",
+TEST_CASE("operations.md: if an administrator takes over a cordon in the middle of an upgrade, the cordon stays",
           "[procedures]") {
   World world(ControlPlane::Shared(), "keep", 1);
   const Manual manual(world, "operations.md");

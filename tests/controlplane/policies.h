@@ -43,7 +43,7 @@ metadata: {name: c}
 spec: {nodeSelector: {pool: c}, upgradePolicy: {autoUpgrade: false}}
 )";
 
-// Custom resources of one test, deleted when it ends.
+// Custom resources of one test. The destructor deletes them.
 class Policies {
  public:
   Policies(ControlPlane& control_plane, std::string_view manifest);

@@ -260,7 +260,7 @@ TEST_CASE("All nodes are upgraded by hand at the same time, and each is uncordon
   ExpectUpgraded(world, world.nodes()[1]);
 }
 
-// Starts a pod without a controller, which a drain must not delete under this policy. Returns when the pod is running.
+// Starts a pod that has no controller. Under this policy, a drain must not delete it. Returns when the pod is running.
 void StartBarePod(const World& world, const std::string& node) {
   const Kubectl& admin = world.control_plane().admin();
   admin.Create(Substitute(std::string(kBarePod), {{"$WORKLOAD_NS", world.workload_ns()}, {"$NODE", node}}));
@@ -397,7 +397,7 @@ TEST_CASE("A version is set and reverted, a node is skipped and triggered, and t
 }
 
 TEST_CASE(
-    "dep-F9: a paused upgrade stops and later resumes from there, and while admission is paused, started nodes finish",
+    "dep-F9: a paused upgrade later resumes where it stopped, and while admission is paused, started nodes finish",
     "[procedures]") {
   World world(ControlPlane::Shared(), "pause", 2);
   const Policies policies(world);

@@ -51,7 +51,7 @@ void RealNode::WriteFiles() const {
         std::pair("pods.conflist", "cni/pods.conflist")}) {
     WriteFile(folder_ / to, Substitute(ReadFile(SourceFolder() / from), {{"$DIR", folder_.string()}}));
   }
-  // The tools that unload a module come from the build directory of the played node.
+  // The tools that unload a module come from the build context of the images in node/played.
   for (const char* program : {"busybox", "rmmod"}) {
     fs::copy_file(node_ / "context/bin" / program, root() / "bin" / program);
   }

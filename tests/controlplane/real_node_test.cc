@@ -25,8 +25,8 @@ using std::chrono::seconds;
 constexpr seconds kPodLimit{90};
 constexpr char kNs[] = "--namespace=gpu-operator";
 
-// Overlay for the daemonset.yaml of driver_manager. It mounts the directory of the simulated node, with the tools that
-// the init container uses to unload the module, and sets the command that loads the module.
+// Overlay for the daemonset.yaml of driver_manager. It mounts a directory that replaces the node's file system and
+// contains the tools with which the init container unloads the module. It also sets the command that loads the module.
 constexpr std::string_view kDriverOverlay = R"(
 apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
@@ -212,7 +212,7 @@ class GpuNode {
   bool AwaitState(const std::string& state) const {
     return Eventually(kPodLimit, [&] { return State() == state; });
   }
-  // Returns whether the node is upgraded, schedulable, and running its pods in time.
+  // Returns whether, within the time limits, the node is upgraded, is schedulable, and runs its pods.
   bool AwaitDone() const { return AwaitState("upgrade-done") && !IsCordoned() && AwaitReady("default", "training", 1); }
   // Returns whether all pods are running in time, with any version of the driver.
   bool AwaitUp() const {

@@ -107,7 +107,7 @@ TEST_CASE("A configuration that cannot work is refused with one line, and change
   CHECK(audit.CountWrites() == 0);
 }
 
-TEST_CASE("The operator waits for an unreachable server until its timeout", "[refusal]") {
+TEST_CASE("The operator waits for an unreachable server until --timeout expires", "[refusal]") {
   ControlPlane& control_plane = ControlPlane::Shared();
   World world(control_plane, "absent", 1);
   GpuOperator gpu_operator(world, kGoodPolicy);

@@ -146,8 +146,8 @@ void PrintFigures(const std::string& title, double seconds, Rollout& rollout) {
   PrintRequests(std::cout, rollout.audit.Read(), kNodes);
 }
 
-// The workload's disruption budget allows one unavailable pod per node. If the sender of an eviction is killed, the
-// budget counts the pod as disrupted for two minutes, so the budget must allow for several such pods.
+// The workload's disruption budget allows one unavailable pod per node. If a replica is killed while it requests an
+// eviction, the budget counts the pod as disrupted for two minutes. The budget must allow for several such pods.
 TEST_CASE("The leader of two replicas is killed ten times, and the upgrade finishes within the budgets", "[replicas]") {
   World world(ControlPlane::Shared(), "elected", kNodes);
   DeployAll(world, kNodes);
@@ -172,7 +172,7 @@ TEST_CASE("The leader of two replicas is killed ten times, and the upgrade finis
 // Without leader election, both replicas consider themselves the leader. With the ledger they keep the budgets, and the
 // ledger must not block them despite conflicting writes and kills. ledger_test.cc shows that the replicas exceed the
 // budgets without the ledger.
-TEST_CASE("Two replicas that both lead keep the budgets with the ledger while either is killed ten times",
+TEST_CASE("Two replicas that both lead keep the budgets with the ledger while they are killed alternately, ten times",
           "[replicas]") {
   World world(ControlPlane::Shared(), "forced", kNodes);
   DeployAll(world, kNodes);
@@ -197,7 +197,7 @@ TEST_CASE("Two replicas that both lead keep the budgets with the ledger while ei
 }
 
 // The policy is paused, so that the operator does not exit.
-TEST_CASE("The Lease contains the policy of the current leader, and upgradectl shows whose policy it is and its age",
+TEST_CASE("The Lease contains the policy of the current leader, and upgradectl shows the policy's source and age",
           "[replicas]") {
   World world(ControlPlane::Shared(), "reported", 1);
   world.DeployDriver();

@@ -89,8 +89,8 @@ TEST_CASE("dep-F8: alongside a rival that behaves like the Go library, both driv
     CHECK(node.unschedulable == is_rivals);
   }
 
-  // The two operators meet: our operator keeps a node in progress until the rival, which does not check for this,
-  // starts the same node.
+  // The two operators meet: our operator keeps a node in progress until the rival starts the same node, because the
+  // rival does not check for other operators.
   world.ChangeDriverAndHold("driver:3");
   const bool at_work = Eventually(kRolloutLimit, [&] { return CountInState(world, "pod-restart-required") > 0; });
   INFO(ours.Log());

@@ -55,9 +55,9 @@ void ExpectWitnessesAgree(Rollout& rollout);
 // Same as ExpectPodsMovedByEvictionOnly, except that workload pods that existed before the rollout may still exist.
 void ExpectNothingElseWritten(Rollout& rollout);
 
-// Expects that the operator has written only nodes, evictions of workload pods, deletions of driver pods, Events, and
-// the objects that replicas share: Lease and ledger. Every workload pod that existed before the rollout must have been
-// evicted.
+// Expects that the operator has only changed nodes, evicted workload pods, deleted driver pods, and written Events and
+// the objects that replicas share (the Lease and the ledger). Every workload pod that existed before the rollout must
+// have been evicted.
 void ExpectPodsMovedByEvictionOnly(Rollout& rollout);
 
 // Expects that no node was stuck during the rollout: no node has shown its gate, and the operator sent at most

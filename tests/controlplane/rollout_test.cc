@@ -28,9 +28,9 @@ podDeletion: {force: false, timeoutSeconds: 60, deleteEmptyDir: false}
 drain: {enable: true, force: false, timeoutSeconds: 60, deleteEmptyDir: false}
 )";
 
-// Prints the result of this run and two earlier results for comparison. Both were measured once in the same world, on a
-// machine with 2 cores: one with a program that makes the fewest possible calls and ignores the policy, the other with
-// the Go library in a loop.
+// Prints the result of this run, and two earlier results for comparison. The earlier results were measured once in the
+// same world, on a machine with 2 cores. The first is from a program that makes the fewest possible calls and ignores
+// the policy; the second is from the Go library in a loop.
 void PrintComparison(double seconds, const std::vector<AuditedRequest>& requests) {
   const double per_node = static_cast<double>(requests.size()) / kNodes;
   std::cout << std::fixed << std::setprecision(1) << "50 nodes, 10 at a time    time      requests per node\n"
@@ -72,7 +72,7 @@ TEST_CASE("While nothing needs to be done on fifty nodes, the operator sends onl
   const GpuOperator gpu_operator(world, kPolicy);
   const std::unique_ptr<Process> service = gpu_operator.Start("--leader-elect");
   REQUIRE(Eventually(std::chrono::seconds(60), [&] { return AllDone(world); }));
-  Eventually(std::chrono::seconds(5), [] { return false; });  // waits for Events and watch events
+  Eventually(std::chrono::seconds(5), [] { return false; });  // gives Events and watch events time to arrive
 
   const std::size_t before = rollout.audit.Read().size();
   Eventually(std::chrono::seconds(60), [] { return false; });

@@ -166,7 +166,7 @@ TEST_CASE("A temporary outage of the API server does not end the wait", "[safe_l
   CHECK(waiting.process().Wait(kLimit) == 0);
 }
 
-TEST_CASE("An upgrade evacuates the node of a driver that waits, and lets it be loaded", "[safe_load]") {
+TEST_CASE("An upgrade evacuates the node of a waiting driver, and then allows the driver to load", "[safe_load]") {
   World world(ControlPlane::Shared(), "both", 4);
   DeployAll(world, 2);
   Install(world.control_plane());

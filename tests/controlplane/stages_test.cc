@@ -81,7 +81,7 @@ class TrainingJob {
   std::string pod_;
 };
 
-TEST_CASE("A job is waited for and not evicted, and its node continues when it is complete", "[stages]") {
+TEST_CASE("A job is waited for and not evicted, and its node continues when the job is complete", "[stages]") {
   World world(ControlPlane::Shared(), "job", 2);
   world.DeployDriver();
   const std::string busy = world.nodes()[0];
@@ -116,7 +116,7 @@ void ExpectWaitsForValidation(const World& world, const std::string& node) {
   CHECK(version.unschedulable);
 }
 
-TEST_CASE("A node whose validation pod is ready late stays in validation-required until then", "[stages]") {
+TEST_CASE("A node stays in validation-required until its late validation pod is ready", "[stages]") {
   World world(ControlPlane::Shared(), "late", 2);
   world.DeployDriver();
   world.DeployHeldValidator();

@@ -193,7 +193,7 @@ TEST_CASE("An evacuation that a disruption budget blocks is explained by that bu
   CheckPicture("budget", rollout.Picture(rollout.node()));
 }
 
-TEST_CASE("A driver whose image cannot be pulled is explained by the error of the pull", "[troubles]") {
+TEST_CASE("A driver whose image cannot be pulled is explained by the pull error", "[troubles]") {
   Trouble rollout("image", kPatient);
   rollout.world().ChangeDriverAndHold("driver:2");
   rollout.RollUntil([&] {
@@ -238,7 +238,7 @@ TEST_CASE("A node in use by another driver is explained by that driver", "[troub
   CheckPicture("other", rollout.Picture(rollout.node()));
 }
 
-TEST_CASE("A rollout that is paused is explained by the policy", "[troubles]") {
+TEST_CASE("A paused rollout is explained by the policy", "[troubles]") {
   Trouble rollout("paused", kPaused);
   const PolicyObject policy(rollout.world().control_plane(), kPaused);
   rollout.ForgetPolicyFile();
@@ -252,7 +252,7 @@ TEST_CASE("A rollout that is paused is explained by the policy", "[troubles]") {
   CheckPicture("paused", rollout.Picture(rollout.node()));
 }
 
-TEST_CASE("A rollout that is halted is explained by the halt, also when the ledger is lost", "[troubles]") {
+TEST_CASE("A halted rollout is explained by the halt, even if the ledger is lost", "[troubles]") {
   Trouble rollout("halted", kCanary);
   rollout.DeployStrictWorkload();
   rollout.world().ChangeDriver("driver:2");

@@ -180,7 +180,7 @@ constexpr char kStages[] =
 // Number of pods that may be unavailable at the same time. It is lower than the limit of 25 nodes in kSlots.
 constexpr int kBudget = 12;
 
-TEST_CASE("A rollout with slots, and then one in stages with measured times, matches its simulation", "[truth]") {
+TEST_CASE("A rollout with slots and a later rollout in stages with measured times match their simulations", "[truth]") {
   Fleet fleet("slots", 50);
   fleet.Roll(kSlots);
   fleet.Roll(kStages, Times::kMeasured);

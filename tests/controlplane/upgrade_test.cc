@@ -80,7 +80,7 @@ TEST_CASE("The newest revision has the template that the API server returns for 
 TEST_CASE("An operator that is killed ten times in the middle of an upgrade reaches the same result", "[upgrade]") {
   constexpr int kKills = 10;
   World world(ControlPlane::Shared(), "killed", kNodes);
-  // The API server charges an eviction to the disruption budget before it deletes the pod. If the sender dies in
+  // The API server charges an eviction to the disruption budget before it deletes the pod. If the operator dies in
   // between, the budget counts the eviction for two minutes although the pod stays. The budget must allow for several
   // such evictions.
   DeployAll(world, kNodes);

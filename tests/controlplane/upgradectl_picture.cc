@@ -69,7 +69,7 @@ std::string WithoutChance(const World& world, std::string text) {
 std::vector<std::string> UpgradectlOptions(const World& world, const std::string& kubeconfig) {
   std::vector<std::string> options = {"--kubeconfig",    kubeconfig,   "--namespace", world.driver_ns(),
                                       "--driver-labels", "app=driver"};
-  // The operators of these tests read their policy from a file. Such operators validate only if an option requires it.
+  // The operators of these tests read their policy from a file. They validate the driver only if an option requires it.
   options.insert(options.end(), {"--validation-selector", ""});
   return options;
 }

@@ -20,13 +20,14 @@ constexpr char kCrashLoop[] = R"({"status": {"containerStatuses": [{
   "name": "driver", "image": "driver:2", "imageID": "", "ready": false, "restartCount": 5,
   "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 2m40s restarting failed container"}}}]}})";
 
-TEST_CASE("Status shows an operator that is not installed, that alice may not query, or that is dead", "[view]") {
+TEST_CASE("Status reports that the operator is not installed, that alice is not allowed to query it, or that it died",
+          "[view]") {
   const std::unique_ptr<Viewed> viewed = Viewed::Make("view");
   if (viewed == nullptr) return;
   viewed->CheckPictures("not-installed");
 
-  // Without the role, upgradectl shows alice the results of its own pass, and the reason for this. Without a token, the
-  // page rejects even the administrator.
+  // Without the role, upgradectl shows alice the results of its own pass, and the reason for this. The page rejects a
+  // request without a token, even if the administrator sends the request.
   viewed->StartOperator();
   CHECK(viewed->Tells({"status"}, std::string(kOwnView) + "create serviceaccounts/token " + viewed->ns() +
                                       "/nvidia-gpu-driver-upgrade-viewer: 403: "));
@@ -44,7 +45,7 @@ TEST_CASE("Status shows an operator that is not installed, that alice may not qu
   viewed->CheckPictures("operator-dead", {"--at", later});
 }
 
-TEST_CASE("An operator on the Go module shows its own view, too", "[go]") {
+TEST_CASE("An operator built on the Go module shows its own view, too", "[go]") {
   const std::unique_ptr<Viewed> viewed = Viewed::Make("view-go");
   if (viewed == nullptr) return;
   Workload workload;

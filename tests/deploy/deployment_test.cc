@@ -26,8 +26,8 @@ struct Deployment {
   explicit Deployment(const std::string& example)
       : yaml(YAML::LoadFile((kRoot / "deploy" / example / "operator/deployment.yaml").string())) {}
 
-  // Parses the container's arguments in the environment that the kubelet would set, except that a variable from a pod
-  // field contains the field's path instead of its value (metadata.namespace excepted).
+  // Parses the container's arguments in the environment that the kubelet would set. However, variables from pod fields
+  // other than metadata.namespace contain the field's path instead of its value.
   template <typename Options>
   examples::ServiceArguments Start(std::variant<Options, int> (*parse)(int, char**)) const {
     std::vector<std::string> words = {"program"};
@@ -79,7 +79,7 @@ void CheckPod(const Deployment& deployment, const examples::ServiceArguments& se
   }
 }
 
-TEST_CASE("dep-F19: the Deployments pass each operator its own pod, and use only options that the program accepts") {
+TEST_CASE("dep-F19: the Deployments pass each operator its pod's name, and use only options that the program accepts") {
   const Deployment gpu("gpu");
   CheckPod(gpu, gpu.Start(gpu_operator::ParseOptions), "base", "nvidia.com/gpu-driver-upgrade-drain.skip");
   const Deployment ofed("ofed");

@@ -53,7 +53,7 @@ std::string_view InWords(GateOpener opener) {
 }
 
 TEST_CASE(
-    "The alert on progress excludes wishes and nodes that are left out, and the alert on drains lists the gates of "
+    "The alert on progress excludes requested waits and left-out nodes, and the alert on drains lists the gates of "
     "pods") {
   const auto lists = ReasonsInAlerts();
   REQUIRE(lists.size() == 2);

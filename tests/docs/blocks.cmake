@@ -9,8 +9,8 @@
 # `| PAGE NAME | reason |` with PAGE relative to ROOT.
 #
 # A block that quotes a file of the examples or the tests has the mark `<!-- from: PATH -->` above it. These files are
-# built and run elsewhere. PATH is relative to ROOT. The file must contain the block literally; only an indentation by
-# two spaces may differ.
+# built and run elsewhere. PATH is relative to ROOT. The file must contain the block literally, except that the lines in
+# the file may be indented by two more spaces.
 #
 # Other scripts and tests check the other languages: compile_blocks.cmake checks ```cpp, the policy page's test checks
 # ```yaml, and packaging_blocks.cmake checks the files of a consumer's project. This script parses ```json itself.

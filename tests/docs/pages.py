@@ -14,7 +14,7 @@ EXAMPLE = ROOT / "examples/service"
 LINK = re.compile(r"\]\(([^()\s]+)\)")
 TAG = re.compile(
     r"\b(?:arch-A|api-A|drain-D|dep-F|doc-D|defect-D)\d+|[ (](?:T|H)\d+[a-c]?[,.;)]"
-    # Between backquotes or quotes, such a name is part of an invariant's report.
+    # In backquotes or quotes, a letter with a number is part of an invariant's report.
     r"|(?<![\w`\"/-])[EILRS]\d{1,2}(?![\w%])"
 )
 # Pages for authors. They explain tags and how to cite them, and list decisions and changes.

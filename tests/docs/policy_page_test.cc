@@ -1,5 +1,5 @@
 // Tests the examples of docs/policy.md. Each example is a valid policy, except for the one whose mistakes are listed
-// below it. Each policy to copy is also the policy of the scenario that the page names.
+// below it. Each policy that readers can copy is also the policy of the scenario that the page names.
 #include <cstddef>
 #include <fstream>
 #include <sstream>
@@ -96,7 +96,7 @@ std::string ReadPolicyOf(const std::string& scenario) {
   return "no policy in " + scenario;
 }
 
-TEST_CASE("Each policy to copy equals the policy of the scenario that tests it") {
+TEST_CASE("Each policy that readers can copy equals the policy of the scenario that tests it") {
   const std::string section = ReadPage("## Policies to copy");
   const std::vector<Block> blocks = ReadBlocks(section);
   const std::vector<std::string> scenarios = ReadScenarioLinks(section);

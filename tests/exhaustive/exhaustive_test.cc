@@ -104,7 +104,7 @@ TEST_CASE("Exhaustive: the checker finds planted defects") {
   CheckFinds(with(alone, Defect::kPatchesAnyVersion), "I3: an administrator's cordon is lifted");
 }
 
-TEST_CASE("Exhaustive: a write with an unknown outcome must count, otherwise two nodes start when only one may") {
+TEST_CASE("Exhaustive: a write with an unknown outcome must count, because otherwise two nodes start if only one may") {
   const ModelOptions forgets{
       .nodes = 2, .faults = 1, .kinds = FaultKinds::kLostAnswers, .defect = Defect::kForgetsUnclearPatches};
   CheckFinds(forgets, "I1: 2 upgrades under way, 1 allowed");

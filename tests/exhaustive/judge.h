@@ -1,4 +1,4 @@
-// Provides StateMachine::Judge as a table. There are few different nodes and views, so each of them is evaluated only
+// Provides StateMachine::Judge as a table. There are only a few distinct nodes and views, so each is evaluated only
 // once and is then identified by a number.
 //
 // Defines Judge, View and Judged. The table uses real Node objects with the labels and annotations that the library

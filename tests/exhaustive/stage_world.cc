@@ -59,7 +59,7 @@ struct ReplicaBits {
   bool current = false;  // true if the object has not been written since it was read
   Nodes nodes = {};
   bool approved = false;
-  GrantRanks starts = {};  // pending starts: versions that the patches have as precondition
+  GrantRanks starts = {};  // pending starts: versions that the patches have as their precondition
   friend auto operator<=>(const ReplicaBits&, const ReplicaBits&) = default;
 };
 

@@ -9,8 +9,8 @@
 // A replica reads the object and then the nodes. It decides with AdvanceRollout and AdmitNodes, writes the object, and
 // then starts nodes at the versions that it has read. Any event can happen between these four steps. Faults: a replica
 // crashes, even between a write and its response; the record is lost; a node fails or becomes unhealthy; an approval is
-// withdrawn. Time advances in steps of one soak time. Safety is checked at each start. From each state, all nodes must
-// be upgraded eventually, with approvals but without further faults (L1).
+// withdrawn. Time advances in steps of one soak time. Safety is checked at each start. Starting from
+// each state, all nodes must be upgraded eventually, with approvals but without further faults (L1).
 #ifndef DRIVERUPGRADE_TESTS_EXHAUSTIVE_STAGE_WORLD_H_
 #define DRIVERUPGRADE_TESTS_EXHAUSTIVE_STAGE_WORLD_H_
 

@@ -4,7 +4,7 @@
   agree.py BIN        BIN: the directory with upgradectl
 
 The commands in tests/field/*/case.txt provide the dumps, policies and options. If simulate reports a cause that keeps nodes from
-being done, preflight must report it as an obstacle. If the cause holds the node from the start, plan must report it as the gate.
+finishing, preflight must report it as an obstacle. If the cause holds nodes from the start, plan must report it as their gate.
 If preflight reports one of the errors in BLOCKS, the simulated rollout must not finish.
 """
 import json
@@ -19,7 +19,7 @@ VERBS = {"plan", "preflight", "simulate"}
 SHARED = ["--cluster", "--policy", "--driver", "--domain", "--namespace", "--driver-labels", "--defaults", "--validation-selector",
           "--at", "--ledger-name"]
 
-# The preflight codes that name the same cause, by simulate gate.
+# The preflight codes that name the same cause as a gate of simulate, by gate.
 CODES = {
     "Cordoned": {"NodeCordoned"},
     "DevicesUnfit": {"DevicesUnfit"},

@@ -31,7 +31,7 @@ constexpr std::string_view kLists[] = {
     R"({"kind":"ControllerRevisionList","metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"d-new","namespace":"ns",)"
     R"("labels":{"app":"driver","controller-revision-hash":"new"},"ownerReferences":[{"kind":"DaemonSet","name":"d","uid":"ds",)"
     R"("controller":true}]},"revision":2}]})"};
-// Statuses that a host reports for a response, some of which are invalid. The engine handles each of them differently.
+// Statuses, some of them invalid, that a host reports for a response. The engine handles each of them differently.
 constexpr std::int32_t kStatuses[] = {200, 201, 400, 403, 404, 409,          410,         422,
                                       429, 500, 503, 0,   99,  DU_NO_ANSWER, DU_NOT_SENT, 1000};
 constexpr std::string_view kPolicy = R"({"autoUpgrade":true,"maxParallelUpgrades":1,"drain":{"enable":true}})";

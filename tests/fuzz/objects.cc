@@ -13,7 +13,7 @@ const std::string& NameOf(const T& object) {
   return object.name;
 }
 
-// Checks that an unreadable object does not change the other objects, and that it has a name and a reason.
+// Checks that an unreadable object has a name and a reason, and does not change the other objects.
 template <typename T>
 void ReadMarked(std::string_view json, const absl::StatusOr<ListPage<T>>& strict) {
   const absl::StatusOr<ListPage<T>> page = ParseList<T>(json, OnUnreadable::kMark);

@@ -1,4 +1,4 @@
-// Runs a fuzz target on every file of a directory, without a fuzzer: `fuzz_NAME_replay DIRECTORY...`.
+// Runs a fuzz target on every file in the given directories, without a fuzzer: `fuzz_NAME_replay DIRECTORY...`.
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -18,6 +18,6 @@ int main(int argc, char** argv) {
       ++count;
     }
   }
-  // Fails without any files, because a missing corpus would prove nothing.
+  // Fails for an empty corpus, because such a run would prove nothing.
   return count > 0 ? 0 : 1;
 }

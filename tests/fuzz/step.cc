@@ -28,7 +28,7 @@ std::array<std::string, 14> Keys(const DriverIdentity& identity) {
           std::string(kCordonedByAnnotation)};
 }
 
-// Each change consists of a node, a key, and a value that extends to the end of the line.
+// Reads replacements. Each consists of a node, a key, and a value that extends to the end of the line.
 void Replace(Bytes& bytes, RandomCluster& cluster) {
   const auto keys = Keys(cluster.machine.identity());
   while (!bytes.empty() && !cluster.snapshot.nodes.empty()) {

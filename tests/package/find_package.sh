@@ -33,8 +33,8 @@ cmake -G Ninja -S "$source/examples/quickstart" -B "$work/quickstart" -DCMAKE_PR
 cmake --build "$work/quickstart"
 "$work/quickstart/quickstart"
 
-# run_consumer COMPONENT DIRECTORY: builds and runs a consumer in a separate project, so that no other target can find
-# the consumer's dependencies.
+# run_consumer COMPONENT DIRECTORY: builds and runs a consumer in its own project, in which no other target has already
+# found the consumer's dependencies.
 run_consumer() {
   find "$work/moved" -name "driverupgrade-$1-targets.cmake" | grep -q . || return 0
   cmake -G Ninja -S "$source/tests/package/$2" -B "$work/$2" -DCMAKE_PREFIX_PATH="$work/moved" \

@@ -2,11 +2,11 @@
 
   == name src/file.cc
   A sentence that describes the defect.
-  - the text to find, which occurs in the file exactly once
-  + its replacement, with PLANTED in place of the check whether the defect is on
+  - the text to find, which must occur exactly once
+  + its replacement, with PLANTED true while the defect is on
   = the reason if no test can find it
 
-If a text has several lines, each line has the mark. Uses only Python's standard library.
+If a text has several lines, each line starts with the mark. Uses only Python's standard library.
 """
 import dataclasses
 import pathlib

@@ -1,5 +1,5 @@
-// The switch for the planted defects. Each defect is in the sources as `if (PLANTED)`, and is off unless it is selected
-// by name.
+// The switch for the planted defects. Each defect is in the copied sources as `if (PLANTED)`, and is off unless it is
+// selected by name.
 #ifndef DRIVERUPGRADE_TESTS_PLANTED_PLANTED_H_
 #define DRIVERUPGRADE_TESTS_PLANTED_PLANTED_H_
 

@@ -96,8 +96,8 @@ def try_seeds(arguments, found, defects):
 
 
 def check_seeds(arguments, found, defects):
-    """Prints how many seeds still find their defect. Returns a problem for each invariant with fewer than half of its seeds
-    among them, and one if fewer than four fifths of all seeds are among them."""
+    """Prints how many seeds still find their defect. Returns a problem for each invariant if fewer than half of its seeds do,
+    and another problem if fewer than four fifths of all seeds do."""
     seeds, finds = seeds_that_find(found), try_seeds(arguments, found, defects)
     lost = collections.Counter(seeds[name][1] for name, does in finds.items() if not does)
     of = collections.Counter(seeds[name][1] for name in finds)

@@ -109,7 +109,7 @@ def run_seeds(program, defect, source, first, last, timeout):
 
 
 def seed_of_crash(program, defect, source, first, last):
-    """Returns the first seed in which the program crashes. At least one of these seeds must make it crash."""
+    """Returns the first seed with which the program crashes. At least one of these seeds must make it crash."""
     while first < last:
         middle = (first + last) // 2
         code, _, _ = run_seeds(program, defect, source, first, middle, TIMEOUT["simulation"])

@@ -4,7 +4,7 @@
 ///
 ///     ClosedModel model(MakeRandomCluster(seed));
 ///     CHECK(model.Settle() == "");
-///     model.last().Step();  // the engine's plan once nothing happens any longer
+///     model.last().Step();  // the engine's plan once nothing more happens
 ///
 /// Each round consists of the same steps as UpgradeEngine::Reconcile: read, step, read the requested pods, step, apply.
 /// Evicted and deleted pods disappear unless their fate is different; deleted driver pods are replaced at the target

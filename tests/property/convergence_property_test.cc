@@ -116,7 +116,7 @@ bool MayWaitForEver(const ClosedModel& model, const NodeView& view, const NodeGa
       return view.node.annotations.contains("machineconfiguration.openshift.io/state");
     case GateReason::kUnsettled:
     case GateReason::kUnreadable:
-    case GateReason::kPodsUnknown: return false;  // the model responds and reads pods
+    case GateReason::kPodsUnknown: return false;  // the model always responds, and reads the pods
     case GateReason::kRevisionUnknown:
     case GateReason::kDriverPodMissing:
     case GateReason::kDriverPodTerminating:
@@ -195,7 +195,7 @@ bool IsPatient(const RandomCluster& cluster) {
          !cluster.machine.options().validation_selector;
 }
 
-TEST_CASE("L1: a healthy node does not end in upgrade-failed, whatever happens to the others") {
+TEST_CASE("L1: a healthy node does not end in upgrade-failed, whatever happens to the other nodes") {
   ForEachSeed([](const RandomCluster& cluster) -> std::string {
     if (!IsPatient(cluster)) return "";
     ClosedModel model(cluster);
@@ -235,7 +235,7 @@ TEST_CASE("I3, L2: no cordon of ours outlives an upgrade, and no administrator's
     for (const auto& view : cluster.snapshot.nodes) {
       const NodeView* end = Find(model.last().snapshot, view->node.name);
       if (end == nullptr || !IsDone(end->node, identity)) continue;
-      // If the cordon has names of other drivers, the driver that finishes last lifts the cordon (dep-F7).
+      // If the cordon set names other drivers, the driver that finishes last lifts the cordon (dep-F7).
       const bool shared = end->node.annotations.contains(std::string(kCordonedByAnnotation));
       if (!view->node.unschedulable && end->node.unschedulable && !shared)
         return view->node.name + ": our cordon is left";

@@ -43,7 +43,7 @@ class GangWorld {
     cluster_->SetTemplate(fleet_.ns, fleet_.daemon_set, "rev-2");
   }
 
-  // Runs the rollout. The operator is replaced before about one in `crashes` passes, or never if `crashes` is 0.
+  // Runs the rollout. The operator is replaced before about one pass in `crashes`, or never if `crashes` is 0.
   void Run(unsigned crashes, bool has_cache = false) {
     std::unique_ptr<UpgradeEngine> engine;
     for (int pass = 0; pass < 3000 && !IsOver(); ++pass) {

@@ -1,4 +1,4 @@
-// arch-A10: an incremental plan of the changed nodes must match Step's plan of all nodes.
+// arch-A10: an incremental plan for the changed nodes must match Step's plan for all nodes.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -54,7 +54,7 @@ std::shared_ptr<const NodeView> RandomView(SeededRandom& random, const DriverIde
                                            const std::string& name) {
   NodeView view = RandomNode(random, identity, name, RandomWorkloads(random, name));
   AddMaintenances(random, view);
-  // More nodes than in RandomNode request a slot, and fewer nodes have an unanswered patch.
+  // Compared with RandomNode, more nodes request a slot, and fewer nodes have an unanswered patch.
   if (random.Chance(35)) view.node.labels[identity.StateLabel()] = "upgrade-required";
   if (random.Chance(60)) view.attempts.patch.reset();
   if (random.Chance(30)) LeaveWaiting(random, identity, view);
@@ -178,7 +178,7 @@ class Twin {
     Update(RandomView(random_, machine_.identity(), name));
     return "another view of " + name;
   }
-  // Makes a small change, such as a watch event or a response.
+  // Makes a small change to a node, as a watch event or a response would.
   std::string Alter() {
     if (views_.empty()) return "nothing";
     const std::string name = AnyNode();

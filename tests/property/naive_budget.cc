@@ -30,8 +30,8 @@ bool IsState(const std::string& value) {
                   "validation-required", "uncordon-required", "upgrade-done", "upgrade-failed"});
 }
 
-// Returns whether a node in this state is in progress, and past the states in which the upgrade's own cordon can still
-// be missing (dep-F8).
+// Returns whether a node in this state is in progress, and is past the states in which the upgrade's own cordon can
+// still be missing (dep-F8).
 bool IsPastItsCordon(const std::string& state) {
   return IsOneOf(state,
                  {"wait-for-jobs-required", "pod-deletion-required", "drain-required", "post-maintenance-required",
@@ -83,8 +83,8 @@ bool HasRival(const Node& node, const DriverIdentity& identity) {
   return false;
 }
 
-// dep-F7: a cordon belongs to an administrator if each driver named on it is done. A named driver without a label is
-// not done.
+// dep-F7: a cordon belongs to an administrator if each driver in the cordon set is done. A listed driver without a
+// state label is not done.
 bool IsAdministrators(const Node& node, const DriverIdentity& identity) {
   if (!node.unschedulable || HasRival(node, identity)) return false;
   for (const std::string& name : CordonSet(node)) {
@@ -109,7 +109,7 @@ bool Leaves(const Node& node) {
 }
 
 // W1: the state of a node without a label follows from its other marks. This function calls Judge for such a node,
-// because this implementation does not repeat how marks are read or how an evacuation without a timer progresses.
+// because this implementation does not duplicate the rules for reading marks and for evacuations without a timer.
 std::string StateOf(const Node& node, const NodeView& view, const RandomCluster& cluster) {
   const DriverIdentity& identity = cluster.machine.identity();
   if (const std::string label = LabelOf(node, identity.StateLabel()); !label.empty()) return label;

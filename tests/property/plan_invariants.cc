@@ -101,7 +101,7 @@ const Pod* FindPod(const std::vector<Pod>& pods, const PodRef& ref) {
   return found == pods.end() ? nullptr : &*found;
 }
 
-// drain-D10 to drain-D16, dep-F19: returns whether the pod is never evicted, and never deleted instead of evicted.
+// drain-D10 to drain-D16, dep-F19: returns whether the pod is never evicted, nor deleted in place of an eviction.
 bool Stays(const Pod& pod, const StateMachineOptions& options) {
   const bool own = options.own_pod && pod.ref.ns == options.own_pod->ns && pod.ref.name == options.own_pod->name;
   const auto daemon = std::find_if(pod.owners.begin(), pod.owners.end(), [](const OwnerReference& owner) {
@@ -264,7 +264,7 @@ bool IsEvacuated(const RandomCluster& cluster, const NodeView& view) {
     const bool uses = selected || view.pods_using_driver.contains(pod.ref.uid);
     if (deletes && uses) consider(pod, deletion.force, deletion.delete_empty_dir);
   }
-  // T25: the drain decides if pod deletion is off, or if a pod blocks it.
+  // T25: the result depends on the drain alone if pod deletion is off or is blocked by a pod.
   if (policy.drain && (!deletes || blocked)) {
     left = blocked = false;
     for (const Pod& pod : *view.pods) {

@@ -1,4 +1,4 @@
-/// Random clusters, policies and options of every kind, each from a seed.
+/// Random clusters, policies and options of every kind, each generated from a seed.
 ///
 /// Defines RandomCluster and MakeRandomCluster.
 ///
@@ -48,7 +48,7 @@ RandomCluster MakeRandomCluster(std::uint64_t seed);
 
 /// The current time of every random cluster, apart from a fraction of a second.
 inline const absl::Time kRandomNow = absl::FromUnixSeconds(1'000'000);
-/// UID and target revision of the driver's first DaemonSet, unless its controller is lagging.
+/// UID of the driver's first DaemonSet, and its target revision unless the DaemonSet controller is lagging.
 inline constexpr const char* kDaemonSetUid = "ds";
 inline constexpr const char* kWantedRevision = "new";
 

@@ -6,7 +6,7 @@
 
 namespace driverupgrade::tests {
 
-/// Adds NodeMaintenances, attempts on them, and a result of the restart-only predicate.
+/// Adds NodeMaintenances, attempts to change them, and a result of the restart-only predicate.
 void AddMaintenances(SeededRandom& random, NodeView& view);
 
 /// Returns the same cluster with an operator that is, or was, a requestor.

@@ -146,7 +146,7 @@ TEST_CASE("arch-A10: Step and Judge make the same decision about each node") {
   });
 }
 
-TEST_CASE("arch-A5: a change of one node does not affect the others, except nodes that request a slot") {
+TEST_CASE("arch-A5: a change to one node does not affect other nodes, except nodes that request a slot") {
   ForEachSeed([](const RandomCluster& cluster) -> std::string {
     if (cluster.snapshot.nodes.empty()) return "";
     SeededRandom random(cluster.seed);
@@ -194,7 +194,7 @@ TEST_CASE("Requestor mode: equal inputs give equal plans, with at most one gate 
 }
 
 // This test is needed because the other properties prove nothing about input that the generator never creates.
-TEST_CASE("The random clusters reach every transition and every gate, and leave no state in another way") {
+TEST_CASE("The random clusters reach every transition and every gate, and leave no state in any other way") {
   std::set<std::pair<UpgradeState, UpgradeState>> edges;
   std::set<GateReason> reasons;
   const auto note = [&](const Plan& plan) {

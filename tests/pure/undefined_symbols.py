@@ -18,7 +18,7 @@ FORBIDDEN = {
 }
 # Symbols that match a forbidden pattern but are harmless, with the reasons.
 ALLOWED = {
-    # Standard library containers roll back and rethrow exceptions; these symbols do not create exceptions.
+    # Standard library containers catch exceptions, roll back, and rethrow; these symbols do not create exceptions.
     "__cxa_begin_catch", "__cxa_end_catch", "__cxa_rethrow",
     # Only read, to decide whether shared pointers use atomic counters.
     "__libc_single_threaded",

@@ -1,5 +1,5 @@
-// Runs scenarios and compares their output: `scenarios [--until-failure] FILE...`. Returns exit code 1 if the output of
-// a scenario differs, or if a scenario breaks an invariant. With DRIVERUPGRADE_REWRITE=1, rewrites the files instead,
+// Runs scenarios and compares their output: `scenarios [--until-failure] FILE...`. Exits with code 1 if the output of a
+// scenario differs, or if a scenario breaks an invariant. With DRIVERUPGRADE_REWRITE=1, rewrites the files instead,
 // unless CI is set. Review the differences before you commit them.
 #include <cstdio>
 #include <exception>

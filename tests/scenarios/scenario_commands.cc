@@ -246,8 +246,8 @@ std::string Scenario::Release(Arguments& arguments) {
   return result.ok() ? PassText(*result) : fmt::format("error: {}\n", result.status().ToString());
 }
 
-// run [for=10m] [until=[NODE:]STATE] [driver=NAME]: runs a pass every second until all work is done. Runs the driver
-// NAME; the default is all drivers used so far.
+// run [for=10m] [until=[NODE:]STATE] [driver=NAME]: runs a pass every second until all work is done. The passes are for
+// the driver NAME (default: all drivers used so far).
 std::string Scenario::RunPasses(Arguments& arguments) {
   const absl::Time end = world_->clock()->Now() + arguments.Duration("for").value_or(absl::Minutes(30));
   const auto until = arguments.Value("until");

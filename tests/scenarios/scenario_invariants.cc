@@ -151,8 +151,8 @@ void CheckPodEffects(const PassRecord& pass) {
     const auto node = pass.nodes.find(plan.node);
     if (node == pass.nodes.end()) Broken("pods of a node that does not exist", plan.node);
     if (!IsInProgress(plan.to())) Broken("pods are touched on a node that is not being upgraded", plan.node);
-    // arch-A12: an eviction requires a cordon that was read. A driver pod may be deleted once the patch that cordons
-    // the node has been acknowledged.
+    // arch-A12: a pod may be evicted only if the node was read with its cordon. A driver pod may be deleted once the
+    // patch that cordons the node has been acknowledged.
     const bool cordons = plan.evict.empty() && plan.patch && plan.patch->unschedulable == true;
     const bool is_isolated = IsIsolated(node->second, pass.identity);
     if (!node->second.unschedulable && !is_isolated && !cordons) {
@@ -223,7 +223,7 @@ int CountSlots(const std::map<std::string, Node>& nodes, const PassRecord& pass)
   return static_cast<int>(units.size());
 }
 
-// I1: no node starts beyond the budgets. The check counts after every commit, so it also finds a violation that lasts
+// I1: no start exceeds the budgets. The check counts after every commit, so it also finds a violation that lasts
 // only for part of the pass.
 void CheckBudgets(const PassRecord& pass) {
   std::map<std::string, Node> nodes;

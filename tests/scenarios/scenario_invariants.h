@@ -14,7 +14,7 @@
 
 namespace driverupgrade::tests {
 
-/// A node change by the engine, as the cluster committed it.
+/// A change that the engine made to a node, as the cluster committed it.
 struct NodeCommit {
   Node before = {};
   Node after = {};
@@ -45,7 +45,7 @@ std::vector<std::string> ManagedNodes(const PassRecord& pass);
 /// - an administrator's cordon is not lifted, and none of our marks are left on a node that is done (dep-F6, dep-F7);
 /// - pods are touched only on cordoned nodes that are being upgraded, and only the driver's own pods are deleted unless
 ///   the policy has onTimeout: Delete;
-/// - no node starts beyond the budgets (I1);
+/// - no start exceeds the budgets (I1);
 /// - totals match the nodes' labels, with every node counted once (dep-F18).
 void CheckInvariants(const PassRecord& pass);
 

@@ -34,7 +34,7 @@ struct ScenarioDriver {
   /// True if the restart-only predicate fails.
   bool restart_only_fails = false;
   UpgradePolicy policy = {.auto_upgrade = true};
-  /// True from the first policy with a rollout on. The ledger is then the ConfigMap `ledger` in `ns`.
+  /// True once a policy has contained a rollout. The ledger is then the ConfigMap `ledger` in `ns`.
   bool has_ledger = false;
   std::unique_ptr<UpgradeEngine> engine = nullptr;
   /// True if the operator is being removed. Its engine then runs no further pass until the operator is started again.
@@ -82,13 +82,13 @@ class ScenarioWorld {
   void PlanFault(PlannedFault fault);
 
   void ExpectStuck(const std::string& node) { stuck_.insert(node); }
-  /// Continues like an operator, with passes only when the cluster changes and at `wake_at`. At the end every node must
-  /// be done, except for nodes that are expected to be stuck.
+  /// Continues as an operator would, with passes only when the cluster changes and at `wake_at`. At the end, every node
+  /// must be done, except for nodes that are expected to be stuck.
   void CheckLiveness();
   /// Returns true if no node of any driver waits or has work left.
   bool AllDone();
 
-  /// Returns the text with shortened key domains, generated pod names and UIDs.
+  /// Returns the text with short forms of key domains, generated pod names and UIDs.
   std::string Readable(std::string text) const;
 
  private:

@@ -1,4 +1,4 @@
-// Checks that the actors undo their changes when the faults end, so that every node can be completed (L1).
+// Checks that the actors undo their changes when the faults end, so that every node can complete its upgrade (L1).
 #include "driverupgrade/testing/builders.h"
 #include "simulation/world/actors.h"
 #include "support/catch.h"

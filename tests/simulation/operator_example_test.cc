@@ -20,7 +20,7 @@ absl::StatusOr<bool> UsesGpu(const CallContext&, const Pod& pod) {
   return std::binary_search(pod.resource_names.begin(), pod.resource_names.end(), "nvidia.com/gpu");
 }
 
-TEST_CASE("An operator evicts only the pods that use the GPU, even if an answer is lost and it is killed") {
+TEST_CASE("An operator evicts only the pods that use the GPU, even if it is killed and a response is lost") {
   // A cluster in memory: three nodes with a driver, and on each node a web server that does not use the GPU.
   auto clock = std::make_shared<FakeClock>();
   auto cluster = std::make_shared<FakeCluster>(clock);

@@ -72,7 +72,7 @@ std::string_view ToString(Fault fault);
 /// Modes of a seed, in the chaos phase and in the calm phase; see tests/simulation/README.md.
 enum class Mode : std::uint8_t {
   kRelease,       ///< The operator is removed in the middle of a rollout, and installed again.
-  kTwoDrivers,    ///< Two drivers of this library on the same nodes.
+  kTwoDrivers,    ///< This library upgrades two drivers on the same nodes.
   kInFlight,      ///< A replica can have several calls in flight.
   kWatchTwice,    ///< Watches report every event twice.
   kClockRates,    ///< The replicas' clocks run at half or at double rate.

@@ -16,7 +16,7 @@
 
 namespace driverupgrade::tests {
 
-/// Forwards each DaemonSet as if its controller had not observed the DaemonSet's last change yet.
+/// Forwards each DaemonSet as if the DaemonSet controller had not observed its last change yet.
 class UnobservedSink final : public WatchSink<DaemonSet> {
  public:
   explicit UnobservedSink(WatchSink<DaemonSet>& next) : next_(next) {}

@@ -59,7 +59,7 @@ TEST_CASE("arch-A10: with parallel requests, every node is upgraded, and the rol
   CHECK(world.most_in_progress == 4);
 }
 
-TEST_CASE("arch-A10: a node whose patch has no response yet does not block the others, and gets no second patch") {
+TEST_CASE("arch-A10: a node whose patch has no response yet does not block other nodes, and gets no second patch") {
   World world({.node_count = 4}, /*calls_in_flight=*/8);
   world.policy.max_parallel = 2;
   world.controller->SetPolicy(world.policy);
@@ -439,7 +439,7 @@ TEST_CASE("T7: the restart-only predicate runs again when the target revision of
 }
 
 TEST_CASE(
-    "W40: in 200 rollouts with lagging watches, drivers restart without a drain exactly if the template is the same") {
+    "W40: in 200 rollouts with lagging watches, drivers skip the drain if and only if the template is the same") {
   constexpr int kRollouts = 10;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     SeededRandom random(seed);

@@ -69,7 +69,7 @@ struct World {
   }
 };
 
-TEST_CASE("api-A48: a disruption budget that blocks for hours causes one Event, which does not expire meanwhile") {
+TEST_CASE("api-A48: a disruption budget that blocks for hours causes one Event, which does not expire in that time") {
   World world(GENERATE(false, true));
   world.AddBudget();
   world.Run(absl::Hours(2) + absl::Minutes(5));

@@ -138,7 +138,7 @@ TEST_CASE(
   CHECK(pieces.planner.Publish()->Full() == whole.planner.Publish()->Full());
 }
 
-TEST_CASE("arch-A10: a change in the middle of a round that affects all nodes starts another round") {
+TEST_CASE("arch-A10: in the middle of a round, a change that affects all nodes starts another round") {
   Fleet fleet(50, Parallel(2));
   static_cast<void>(fleet.planner.Advance(kNow));
   fleet.planner.SetActiveSince(kNow - absl::Hours(1));

@@ -275,7 +275,8 @@ TEST_CASE("A-9: pods with devices are evicted, and all others stay") {
   }
 }
 
-TEST_CASE("A-9: a node waits for a pod that is not bound yet, and evicts it if its claim was allocated too late") {
+TEST_CASE(
+    "A-9: a node waits for a pod that is not bound yet, and the pod is evicted if its claim was allocated too late") {
   const Pod pending = WebPod("pending").Build();
   const bool is_late = GENERATE(false, true);
   auto node = Settled("pod-deletion-required").WithCpuPod();
@@ -382,7 +383,7 @@ TEST_CASE("A-5: if there are neither rules nor published devices, rules are crea
 }
 
 TEST_CASE(
-    "A-15: a node that an administrator cordoned meanwhile still enters uncordon-required, which removes the rules") {
+    "A-15: a node that an administrator has since cordoned still enters uncordon-required, which removes the rules") {
   auto node = Settled("pod-restart-required").WithCpuPod();
   Pod driver = DriverPod("new").Build();
   driver.ready_since = kNow - absl::Minutes(1);

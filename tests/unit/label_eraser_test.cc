@@ -9,7 +9,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-/// A fleet without workloads, from which another client immediately removes all state labels.
+/// A fleet without workloads. Another client immediately removes all state labels from its nodes.
 struct ErasedWorld : CachedWorld {
   explicit ErasedWorld(int node_count)
       : CachedWorld({.node_count = node_count, .workload = ""}, /*calls_in_flight=*/1, /*with_threads=*/false) {
@@ -101,8 +101,8 @@ TEST_CASE("W1: if another client erases labels, the wait for jobs still ends on 
          world.clock->Now() < began + absl::Minutes(5)) {
     world.Run(absl::Seconds(1));
   }
-  // A deadline ends a wait only after the engine has been active for one minute, or for the length of the deadline if
-  // that is shorter.
+  // A deadline ends a wait only after the engine has been active for one minute, or for the wait's timeout if the
+  // timeout is shorter.
   CHECK(world.clock->Now() - began <= absl::Seconds(10));
 }
 

@@ -222,7 +222,7 @@ void World::RunUntil(absl::Time end) {
   now_ = std::max(now_, end);
 }
 
-// A replica can start to believe that it leads only when it acts, so a check after each action is enough.
+// Only an action can make a replica believe that it leads, so a check after each action is enough.
 void World::Check() {
   std::string leaders;
   for (const auto& replica : replicas_) {

@@ -321,7 +321,7 @@ TEST_CASE("The leader's next write of the Lease includes its announcement, witho
   CHECK(a.election->terms() == 1);
 }
 
-TEST_CASE("A new leader overwrites the announcement of its predecessor with the write by which it takes over") {
+TEST_CASE("The write by which a new leader takes over also replaces its predecessor's announcement") {
   ObjectServer<Lease> server;
   Replica a(server, "a");
   Replica b(server, "b");
@@ -337,7 +337,7 @@ TEST_CASE("A new leader overwrites the announcement of its predecessor with the 
   CHECK((server.object()->annotations == StringMap{{"policy", "of b"}} || server.object()->annotations.empty()));
 }
 
-TEST_CASE("An announcement that is too long or refused is omitted, and never ends the leadership") {
+TEST_CASE("An announcement that is too long, or that the server refuses, is omitted and never ends leadership") {
   ObjectServer<Lease> server;
   Replica a(server, "a");
   SECTION("too long") {

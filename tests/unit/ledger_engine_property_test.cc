@@ -296,7 +296,7 @@ Result Play(Setup setup, std::uint64_t seeds) {
 }
 
 TEST_CASE(
-    "I1: two engines that use lists, and both lead, stay within the budgets thanks to the ledger, and finish the "
+    "I1: if two engines that use lists both lead, the ledger keeps them within the budgets, and they finish the "
     "rollout") {
   const Result result = Play({}, 500);
   INFO(result.report);
@@ -304,8 +304,7 @@ TEST_CASE(
   CHECK(result.started > 1'500);
 }
 
-TEST_CASE(
-    "I1: an engine that uses lists and an engine that uses a cache stay within the budgets if both lead, and finish") {
+TEST_CASE("I1: if engines with lists and with a cache both lead, they stay within the budgets and finish the rollout") {
   const Result result = Play({.cache = true}, 100);
   INFO(result.report);
   CHECK(result.failures == 0);

@@ -109,7 +109,7 @@ struct World {
     const Node node = cluster->node(name).value();
     return fmt::format("{} {}\n", node.uid, node.resource_version);
   }
-  /// Stores grants that another replica, which has crashed since, or an administrator could have written.
+  /// Stores grants as an administrator, or another replica that has crashed since then, could have written them.
   void Store(const std::string& text) {
     REQUIRE(cluster->CreateConfigMap({}, {.ns = "ops", .name = "ledger", .data = {{kKey, text}}}).ok());
   }
@@ -163,7 +163,7 @@ TEST_CASE(
   CHECK(world.Stored() == granted);
   CHECK(world.IsBusy("node-1"));
   CHECK_FALSE(world.IsBusy("node-2"));
-  // The other two nodes become upgrade-required without a grant, because they come later in name order.
+  // The other two nodes become upgrade-required, but get no grant, because they come later in name order.
   REQUIRE(order.size() == 4);
   CHECK(order.front() == Operation::kCreateConfigMap);
   for (int i = 0; i < 600 && !world.AllDone(); ++i) {
@@ -206,7 +206,7 @@ TEST_CASE(
   world.RunUntilDone();
 }
 
-TEST_CASE("A grant of a node that does not start uses a slot and headroom until the node changes") {
+TEST_CASE("A grant for a node that does not start uses a slot and headroom until the node changes") {
   World world(GENERATE(Reads::kLists, Reads::kCache));
   if (GENERATE(true, false)) {
     world.policy.max_parallel.reset();
@@ -232,7 +232,7 @@ TEST_CASE("A grant of a node that does not start uses a slot and headroom until 
   CHECK(world.Stored() == next);
 }
 
-TEST_CASE("The grant of a deleted node is released") {
+TEST_CASE("The grant for a deleted node is released") {
   World world(GENERATE(Reads::kLists, Reads::kCache));
   world.Pass();
   REQUIRE(world.IsBusy("node-1"));
@@ -280,7 +280,7 @@ TEST_CASE("A node that is missing from the cache counts as deleted only once a l
   }
 }
 
-TEST_CASE("If the patch that starts a node has a conflict, the grant of the node is renewed") {
+TEST_CASE("If the patch that starts a node fails with a conflict, the node's grant is renewed") {
   World world(GENERATE(Reads::kLists, Reads::kCache));
   world.Before(Operation::kPatchNode, [&] { world.Touch("node-1"); });
   const std::string first = world.Line("node-1");

@@ -25,7 +25,7 @@ ConfigMap Stored(const std::string& version, const std::string& grants, const st
   return map;
 }
 
-// Returns a plan that starts one node, which waits at the resource version `version`.
+// Returns a plan that starts one waiting node, which was read at the resource version `version`.
 Plan PlanOf(const std::string& version, std::optional<std::string> record = std::nullopt) {
   NodePlan node{.node = "n", .uid = "u", .resource_version = version};
   node.from = UpgradeState::kUpgradeRequired;
@@ -39,7 +39,7 @@ Plan PlanOf(const std::string& version, std::optional<std::string> record = std:
 
 bool Starts(LedgerSteps& steps, const Plan& plan, absl::Time now) { return steps.Settle(plan, now).empty(); }
 
-TEST_CASE("A node starts once its grant and the record are stored, and not while a response is outstanding") {
+TEST_CASE("A node starts only once its grant and the record are stored, and never while a response is outstanding") {
   LedgerSteps steps = Made();
   steps.Begin(kNow);
   REQUIRE(std::holds_alternative<GetConfigMapParams>(*steps.Next()));
@@ -60,7 +60,7 @@ TEST_CASE("A node starts once its grant and the record are stored, and not while
   }
 }
 
-// Returns steps whose record a response has confirmed as current at kNow.
+// Returns steps for which a response has confirmed at kNow that their record is current.
 LedgerSteps Confirmed() {
   LedgerSteps steps = Made();
   steps.Begin(kNow);
@@ -94,7 +94,7 @@ TEST_CASE("After a conflict, an earlier response does not confirm the record tha
   CHECK(Starts(steps, PlanOf("6"), retry));
 }
 
-TEST_CASE("The response to a request from before a restore of the cluster is ignored") {
+TEST_CASE("The response to a request that was sent before the cluster was restored is ignored") {
   LedgerSteps steps = Made();
   steps.Begin(kNow);
   steps.Forget(kNow);
@@ -107,7 +107,7 @@ TEST_CASE("The response to a request from before a restore of the cluster is ign
   CHECK(steps.record() == "Q");
 }
 
-TEST_CASE("A list of nodes from before a restore of the cluster removes no grant") {
+TEST_CASE("A list of nodes that was requested before the cluster was restored removes no grant") {
   LedgerSteps steps = Confirmed();
   const auto is_managed = [](const std::string&) { return true; };
   steps.Standing(is_managed, kNow);

@@ -49,7 +49,7 @@ TEST_CASE("A node that is still waiting is not logged again after a plan that re
   CHECK(log.After(other).size() == 1);
 }
 
-TEST_CASE("Once the patch of a node is applied, its wait is logged with the new state and the end of the wait") {
+TEST_CASE("Once a node's patch is applied, the node's wait is logged with the new state and the end time of the wait") {
   LoggedLines log;
   Plan plan = Waiting(GateReason::kJobs, "team-a/web");
   plan.gates[0].gate.not_before = absl::UnixEpoch() + absl::Hours(1);

@@ -114,7 +114,7 @@ TEST_CASE("H14, H15: the request contains the policy's settings and nothing else
   }
 }
 
-TEST_CASE("On release, our own object is deleted, and from another requestor's object only our entry is removed") {
+TEST_CASE("On release, our own object is deleted, but only our entry is removed from another requestor's object") {
   const internal::MaintenanceRequestor requestor(kOptions);
   CHECK(requestor.Release(Object(), kNow)->kind == Kind::kDelete);
 

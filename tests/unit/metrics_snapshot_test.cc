@@ -80,7 +80,7 @@ TEST_CASE(
   CHECK(figures.state_seconds.at(UpgradeState::kDrainRequired).sum == 10);
   CHECK(figures.state_seconds.at(UpgradeState::kFailed).sum == 100);
   CHECK_FALSE(
-      figures.state_seconds.contains(UpgradeState::kCordonRequired));  // the same patch entered and left this state
+      figures.state_seconds.contains(UpgradeState::kCordonRequired));  // the node entered and left it with one patch
   CHECK_FALSE(figures.state_seconds.contains(UpgradeState::kDone));
   CHECK(figures.upgrade_seconds.Count() == 1);
   CHECK(figures.upgrade_seconds.sum == 111);
@@ -171,7 +171,7 @@ TEST_CASE("Findings are counted from the last plan, and ended findings count as 
         std::map<FindingCode, int>{{FindingCode::kForeignCordon, 1}, {FindingCode::kLedger, 0}});
 }
 
-TEST_CASE("Findings about the configuration come from the last successful pass, and are added to those in the plan") {
+TEST_CASE("Findings about the configuration come from the last successful pass, and are added to the plan's findings") {
   Observed observed;
   const Finding nothing{.code = FindingCode::kNothingIsEvicted};
   const Finding ledger{.code = FindingCode::kLedger};
@@ -199,7 +199,7 @@ TEST_CASE("A failed pass is counted and timed, and a clock that is set back adds
   CHECK_FALSE(figures.auto_upgrade);
 }
 
-TEST_CASE("Metrics may be read while the plans of nodes are applied") {
+TEST_CASE("Metrics can be read while the plans of nodes are being applied") {
   Observed observed;
   const NodePlan plan{.node = "n1", .from = UpgradeState::kDrainRequired, .path = {UpgradeState::kPodRestartRequired}};
   std::vector<std::thread> threads;
@@ -293,7 +293,7 @@ TEST_CASE("During a whole rollout the metrics match the engine, with lists and w
   CHECK(figures.auto_upgrade);
 }
 
-TEST_CASE("A failed pass keeps the metrics of the previous pass, and counts an error") {
+TEST_CASE("After a failed pass, the metrics of the previous pass are kept, and an error is counted") {
   Rollout rollout(/*cached=*/false);
   rollout.Pass();
   rollout.policy.max_parallel = -1;

@@ -48,7 +48,7 @@ struct World {
                                                                      .pool = node,
                                                                      .key = key}});
     REQUIRE(rule.ok());
-    // The device taint controller has updated the rule since.
+    // The device taint controller has since updated the rule.
     for (const DeviceTaintRule& stored : cluster->device_taint_rules()) {
       if (stored.uid == rule->uid) return stored;
     }
@@ -184,7 +184,7 @@ TEST_CASE("While claims cannot be read, every pod with a claim counts as a pod t
   CHECK(HoldersOn(world) == std::pair(Names{"train"}, Names{}));
 }
 
-TEST_CASE("A pod whose claim has not been read with an allocation counts as a pod that may use the driver") {
+TEST_CASE("A pod counts as a pod that may use the driver until its claim has been read with an allocation") {
   World world;
   Pod pod = testing::PodBuilder("team-a", "next").OnNode(world.fleet.node_names[0]).Build();
   pod.resource_claims = {"later"};

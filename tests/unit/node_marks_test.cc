@@ -147,7 +147,7 @@ TEST_CASE("Some marks count if they are present, whatever their value is") {
   CHECK(DecodeMarks(waiting, gpu).safe_load.value().has_value());
 }
 
-TEST_CASE("Removing a mark removes it from the node, and removing a missing mark needs no write") {
+TEST_CASE("Removing a mark deletes its annotation on the node, and removing a missing mark needs no write") {
   const DriverIdentity gpu = Gpu();
   const Node node = Annotated(gpu.FailuresAnnotation(), "garbage");
   const NodeMarks marks = DecodeMarks(node, gpu);
@@ -158,7 +158,7 @@ TEST_CASE("Removing a mark removes it from the node, and removing a missing mark
         std::map<std::string, std::optional<std::string>>{{gpu.FailuresAnnotation(), std::nullopt}});
 }
 
-TEST_CASE("The state of an invalid label, and of a node that cannot be read, is unknown") {
+TEST_CASE("The state of a node is unknown if its label is invalid, or if the node cannot be read") {
   const DriverIdentity gpu = Gpu();
   const Node garbage{.labels = {{gpu.StateLabel(), "Upgrade-Done"}}};
   CHECK(DecodeMarks(garbage, gpu).State() == std::nullopt);
@@ -176,7 +176,9 @@ TEST_CASE("T8: a restart-only mark covers the revisions that were compared, and 
   CHECK_FALSE((mark.Covers("ab") || mark.Covers("bc,d") || mark.Covers("")));
 }
 
-TEST_CASE("A shared view is evaluated like a new view with the same content, and a changed copy by its new content") {
+TEST_CASE(
+    "A shared view is evaluated like a new view with the same content, and a changed copy is evaluated by its new "
+    "content") {
   NodeUnderTest node("drain-required");
   node.CordonedByUs().StageBegan("drain-required", absl::Seconds(30)).Draining().WithPods({WebPod().Build()});
   const StateMachine machine = node.Machine();

@@ -115,8 +115,8 @@ TEST_CASE("A refused eviction counts as a response, so the node's remaining requ
 }
 
 TEST_CASE(
-    "A-18: late device holders are counted when their eviction is accepted, and kept pods when a driver pod is "
-    "deleted") {
+    "A-18: late device holders are counted when their eviction is accepted, and kept pods are counted when a driver "
+    "pod is deleted") {
   const PodRef early{.ns = "a", .name = "early", .uid = "early-uid"};
   const PodRef late{.ns = "a", .name = "late", .uid = "late-uid"};
   NodePlan plan{.node = "n1", .evict = {early, late, late}, .remove = {early}};

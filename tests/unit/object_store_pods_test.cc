@@ -56,7 +56,7 @@ TEST_CASE("arch-A11: watch events that arrive during a list are kept") {
   }
 }
 
-TEST_CASE("arch-A11: pods become unknown when the cordon changes, the watch restarts, or no driver is interested") {
+TEST_CASE("arch-A11: pods become unknown when the cordon changes, the watch restarts, or no driver needs the node") {
   Store store;
   store.ListPods("n1", {PodAt("a", "n1", "5")});
   SECTION("uncordoned, and cordoned again") {
@@ -115,7 +115,7 @@ TEST_CASE("If a pod cannot be read, the pods of its node are unknown until they 
   }
 }
 
-TEST_CASE("arch-A11: a list with a version is used unless it is older than the cordon or the interest") {
+TEST_CASE("arch-A11: a list with a version is used unless it is older than the cordon or the interest in the node") {
   Store store;
   SECTION("older than the cordon") {
     store.NodeChanged(NodeAt("n1", "20", false));
@@ -171,7 +171,7 @@ TEST_CASE("If a pod in a host's list cannot be read, the pods of its node are un
   }
 }
 
-TEST_CASE("A host's list adds its node to the nodes of interest until the interest is set again") {
+TEST_CASE("A host's list adds its node to the nodes of interest until the nodes of interest are set again") {
   Store store;
   REQUIRE(store.PutPods(0, "n2", "5", {PodAt("a", "n2", "4")}));
   CHECK(store.SetInterest(0, {"n1"}) == std::vector<std::string>{"n2"});
@@ -194,7 +194,7 @@ TEST_CASE("arch-A11: a list that is outdated when it arrives is discarded") {
   CHECK_FALSE(PodsKnown(store, "n1"));
 }
 
-TEST_CASE("arch-A11: two lists of one node at the same time do not affect each other") {
+TEST_CASE("arch-A11: two simultaneous lists of one node's pods do not affect each other") {
   Store store;
   store.SetInterest(1, {"n1"});
   const auto first = store.BeginPodList("n1");
@@ -210,8 +210,7 @@ TEST_CASE("arch-A11: two lists of one node at the same time do not affect each o
   CHECK_FALSE(store.EndPodList("n1", *second, {}));
 }
 
-TEST_CASE(
-    "arch-A11: a list from before the cordon is discarded, even while a list from after the cordon is in progress") {
+TEST_CASE("arch-A11: a list that is older than the cordon is discarded, even while a newer list is in progress") {
   Store store;
   const auto before = store.BeginPodList("n1");
   store.NodeChanged(NodeAt("n1", "3"));

@@ -60,7 +60,7 @@ TEST_CASE("api-A8: a list is complete up to its version, so it reveals that the 
   }
 }
 
-TEST_CASE("api-A8: after a restore, the other kinds are unknown until they are listed again") {
+TEST_CASE("api-A8: after a restore, the objects of other kinds are unknown until they are listed again") {
   Store store;
   store.NodesListed({NodeAt("n1", "20")}, "20");
   store.Listed<Pod>(0, {});
@@ -130,7 +130,7 @@ TEST_CASE("A late watch event does not replace the newer response to a write") {
   store.NodeChanged(NodeAt("n2", "7"));
   CHECK(store.Take(0).empty());
   CHECK(store.FindNode("n2")->unschedulable);
-  // A node with the same name but another UID is another node.
+  // A node with the same name but a different UID is a different node.
   Node reborn = NodeAt("n2", "8");
   reborn.uid = "reborn";
   store.NodeChanged(reborn);

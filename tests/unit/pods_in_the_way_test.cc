@@ -27,8 +27,7 @@ NodeUnderTest Busy() {
   return node;
 }
 
-TEST_CASE(
-    "The blocking pods are those that the drain must remove, including pods that the policy does not allow to evict") {
+TEST_CASE("The blocking pods are those that the drain must remove, including pods that the policy forbids evicting") {
   NodeUnderTest node = Busy();
   CHECK(InTheWay(node) == 0);  // the policy evicts no pods
   node.Draining();
@@ -37,7 +36,8 @@ TEST_CASE(
   CHECK(InTheWay(node) == 2);
 }
 
-TEST_CASE("The blocking pods are those that pod deletion selects and those whose end is awaited, each counted once") {
+TEST_CASE(
+    "The blocking pods are those that pod deletion selects and those that must complete first, each counted once") {
   NodeUnderTest node = Busy();
   node.policy.wait_for_completion = WaitForCompletionPolicy{.pod_selector = Selector("app=web")};
   CHECK(InTheWay(node) == 2);

@@ -123,7 +123,7 @@ TEST_CASE("a failure at the previous revision does not halt the rollout, even wh
   }
 }
 
-TEST_CASE("a policy with a rollout needs a ledger, and other policies do not request a ConfigMap") {
+TEST_CASE("a policy with a rollout needs a ledger, and under other policies an engine requests no ConfigMap") {
   World world(1);
   const auto engine = world.Engine(/*has_ledger=*/false);
   const absl::Status status = engine->Reconcile({}, world.policy).status();
@@ -217,7 +217,7 @@ TEST_CASE("the durations of nodes are measured and stored in the record, even af
   CHECK(*Measured(world) <= absl::Minutes(2));
 }
 
-TEST_CASE("a node whose upgrade fails is not measured") {
+TEST_CASE("no duration is measured for a node whose upgrade fails") {
   World world(0);
   world.policy.deadlines.pod_restart = absl::Minutes(1);
   world.cluster->AddCrashRule(world.fleet.ns, world.fleet.daemon_set, "rev-2", "c0");
@@ -236,7 +236,9 @@ TEST_CASE("a node whose upgrade fails is not measured") {
   CHECK(measured == 1);  // only c1 is measured
 }
 
-TEST_CASE("a node is measured only by the replica that started it, and only if this replica has led ever since") {
+TEST_CASE(
+    "a node's duration is measured only by the replica that started the node, and only if this replica has led ever "
+    "since") {
   World world(3);
   world.policy.rollout = RolloutPolicy{};
   const auto first = world.Engine();
@@ -275,8 +277,7 @@ TEST_CASE("a node is measured only by the replica that started it, and only if t
   CHECK(*Measured(world) <= absl::Minutes(2));
 }
 
-TEST_CASE(
-    "the embedding operator can halt a rollout, and the halt stays after its callback no longer reports a problem") {
+TEST_CASE("the embedding operator can halt a rollout, and the halt stays in effect after the problem has ended") {
   World world(1);
   auto engine = world.Engine();
   world.RunUntil(*engine, [&] { return world.IsDone("c0") && world.IsDone("c1"); });
@@ -547,7 +548,7 @@ class RolloutDuel {
   std::string broken_;
 };
 
-TEST_CASE("two engines that both lead start other nodes only after the canaries are done and have soaked, and finish") {
+TEST_CASE("two engines that both lead start other nodes only after the canaries have soaked, and finish the rollout") {
   int late_starts = 0;
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     CAPTURE(seed);

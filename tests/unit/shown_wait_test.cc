@@ -98,7 +98,7 @@ TEST_CASE("A gate that has lasted for a minute is written to the node once, with
   CHECK_FALSE(drain.Pass(absl::Hours(1)));
 }
 
-TEST_CASE("The time for which a gate has lasted keeps counting while the pods of the node are being read") {
+TEST_CASE("The age of a gate keeps increasing while the pods of the node are being read") {
   Drain drain;
   drain.Pass(absl::ZeroDuration());
   const std::vector<Pod> pods = *drain.node.view.pods;
@@ -154,7 +154,7 @@ TEST_CASE("The gate of a driver that is not ready is shown only after ten minute
   CHECK(drain.Shown().starts_with("DriverPodNotReady: "));
 }
 
-TEST_CASE("A planned patch is planned again until the node contains the change") {
+TEST_CASE("A patch is planned again until the node contains the change") {
   Drain drain;
   drain.Pass(absl::ZeroDuration());
   CHECK(drain.Look(kMinute));
@@ -163,7 +163,7 @@ TEST_CASE("A planned patch is planned again until the node contains the change")
   CHECK_FALSE(drain.Look(kMinute + 3 * kSecond));
 }
 
-TEST_CASE("A new detail of a gate is shown five minutes after the last change at the earliest") {
+TEST_CASE("A new detail of a gate is shown no earlier than five minutes after the last change") {
   Drain drain;
   drain.Pass(absl::ZeroDuration());
   drain.Pass(kMinute);
@@ -187,7 +187,7 @@ TEST_CASE("A leftover annotation on a node that is done is removed") {
   CHECK_FALSE(drain.Pass(6 * kMinute));
 }
 
-TEST_CASE("The patch of a transition, or of the release of a node, also removes the annotation") {
+TEST_CASE("The patch that makes a transition or releases a node also removes the annotation") {
   Drain drain;
   drain.Pass(absl::ZeroDuration());
   drain.Pass(kMinute);
@@ -208,7 +208,7 @@ TEST_CASE("The patch of a transition, or of the release of a node, also removes 
   CHECK(drain.Shown().starts_with("DriverPodNotReady: "));
 }
 
-TEST_CASE("A new process keeps an existing annotation, and changes it after five minutes at the earliest") {
+TEST_CASE("A new process keeps an existing annotation, and does not change it for five minutes") {
   Drain drain;
   drain.Pass(absl::ZeroDuration());
   drain.Pass(kMinute);
@@ -230,7 +230,7 @@ TEST_CASE("A node that waits for a slot, or that the engine leaves alone, does n
   waiting.node.policy.max_unavailable = Count{0};
   waiting.planner->SetPolicy(waiting.node.policy);
   waiting.Pass(absl::ZeroDuration());
-  waiting.node.Annotated(Key(), "Failed: left there");  // the start of the next upgrade removes it
+  waiting.node.Annotated(Key(), "Failed: left there");  // the start of the next upgrade removes this annotation
   CHECK_FALSE(waiting.Pass(absl::Hours(1)));
 
   Drain off;
@@ -265,7 +265,7 @@ TEST_CASE("After a patch has been refused, the annotation is not written for fiv
   CHECK(drain.Pass(5 * kMinute));
 }
 
-TEST_CASE("Evictions do not wait for the patch of the annotation") {
+TEST_CASE("Evictions do not wait for the patch that writes the annotation") {
   Drain drain;
   drain.Pass(absl::ZeroDuration());
   drain.node.view.attempts.pods.clear();

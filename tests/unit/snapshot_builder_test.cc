@@ -56,7 +56,7 @@ TEST_CASE("The filter runs again for a pod that has changed") {
   CHECK(world.Read().pods_using_driver.contains(pod.uid));
 }
 
-TEST_CASE("A list of all pods yields the same pods as a list for each node, and its failure affects every node") {
+TEST_CASE("One list of all pods yields the same pods as one list for each node, but its failure affects every node") {
   const auto cluster = std::make_shared<FakeCluster>(std::make_shared<FakeClock>());
   const Fleet fleet = AddFleet(*cluster, {.node_count = 3});
   const std::set<std::string> two = {fleet.node_names[0], fleet.node_names[2]};
@@ -88,7 +88,7 @@ TEST_CASE("A pod in another namespace is a workload of the node, even with the d
   CHECK(world.Read().pods->size() == 1);
 }
 
-TEST_CASE("A node on which nothing but a NodeMaintenance of ours is left is still managed") {
+TEST_CASE("A node is still managed if a NodeMaintenance of ours is all that is left on the node") {
   const auto clock = std::make_shared<FakeClock>();
   const auto cluster = std::make_shared<FakeCluster>(clock);
   for (const char* name : {"claimed", "others"}) cluster->AddNode(testing::NodeBuilder(name).Build());

@@ -61,7 +61,7 @@ struct LaggingWorld : World {
 };
 
 TEST_CASE(
-    "I2, dep-F11: a list from before the node was ready does not cause the deletion of a driver pod that is in use") {
+    "I2, dep-F11: a list that is older than the node's readiness does not cause the deletion of a driver pod in use") {
   LaggingWorld world({.workload_behavior = {.stop_delay = absl::Minutes(2)}});
   const std::string node = world.fleet.node_names.front();
   world.PassUntil([&] { return world.cluster->CallCount(Operation::kEvictPod) > 0; });
@@ -103,7 +103,7 @@ TEST_CASE("I2, T35: a list that still contains a deleted NodeMaintenance does no
   CHECK(world.AllIn("upgrade-done"));
 }
 
-TEST_CASE("arch-A9: a list from before our own patch does not cause an early retry of an eviction") {
+TEST_CASE("arch-A9: a list that is older than our own patch does not cause an early retry of an eviction") {
   LaggingWorld world;
   const std::vector<Node> before = world.cluster->nodes();
   world.cluster->AnswerNextEviction({.refusal = Refusal::kDisruptionBudget}, 100);

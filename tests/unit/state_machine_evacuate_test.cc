@@ -124,7 +124,7 @@ TEST_CASE("dep-F19: the operator's own pod is never evicted") {
   CHECK(Path(node.Judge().plan) == "pod-restart-required");
 }
 
-TEST_CASE("dep-F19: a pod with the name of the operator's pod in another namespace is evicted") {
+TEST_CASE("dep-F19: a pod in another namespace is evicted even if it has the name of the operator's pod") {
   auto node = DrainingNode().WithPods({WebPod("operator").Build()});
   node.options.own_pod = PodRef{.ns = "operators", .name = "operator"};
   CHECK(Evicted(node.Judge()) == "team-a/operator");
@@ -289,7 +289,7 @@ TEST_CASE("dep-F8: a node that was uncordoned during the upgrade is cordoned aga
   CHECK_FALSE(after.annotations.contains(Gpu().InitiallyUnschedulableAnnotation()));
 }
 
-TEST_CASE("dep-F11: a pod that outlasts its grace period on a node that is not ready is not awaited") {
+TEST_CASE("dep-F11: on a node that is not ready, the engine does not wait for a pod beyond the pod's grace period") {
   auto node = DrainingNode().WithPods({WebPod().Terminating(kNow - absl::Seconds(1)).Build()});
   CHECK(GateOf(node.Judge()) == "PodsTerminating");
   node.view.node.ready = false;
@@ -361,7 +361,8 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("arch-A10, dep-F11: a pod on a node that is not ready is awaited exactly until the verdict's wake_at") {
+TEST_CASE(
+    "arch-A10, dep-F11: on a node that is not ready, the engine waits for a pod exactly until the verdict's wake_at") {
   auto node = DrainingNode().WithPods({WebPod().Terminating(kNow).Build()});
   node.view.node.ready = false;
   const Verdict verdict = node.Judge();
@@ -446,7 +447,7 @@ TEST_CASE("doc-D2: with onTimeout Delete, the remaining pods are deleted at the 
   }
 }
 
-TEST_CASE("dep-F21: a terminating pod is awaited, whatever the policy allows") {
+TEST_CASE("dep-F21: the engine waits for a terminating pod, whatever the policy allows") {
   const auto terminating = [](PodBuilder pod) { return pod.Terminating(kNow + absl::Seconds(20)).Build(); };
   auto node = DrainingNode().WithPods(
       {terminating(PodBuilder("lab", "bare").WithUid("bare")), terminating(WebPod().WithEmptyDir())});

@@ -101,7 +101,7 @@ TEST_CASE("dep-F8: the driver pod stays while pods that the policy protects are 
 
   SECTION("the node fails at the drain deadline if new pods do not terminate") {
     node.WithPods({WebPod().Build()}).StageBegan("pod-restart-required", absl::Seconds(300));
-    // The deadline for these pods starts when they appear.
+    // The timeout for these pods starts when they appear.
     verdict = node.Judge();
     CHECK(verdict.plan.evict.size() == 1);
     CHECK(node.After(verdict).annotations.at(Gpu().StageAnnotation()) == "pod-restart-required@1000@new");
@@ -165,7 +165,8 @@ TEST_CASE("dep-F7: the last upgrade that relies on a cordon lifts it") {
   }
 }
 
-TEST_CASE("dep-F8: a node stays cordoned without a slot while a driver that keeps no cordon set needs the cordon") {
+TEST_CASE(
+    "dep-F8: a node stays cordoned without a slot while a driver that is not in the cordon set needs the cordon") {
   auto node = NodeUnderTest("uncordon-required", "new").CordonedByUs();
   node.Labelled(Ofed().StateLabel(), "upgrade-failed");
   const Verdict verdict = node.Judge();
@@ -206,7 +207,7 @@ TEST_CASE("dep-F16: a node with an old and a new driver pod is not up to date un
   CHECK(Path(verdict.plan).empty());
 }
 
-TEST_CASE("dep-F2: if a node fails while the target revision is unknown, its previous target is recorded") {
+TEST_CASE("dep-F2: if a node fails while the target revision is unknown, the node's previous target is recorded") {
   auto node = NodeUnderTest("drain-required").CordonedByUs().Draining().WithPods({WebPod().Build()});
   node.StageBegan("drain-required", absl::Seconds(300));
   node.facts.daemon_sets["ds"].wanted_revision.reset();
@@ -234,7 +235,7 @@ TEST_CASE("T39b, T47: with validation the node returns to service when every val
   CHECK(Path(node.Judge().plan) == "uncordon-required,upgrade-done");
 }
 
-TEST_CASE("W34: a validation pod that was ready too early blocks, is restarted, or counts, depending on the option") {
+TEST_CASE("W34: depending on the option, an early validation pod blocks the node, is restarted, or counts") {
   auto node = Validating().StageBegan("validation-required", absl::Seconds(1));
   node.WithDriverPods({DriverPod("new").ReadySince(kNow - absl::Seconds(20)).Build()});
   const auto early = [] { return Validator("a").OwnedByDaemonSet("validator", "h").ReadySince(kNow - absl::Hours(1)); };

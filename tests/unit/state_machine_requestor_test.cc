@@ -53,7 +53,7 @@ TEST_CASE("T10: the skip label also holds a node back in requestor mode") {
   CHECK(GateOf(node.Judge()) == "SkipLabel");
 }
 
-TEST_CASE("dep-F8: in requestor mode a node does not wait for a cordon of another driver") {
+TEST_CASE("dep-F8: in requestor mode a node does not wait for another driver's cordon") {
   RequestedNode node("upgrade-required");
   node.Cordoned().Labelled(Ofed().StateLabel(), "pod-restart-required");
   CHECK(node.Judge().candidate);
@@ -183,8 +183,8 @@ TEST_CASE("The engine does not lift the maintenance operator's cordon") {
 }
 
 TEST_CASE(
-    "dep-F8: the driver pod is deleted once the pods that our policy drains are gone, except the maintenance "
-    "operator's") {
+    "dep-F8: the driver pod is deleted once no pod that our policy drains is left, except the maintenance operator's "
+    "pod") {
   RequestedNode node("pod-restart-required");
   node.With("Ready").Cordoned().Draining();
   const Pod maintenance_operator =

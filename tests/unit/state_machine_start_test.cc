@@ -130,7 +130,8 @@ TEST_CASE("dep-F7: an administrator's cordon is recorded when the upgrade starts
   CHECK_FALSE(after.annotations.contains(kCordonedBy));
 }
 
-TEST_CASE("dep-F7: the record of an administrator's cordon from upgrade-required is updated when the node starts") {
+TEST_CASE(
+    "dep-F7: the record of an administrator's cordon, written in upgrade-required, is updated when the node starts") {
   SECTION("uncordoned meanwhile") {
     auto node = NodeUnderTest("upgrade-required").Annotated(kInitial, "true").Draining();
     const Node after = node.After(node.Judge(/*admitted=*/true));
@@ -143,7 +144,8 @@ TEST_CASE("dep-F7: the record of an administrator's cordon from upgrade-required
   }
 }
 
-TEST_CASE("dep-F7: a cordon with names belongs to an upgrade while one of the drivers is in progress or has no label") {
+TEST_CASE(
+    "dep-F7: a cordon that names drivers belongs to an upgrade while one of them is in progress or has no label") {
   struct Row {
     const char* name;
     const char* set;
@@ -199,7 +201,7 @@ TEST_CASE("dep-F7: if the label of an upgrade was removed, its cordon is lifted 
   }
 }
 
-TEST_CASE("dep-F7: a node that waits for its slot takes over a leftover cordon of an upgrade") {
+TEST_CASE("dep-F7: a node that waits for its slot takes over a leftover cordon from an upgrade") {
   auto node = NodeUnderTest("", "old").Cordoned().Annotated(kCordonedBy, "nvidia.com/ofed");
   const Node after = node.After(node.Judge());
   CHECK(after.labels.at(Gpu().StateLabel()) == "upgrade-required");
@@ -207,7 +209,7 @@ TEST_CASE("dep-F7: a node that waits for its slot takes over a leftover cordon o
   CHECK_FALSE(after.annotations.contains(kInitial));
 }
 
-TEST_CASE("dep-F8: an upgrade waits for a driver that has cordoned the node and keeps no cordon set") {
+TEST_CASE("dep-F8: an upgrade waits for a driver that has cordoned the node but is not in the cordon set") {
   auto node = NodeUnderTest("upgrade-required").Cordoned().Labelled(Ofed().StateLabel(), "drain-required");
   const Verdict verdict = node.Judge(/*admitted=*/true);
   CHECK(GateOf(verdict) == "OtherDriver");
@@ -409,7 +411,7 @@ TEST_CASE(
   CHECK_FALSE(node.After(verdict).annotations.contains(Gpu().RestartOnlyAnnotation()));
 }
 
-TEST_CASE("T7: a node whose restart-only predicate fails waits, and takes no slot") {
+TEST_CASE("T7: a node waits without a slot if its restart-only predicate fails") {
   NodeUnderTest node("upgrade-required");
   node.view.restart_only_error = "restart-only predicate for drivers/driver-1: no data";
   const Verdict verdict = node.Judge();
@@ -509,7 +511,7 @@ TEST_CASE("W9: a node with our cordon is released if it is certain that no Daemo
   CHECK(GateOf(node.Judge()) == "DriverPodMissing");
 }
 
-TEST_CASE("W2: a cordon of another program counts as an administrator's, unless it names an upgrade in progress") {
+TEST_CASE("W2: another program's cordon counts as an administrator's cordon, unless it names an upgrade in progress") {
   auto node = NodeUnderTest("upgrade-required").Cordoned().Draining();
   node.Annotated(std::string(internal::kForeignCordonMarks.front().key), "true")
       .Annotated(kCordonedBy, "nvidia.com/ofed");

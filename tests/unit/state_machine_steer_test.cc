@@ -75,7 +75,7 @@ TEST_CASE("A node that is released loses the taint") {
   CHECK(released.patch->taints == kForeign);
 }
 
-TEST_CASE("A leftover taint of another engine on a node that is done is removed") {
+TEST_CASE("A taint that another engine left on a node is removed once the node is done") {
   NodeUnderTest node("upgrade-done", "new");
   node.view.node.taints = With(kForeign, kPending);
   const Verdict verdict = node.Judge();

@@ -56,7 +56,7 @@ struct World {
 
 }  // namespace
 
-TEST_CASE("Failed reads are reported once with the reason, also by Ready, and their recovery is reported too") {
+TEST_CASE("Failed reads are reported once with the reason, also by Ready, and so is the end of the failures") {
   World world;
   UpgradeController controller(*world.engine, world.cache, {});
   controller.SetPolicy({.auto_upgrade = true});

@@ -87,7 +87,8 @@ TEST_CASE("If a disruption budget blocks a drain until its deadline, the node fa
 }
 
 TEST_CASE(
-    "dep-F4: no deadline fails a node for a minute after autoUpgrade was off, even if no pass could read meanwhile") {
+    "dep-F4: after autoUpgrade was off, no deadline fails a node for a minute, even if no pass could read while it was "
+    "off") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster, {.node_count = 1});
   world.cluster->AddDisruptionBudget({.ns = "team-a", .name = "never", .max_unavailable = 0});
@@ -199,7 +200,7 @@ TEST_CASE("arch-A8: two identities in one process upgrade the same cluster") {
   for (const Pod& pod : world.cluster->daemon_set_pods(gpu.ns, gpu.daemon_set)) CHECK(RevisionHash(pod) == "rev-2");
 }
 
-TEST_CASE("An engine may be killed after any pass, and another engine finishes the upgrade") {
+TEST_CASE("If an engine is killed after any pass, another engine finishes the upgrade") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster);
   world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
@@ -260,7 +261,7 @@ TEST_CASE("wake_at alone drives a rollout, even if calls fail") {
     const absl::Time cluster_event = world.cluster->NextEventTime();
     const absl::Time wake = result.ok() ? result->wake_at.value_or(absl::InfiniteFuture()) : world.clock->Now();
     REQUIRE(std::min(wake, cluster_event) < absl::InfiniteFuture());
-    // Waking up for the next change in the cluster replaces a watch event.
+    // The test also wakes up for the next change in the cluster, in place of a watch event.
     world.cluster->RunUntil(std::max(std::min(wake, cluster_event), world.clock->Now() + absl::Milliseconds(20)));
   }
   CHECK(world.AllIn("upgrade-done"));
@@ -500,7 +501,7 @@ class MeetingFacade final : public ForwardingFacade {
   bool over_ = false;
 };
 
-TEST_CASE("Problems of the configuration are in the result of a pass over lists, but not in the plan") {
+TEST_CASE("Problems with the configuration are in the result of a pass that reads lists, but not in the plan") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster, {.node_count = 1, .workload = ""});
   const auto codes = [&](const LabelSelector& labels, const UpgradePolicy& policy, EngineOptions options = {}) {

@@ -92,7 +92,7 @@ struct ValidationRow {
   UpgradePolicy policy;
 };
 
-TEST_CASE("an invalid policy is refused with the field names of policy documents") {
+TEST_CASE("an invalid policy is refused with an error that uses the field names of policy documents") {
   const ValidationRow row = GENERATE(values<ValidationRow>({
       {"maxParallelUpgrades: must be >= 1, got 0", {.max_parallel = 0}},
       {"maxParallelUpgrades: must be >= 1, got -1", {.max_parallel = -1}},

@@ -1,4 +1,4 @@
-// Tests the tasks that an embedding program runs instead of the engine's threads.
+// Tests tasks that run on the threads of an embedding program instead of the engine's own threads.
 #include "write/worker_pool.h"
 
 #include <atomic>

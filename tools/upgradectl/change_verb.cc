@@ -114,7 +114,7 @@ absl::StatusOr<int> RunChange(const Options& options, const Streams& streams) {
   if (approves) TellReporter(*request, streams);
   // Shows the user which Lease the report comes from, because any client that can write Leases can write a report.
   if (!request->options_source.empty()) {
-    streams.err << Printable(fmt::format("driver {} as {} reports it", request->question.identity.Name(),
+    streams.err << Printable(fmt::format("driver {}, as reported by {}", request->question.identity.Name(),
                                          request->options_source))
                 << "\n";
   }

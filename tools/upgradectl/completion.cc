@@ -61,7 +61,7 @@ std::string Names(const std::vector<Verb>& verbs) {
   return names;
 }
 
-// Returns a `case` branch for each verb that sets `words` to the verb's option names, in the syntax of bash and zsh.
+// Returns one `case` branch per verb, in the syntax of bash and zsh. A branch sets `words` to the verb's option names.
 std::string Cases(const std::vector<Verb>& verbs) {
   std::string text;
   for (const Verb& verb : verbs) text += fmt::format("    {}) words=\"{}\" ;;\n", verb.name, LongNames(verb));

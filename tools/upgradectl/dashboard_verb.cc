@@ -71,7 +71,7 @@ class Admission {
   bool key_spent_ = false;
 };
 
-// Client of the current leader among the operators. Thread-safe.
+// Client of the operator replica that currently leads. Thread-safe.
 class Leader {
  public:
   Leader(std::shared_ptr<driverupgrade::HttpTransport> transport, driverupgrade::DriverIdentity identity,

@@ -89,7 +89,7 @@ Section GateOf(const Request& request, const NodeStatus& status) {
   if (!status.gate) {
     section.lines.emplace_back(status.moves                     ? "the next pass of the operator"
                                : status.request_failure.empty() ? "nothing"
-                                                                : "a request of the operator to succeed");
+                                                                : "the operator's request to succeed");
     return section;
   }
   const driverupgrade::Gate& gate = *status.gate;
@@ -106,7 +106,7 @@ Section GateOf(const Request& request, const NodeStatus& status) {
   }
   section.lines.push_back(status.request_failure.empty()
                               ? fmt::format("opened by {}", OpenedBy(driverupgrade::TraitsOf(gate.reason).opener))
-                              : "opens once a request of the operator succeeds");
+                              : "opens once the operator's request succeeds");
   return section;
 }
 

@@ -66,7 +66,7 @@ class LiveView {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool news_ = false;
-  std::set<std::string> gone_;  // objects of all watches that were deleted since the last Read
+  std::set<std::string> gone_;  // objects that, according to the watches, were deleted since the last Read
   /// Number of all changes to the watched objects so far.
   std::int64_t changes_ = 0;
   absl::Status failure_ = absl::OkStatus();

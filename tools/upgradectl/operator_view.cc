@@ -220,7 +220,7 @@ NodeView NodeOf(const JsonField& node) {
 }
 
 absl::Status Malformed(std::string_view why) {
-  return absl::InvalidArgumentError(fmt::format("the operator's document of the rollout: {}", why));
+  return absl::InvalidArgumentError(fmt::format("the operator's rollout document: {}", why));
 }
 
 }  // namespace

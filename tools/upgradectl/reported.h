@@ -1,4 +1,4 @@
-// Reads the policy that an operator reports: its leader writes the policy to the Lease with each renewal.
+// Reads the policy that an operator reports: the operator's leader writes the policy to the Lease with each renewal.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_REPORTED_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_REPORTED_H_
 

@@ -152,7 +152,7 @@ std::vector<Collection> Extras(const DriverPlace& place, const Wanted& wanted) {
 void MixedList::Add(json::Value& item, const std::string& kind, const std::string& api_version,
                     json::Document::AllocatorType& allocator) {
   if (!item.IsObject()) return;
-  // `kind` can be the name of a resource if the object was read alone, because such an object contains its own kind.
+  // `kind` can be the name of a resource if the object was read on its own, because the object then contains its kind.
   const std::string key = kind + "/" + upgradectl::Text(item, {"metadata", "namespace"}) + "/" +
                           upgradectl::Text(item, {"metadata", "name"});
   if (known_.contains(key)) return;

@@ -130,8 +130,8 @@ class MixedList {
 [[nodiscard]] absl::StatusOr<std::string> ListDaemonSets(driverupgrade::HttpTransport& transport,
                                                          const std::string& labels);
 
-/// Returns a `List` of the Leases in the namespace. If `ns` is empty, includes all namespaces except for the one with
-/// the nodes' own Leases. Errors: same as ReadLive.
+/// Returns a `List` of the Leases in the namespace. If `ns` is empty, includes all namespaces except for the namespace
+/// of the nodes' own Leases. Errors: same as ReadLive.
 [[nodiscard]] absl::StatusOr<std::string> ListLeases(driverupgrade::HttpTransport& transport, const std::string& ns);
 
 /// Reads the same objects as ReadLive, except for the nodes, the driver's pods and DaemonSets, and the Events. Notes

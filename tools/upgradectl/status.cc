@@ -170,7 +170,7 @@ std::vector<NodeStatus> NodesOf(const Request& request, const Report& report, co
   return rows;
 }
 
-// Returns the failure of the last request about the node, if nothing else explains why the node stays in its state.
+// Returns the failure of the last request for the node, if nothing else explains why the node stays in its state.
 // Returns an empty string if the node has entered another state since the request failed. Because times have a
 // resolution of one second, a transition in the same second counts as later.
 std::string FailureOf(const NodeView& node, absl::Time at) {
@@ -247,7 +247,7 @@ bool HasEnded(const RolloutStatus& status) {
 }
 
 std::optional<Gate> TrueGate(const Request& request, const NodeReport& report) {
-  // Ignores PodsUnknown if the node would enter another state, because an operator reads the pods only after that.
+  // Ignores PodsUnknown if the node would enter another state, because an operator reads the pods only in that state.
   const bool would_read = report.gate && report.gate->reason == GateReason::kPodsUnknown && !report.plan.path.empty();
   if (would_read) return std::nullopt;
   if (report.plan.evict.empty() || !report.gate || report.gate->reason != GateReason::kPodsTerminating) {

@@ -36,7 +36,7 @@ struct NodeStatus {
   bool ready = true;
   /// Cause of the failure, from the annotation on a failed node; empty if the annotation is not set.
   std::string failure_cause = {};
-  /// Failure of the operator's last request about the node, if nothing else explains why the node stays in its state.
+  /// Failure of the operator's last request for the node, if nothing else explains why the node stays in its state.
   /// Empty if no request failed, or if the operator was not queried.
   std::string request_failure = {};
 };
@@ -112,7 +112,7 @@ std::string NoRecord(const Request& request);
 std::optional<driverupgrade::Gate> TrueGate(const Request& request, const driverupgrade::whatif::NodeReport& report);
 
 /// Returns the first lines of the output, which report that no operator is running, that the operator's view is
-/// missing, or that its last pass failed. Usually empty.
+/// missing, or that the operator's last pass failed. Usually empty.
 std::string FormatWarnings(const RolloutStatus& status, const Screen& screen);
 
 /// `wide` adds times, pods and driver revisions.

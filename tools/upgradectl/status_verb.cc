@@ -33,7 +33,7 @@ std::string Formatted(const RolloutStatus& status, const Options& options, const
 }
 
 const Wanted kWanted{.events = true, .budgets = true, .leases = true, .view = true};
-// Interval at which the output is refreshed even if no object has changed, because ages and times grow.
+// Interval at which the output is refreshed even if no object has changed, because the ages in the output increase.
 constexpr absl::Duration kPatience = absl::Seconds(10);
 // Time after which a notice reports that there is nothing to show yet.
 constexpr absl::Duration kPatienceAtFirst = absl::Seconds(3);

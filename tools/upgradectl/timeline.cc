@@ -18,8 +18,8 @@ namespace {
 
 using driverupgrade::UpgradeState;
 
-// Colors by UpgradeState: waiting is gray, and failed is red. Users who cannot distinguish red from green can tell the
-// states apart as well.
+// Colors by UpgradeState: waiting is gray, and failed is red. Even users who cannot distinguish red from green can tell
+// the states apart.
 constexpr std::array<std::string_view, driverupgrade::kAllUpgradeStates.size()> kColours = {
     "#8a8f98", "#b8bec8", "#7fb2e5", "#b58bd9", "#e8a33d", "#d9772b", "#8d6e63",
     "#a1887f", "#2f6fbd", "#17a2a2", "#8ecf9b", "#4caf6a", "#d62839"};

@@ -20,7 +20,7 @@ namespace driver_manager {
 inline constexpr char kCordonName[] = "nvidia.com/gpu-manager";
 
 /// Returns the patch that cordons the node, or joins the cordon of an upgrade. The patch is empty if the node already
-/// has our name, or if an administrator has cordoned the node, which is sufficient.
+/// has our name, or if an administrator has cordoned the node, because that cordon suffices.
 driverupgrade::PatchNodeParams CordonPatch(const driverupgrade::Node& node);
 
 /// Returns the patch that removes our name, and lifts the cordon unless another driver's upgrade needs it. The patch is

@@ -31,7 +31,7 @@ struct Settings {
   bool drain_force = false;
   /// Selects the pods that the full drain evicts. Does not apply to the eviction of GPU pods.
   driverupgrade::LabelSelector drain_selector = {};
-  /// Time limit of the eviction of GPU pods, and again of the full drain.
+  /// Time limit for the eviction of GPU pods, and separately for the full drain.
   absl::Duration drain_timeout = absl::InfiniteDuration();
   bool delete_empty_dir = false;
   /// Key of an additional node label to pause; empty: none.

@@ -33,7 +33,7 @@ class HostDriver {
   virtual absl::Status Unload(const std::string& module) = 0;
   /// Unmounts the root of the former driver container and everything below it. Returns OK if nothing is mounted.
   virtual absl::Status UnmountDriverRoot() = 0;
-  /// Removes the file that shows that the former driver container is running. Returns OK if the file does not exist.
+  /// Removes the PID file that a former driver container left behind. Returns OK if the file does not exist.
   virtual absl::Status RemovePidFile() = 0;
   /// Returns the digest that the driver container stored after installing the driver; empty if there is no digest.
   virtual std::string InstalledDigest() = 0;

@@ -119,7 +119,7 @@ absl::StatusOr<bool> LinuxHost::HasPreinstalledDriver() {
   const absl::StatusOr<CommandResult> result =
       RunCommand({options_.chroot, host.string(), "nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"},
                  options_.timeout);
-  if (!result.ok()) return Named("look for a driver of the host", result.status());
+  if (!result.ok()) return Named("look for the host's own driver", result.status());
   return result->exit_code == 0 && !result->output.empty();
 }
 

@@ -55,8 +55,8 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   Options options;
   CLI::App app{
       "Init container of a driver pod: removes the old driver before the pod installs its driver.\n"
-      "Exit codes: 0 the driver may be installed; 1 it must wait, or the host has its own driver; 2 usage or "
-      "configuration."};
+      "Exit codes: 0 the driver may be installed; 1 the driver must not be installed yet, or the host has its own "
+      "driver; 2 usage or configuration."};
   app.set_version_flag("--version", DRIVERUPGRADE_VERSION_STRING);
   app.footer(EnvironmentHelp());
   options.transport = examples::TransportNames().front();

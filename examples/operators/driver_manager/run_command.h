@@ -17,7 +17,7 @@
 namespace driver_manager {
 
 struct CommandResult {
-  /// If a signal terminated the command: 128 plus the signal number.
+  /// Exit code of the command, or 128 plus the signal number if a signal terminated the command.
   int exit_code = 0;
   /// Standard output and standard error, up to 64 KiB, without the final newline.
   std::string output = {};

@@ -59,7 +59,7 @@ class Flow {
   }
 
   absl::Status LeaveToHost() {
-    const absl::StatusOr<Node> labelled = node_.Edit("leave the node to the driver of the host", [](const Node& node) {
+    const absl::StatusOr<Node> labelled = node_.Edit("leave the node to the host's own driver", [](const Node& node) {
       PatchNodeParams patch;
       const auto found = node.labels.find(kDriverLabel);
       if (found == node.labels.end() || found->second != "pre-installed") patch.labels[kDriverLabel] = "pre-installed";

@@ -9,9 +9,9 @@
 
 namespace gpu_operator {
 
-/// Returns a filter for pods that UsesGpu accepts, and for pods with a ResourceClaim that has an allocated GPU, except
-/// for admin access. The filter reads claims through `objects`, or ignores claims if `objects` is null. A pod with a
-/// claim that cannot be read counts as using a GPU.
+/// Returns a filter for pods that UsesGpu accepts, and for pods with a ResourceClaim to which a GPU is allocated
+/// without admin access. The filter reads claims through `objects`, or ignores claims if `objects` is null. A pod with
+/// a claim that cannot be read counts as using a GPU.
 driverupgrade::PodFilter GpuPodFilter(std::shared_ptr<const driverupgrade::ObjectClient> objects);
 
 }  // namespace gpu_operator

@@ -41,12 +41,12 @@ void AddPolicy(CLI::App& app, Options& options) {
       ->capture_default_str();
   examples::AddOnDelete(app, options.release_deleted)->needs(watched);
   app.add_option("--max-parallel-total", options.parallel_total,
-                 "maximum number of nodes in progress at the same time, over all NVIDIADrivers")
+                 "maximum number of nodes in progress at the same time, across all NVIDIADrivers")
       ->needs(watched)
       ->check(CLI::PositiveNumber);
   examples::AddDriverDaemonSets(app, options.daemon_sets)->needs(watched);
   app.add_flag("--openshift", options.openshift,
-               "treat the DaemonSets of the Driver Toolkit as the driver's if a ClusterPolicy leaves it on")
+               "treat the Driver Toolkit's DaemonSets as the driver's, unless a ClusterPolicy turns the toolkit off")
       ->needs(watched);
   app.add_option_function<std::string>(
          "--node-marks", [&options](const std::string& text) { options.mark_nodes = text == "Write"; },

@@ -19,7 +19,7 @@ namespace ofed_operator {
 
 struct Decision {
   std::vector<driverupgrade::EngineSpec> engines = {};
-  /// Engines that remove the marks of deleted policies from nodes that no policy with a driver selects.
+  /// Engines that remove the marks of deleted policies from nodes that are not selected by any policy with a driver.
   std::vector<driverupgrade::EngineSpec> gone = {};
   /// Policy for the init container's configuration; nullopt if no driver would read the configuration. All owners share
   /// one configuration, so drivers wait for their nodes only if all policies have safeLoad.

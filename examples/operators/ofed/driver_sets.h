@@ -1,4 +1,4 @@
-// Creates the DaemonSets of the OFED driver that policies with a version request. Pure.
+// Creates the OFED driver's DaemonSets, which policies request by setting a driver version. Pure.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_DRIVER_SETS_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_DRIVER_SETS_H_
 

@@ -29,8 +29,8 @@ inline constexpr char kNicLabel[] = "feature.node.kubernetes.io/pci-15b3.present
 /// Returns the patch that corrects the label; nullopt if the label is correct. Without a driver pod on the node:
 /// - If a policy has a driver (`driver_wanted`), a deleted pod left the label. The label is removed unless an upgrade
 ///   is in progress, which will create the next pod.
-/// - If no policy has a driver, plugins must not wait for one. The label is `false` if the node has a NIC, and is
-///   removed if not.
+/// - If no policy has a driver, plugins must not wait for one. The label is `false` if the node has a NIC;
+///   otherwise, it is removed.
 std::optional<driverupgrade::PatchNodeParams> WaitLabelPatch(const driverupgrade::Node& node,
                                                              const std::vector<driverupgrade::Pod>& driver_pods,
                                                              bool driver_wanted,

@@ -88,8 +88,8 @@ absl::Status Migration::DropLegacyAnnotations(const CallContext& context) {
   return Patch(context, LegacyAnnotationPatches(*nodes));
 }
 
-// Labels driver pods that have no owner label, which no engine would ever see because no engine's selector matches
-// them.
+// Sets the owner label on driver pods that lack it. Without the label, no engine's selector would match these pods, so
+// no engine would ever see them.
 absl::Status Migration::NameOwners(const CallContext& context) {
   const auto labels = OfDriver();
   if (!labels.ok()) return labels.status();

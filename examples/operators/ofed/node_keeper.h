@@ -1,4 +1,4 @@
-// Maintains node labels that depend on the driver, and finds nodes whose driver no policy upgrades.
+// Maintains node labels that depend on the driver, and finds nodes whose driver is not upgraded by any policy.
 //
 // Defines NodeWishes and NodeKeeper.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_NODE_KEEPER_H_

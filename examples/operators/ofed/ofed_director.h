@@ -75,7 +75,7 @@ class OfedDirector final : public driverupgrade::Director {
   absl::Status Ready() const override;
 
  private:
-  // Reads the policies from the watches, and derives the decision. Returns false while a watch has no list yet.
+  // Reads the policies from the watches, and derives the decision. Returns false until every watch has a list.
   bool Read();
   void Take(NicClusterPolicy policy, std::vector<NicNodePolicy> nodes);
   std::vector<NicNodePolicy> MadeOf(std::vector<NicNodePolicy> nodes) const;

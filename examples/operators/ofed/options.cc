@@ -50,7 +50,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   app.add_option("--init-container-image", options.init_image,
                  "image of the init container of these DaemonSets, safe_load_init");
   app.add_option("--max-parallel-total", options.parallel_total,
-                 "maximum number of nodes in progress at the same time, over all NicNodePolicies")
+                 "maximum number of nodes in progress at the same time, across all NicNodePolicies")
       ->excludes(policy)
       ->excludes(app.get_option("--once"))
       ->check(CLI::PositiveNumber);

@@ -69,7 +69,7 @@ void CheckBrokenToolkit(const Facts& facts, const std::string& text, const Versi
        .id = "broken-toolkit-version",
        .what = fmt::format("the driver toolkit image of OpenShift {} is known to be broken", text),
        .why = "its kernel packages do not match the kernel of the nodes: the driver cannot be built "
-              "with it and falls back to packages that need an entitlement",
+              "with it, and the build falls back to packages that need an entitlement",
        .remedy = fmt::format("{}, upgrade to 4.9.9 or later, or turn the toolkit off: {}", kEntitle, TurnOff(facts))});
 }
 
@@ -286,7 +286,7 @@ void CheckFeatureDiscovery(const Facts& facts, Findings& findings) {
       {.severity = Severity::kError,
        .id = "no-nfd",
        .what = "no node has a label of Node Feature Discovery",
-       .why = "the GPU Operator uses these labels to find the nodes with a GPU, their kernel and their RHCOS",
+       .why = "the GPU Operator uses these labels to find the nodes with a GPU, their kernel and their RHCOS version",
        .remedy = "install the Node Feature Discovery Operator with a NodeFeatureDiscovery"});
 }
 
@@ -306,8 +306,8 @@ void CheckPools(const Facts& facts, Findings& findings) {
          .id = "machine-config-rollout",
          .what = fmt::format("the machine config pool {} is being rolled out: {} of {} nodes{}", pool.name,
                              pool.updated, pool.machines, pool.paused ? ", and it is paused" : ""),
-         .why = "it cordons, drains and reboots nodes on its own, possibly with another kernel: a driver that is "
-                "upgraded now may have to be built again",
+         .why = "the rollout cordons, drains and reboots nodes on its own, possibly with another kernel: a driver "
+                "that is upgraded now may have to be built again",
          .remedy = pool.paused ? fmt::format("oc patch mcp {} --type merge --patch '{{\"spec\":{{\"paused\":false}}}}'",
                                              pool.name)
                                : fmt::format("wait: oc wait mcp/{} --for=condition=Updated", pool.name)});
@@ -320,7 +320,7 @@ void CheckPods(const Facts& facts, Findings& findings) {
       findings.push_back({.severity = Severity::kError,
                           .id = "stalled-pod",
                           .what = fmt::format("driver pod {} makes no progress: {}", pod.name, pod.stalled),
-                          .why = "its node has no driver, and an upgrade would wait for it",
+                          .why = "its node has no driver, and an upgrade would wait for the pod",
                           .remedy = fmt::format("oc describe pod -n {} {}", facts.ns, pod.name)});
     }
     for (const std::string& error : pod.unread) {

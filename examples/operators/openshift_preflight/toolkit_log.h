@@ -18,7 +18,7 @@ struct ToolkitMessages {
   bool broken = false;
   std::string node_kernel = {};
   std::string kernel_package = {};
-  /// True if the driver is built with packages that require an entitlement instead.
+  /// True if the build of the driver falls back to packages that require an entitlement.
   bool fallback = false;
   friend bool operator==(const ToolkitMessages&, const ToolkitMessages&) = default;
 };

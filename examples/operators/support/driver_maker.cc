@@ -128,9 +128,8 @@ absl::Status DriverMaker::CreateOrPatch(const CallContext& context, const Driver
   const absl::StatusOr<rapidjson::Document> json = ParseJson(found->json);
   if (!json.ok()) return json.status();
   if (Text(*json, {"metadata", "labels", kManagedByLabel}) != kManagedBy) {
-    return absl::AlreadyExistsError(
-        fmt::format("it belongs to another client, because it lacks the label {}={}, and is not changed",
-                    kManagedByLabel, kManagedBy));
+    return absl::AlreadyExistsError(fmt::format(
+        "it belongs to another client (it lacks the label {}={}), and is not changed", kManagedByLabel, kManagedBy));
   }
   if (Text(*json, {"metadata", "annotations", kSpecDigestAnnotation}) == SpecDigest(wish)) return absl::OkStatus();
   const absl::Status patched =

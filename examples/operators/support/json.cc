@@ -11,7 +11,7 @@ namespace examples {
 
 absl::StatusOr<rapidjson::Document> ParseJson(std::string_view text) {
   rapidjson::Document document;
-  // Parses without recursion, because the sender chooses the depth.
+  // Parses without recursion, because the text may be nested to any depth.
   document.Parse<rapidjson::kParseIterativeFlag>(text.data(), text.size());
   if (!document.HasParseError()) return document;
   return absl::InvalidArgumentError(fmt::format(

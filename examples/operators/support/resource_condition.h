@@ -65,7 +65,7 @@ struct ResourceVerdict {
   /// Reason why the object's policy is not used; OK if it is used. FailedPrecondition: the policy is valid but not in
   /// effect. Unavailable: the policy is in effect, but the driver's DaemonSet that it requests is missing.
   absl::Status error = absl::OkStatus();
-  /// Warnings about fields without effect in a policy that is in effect (policy_codec.h), which the condition lists.
+  /// Warnings that the condition lists: a policy that is in effect has fields without effect (policy_codec.h).
   std::vector<std::string> warnings = {};
   /// Target value of status.state; empty if another client writes that field.
   std::string state = {};

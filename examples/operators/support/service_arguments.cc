@@ -57,7 +57,7 @@ void AddMode(CLI::App& app, ServiceArguments& arguments) {
     arguments.finding_events = events == "all";
   };
   app.add_option_function<std::string>("--events", set_events,
-                                       "Kubernetes Events on the nodes to create: all, only transitions, or none")
+                                       "Kubernetes Events to create on the nodes: all, only transitions, or none")
       ->check(CLI::IsMember({"all", "transitions", "none"}))
       ->default_str("all");
 }
@@ -123,8 +123,8 @@ void AddServiceArguments(CLI::App& app, ServiceArguments& arguments) {
 void AddDriverIdentity(CLI::App& app, ServiceArguments& arguments) {
   app.add_option("--domain", arguments.domain, "domain of the labels and annotations on nodes")->capture_default_str();
   app.add_option("--driver", arguments.driver,
-                 "name of the driver in these labels and annotations; alongside the vendor's operator, choose a domain "
-                 "or a name that it does not use")
+                 "name of the driver in these labels and annotations; if the vendor's operator also runs, choose a "
+                 "domain or a name that it does not use")
       ->capture_default_str();
 }
 

@@ -90,14 +90,14 @@ void AddDriverIdentity(CLI::App& app, ServiceArguments& arguments);
 /// Returns the identity that `--domain` and `--driver` name. Errors: InvalidArgument.
 absl::StatusOr<driverupgrade::DriverIdentity> IdentityOf(const ServiceArguments& arguments);
 
-/// Adds `--driver-daemonsets`: Make, or Leave, the default.
+/// Adds `--driver-daemonsets`: Make, or Leave (the default).
 CLI::Option* AddDriverDaemonSets(CLI::App& app, DriverDaemonSets& mode);
 
 /// Adds `--resource-state`, for operators whose policies are custom resources: Write or Leave. If the option is not
 /// set, `write_state` stays nullopt.
 CLI::Option* AddResourceState(CLI::App& app, std::optional<bool>& write_state);
 
-/// Adds `--on-delete`, for operators whose policies are custom resources: Release, the default, or Freeze.
+/// Adds `--on-delete`, for operators whose policies are custom resources: Release (the default) or Freeze.
 CLI::Option* AddOnDelete(CLI::App& app, bool& release_deleted);
 /// Parses the command line, and sets options that depend on other options. Returns the exit code if the program must
 /// exit after having printed its help, its version, or an error.

@@ -52,8 +52,8 @@ EngineOptions EngineOptionsFrom(const ServiceArguments& arguments, EngineOptions
   engine.executor.events = arguments.transition_events || arguments.finding_events;
   engine.executor.transition_events = arguments.transition_events;
   engine.executor.finding_events = arguments.finding_events;
-  // Each sender needs its own connection, and an API server handles about as many writes per second from 8 concurrent
-  // senders as from 32.
+  // Each concurrent request needs its own connection, and an API server handles about as many writes per second with 8
+  // concurrent requests as with 32.
   engine.executor.calls_in_flight = 8;
   if (arguments.ledger) engine.ledger = {.ns = arguments.ledger_namespace, .name = arguments.ledger_name};
   return engine;

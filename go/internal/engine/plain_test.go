@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// newOne returns an engine with one node, whose driver is current.
+// newOne returns an engine with one node, whose driver is up to date.
 func newOne(t *testing.T) *locked {
 	made, err := New(Options{Identity: Identity{Domain: "nvidia.com", Driver: "gpu"}, Namespace: "gpu-operator", DriverLabels: "app=driver"})
 	if err != nil {

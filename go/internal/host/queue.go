@@ -9,8 +9,8 @@ import (
 )
 
 // queue assigns turns to requests at the limiter's rate, and limits the number of concurrent requests. Urgent requests
-// go first, but the others get every fifth turn. A turn is assigned only when it is due, so that an urgent request can
-// still overtake other requests that wait for the limiter.
+// go first, but other requests get every fifth turn. A turn is assigned only when it is due, so that an urgent request
+// can still overtake other requests that wait for the limiter.
 type queue struct {
 	limiter flowcontrol.RateLimiter // nil: no limit
 	slots   chan struct{}           // one element for each concurrent request

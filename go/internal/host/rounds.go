@@ -204,7 +204,7 @@ func (h *Host) pass(o *order) {
 		h.follow(found, o.owner, o.until)
 	}
 	if o.begun == nil {
-		h.settle() // a request from an earlier order may just have failed, and that failure is not the call's
+		h.settle() // a request from an earlier order may just have failed; the call must not return that failure
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

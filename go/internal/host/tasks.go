@@ -19,12 +19,13 @@ type task struct {
 	order    *order
 	node     string
 	starts   bool            // the task starts an upgrade
-	urgent   bool            // its requests start or continue an upgrade, during which workloads have one node fewer
+	urgent   bool            // its requests start or continue an upgrade, which leaves workloads with one node fewer
 	queued   context.Context // once it ends, requests still waiting for their turn are not sent
 	withdraw context.CancelFunc
 }
 
-// begin starts sending the nodes' requests. The order's call waits for the requests of its first pass.
+// begin starts sending the nodes' requests. The call that created the order waits for the requests of the order's first
+// pass.
 func (h *Host) begin(o *order, found engine.Pass) {
 	first := o.begun == nil
 	if first {
@@ -47,7 +48,7 @@ func (h *Host) begin(o *order, found engine.Pass) {
 		started := &task{order: o, node: node, starts: starts[node], urgent: urgent[node]}
 		started.queued, started.withdraw = context.WithCancel(o.ctx)
 		h.underWay[started] = true
-		if o.void || (o.policy != nil && !o.nodes[node]) || (o.held != "" && started.starts) { // the order has changed during the pass
+		if o.void || (o.policy != nil && !o.nodes[node]) || (o.held != "" && started.starts) { // the order changed during the pass
 			started.withdraw()
 		}
 		h.running.Go(func() { h.serve(started) })
@@ -133,7 +134,7 @@ func (h *Host) serveLedger(ctx context.Context) {
 			told = h.connection.send(ctx, ctx, request, true, func() {})
 		}
 		if told.err != nil && ctx.Err() == nil {
-			h.log.Error(told.err, "a request of the ledger got no response", "verb", request.Verb, "target", request.Target)
+			h.log.Error(told.err, "a ledger request got no response", "verb", request.Verb, "target", request.Target)
 		}
 		more, err := h.engine.Answer(engine.LedgerWork, told.status, told.retryAfter, told.body, h.options.Clock.Now())
 		if err != nil || !more {
@@ -183,7 +184,7 @@ func (h *Host) settle() {
 		}
 		h.tellCalls(outcome.Node, failure)
 		if outcome.Code == 0 {
-			h.log.V(1).Info("the requests for a node have responses", "node", outcome.Node, "patched", outcome.Patched, "evictions",
+			h.log.V(1).Info("all requests for a node have received responses", "node", outcome.Node, "patched", outcome.Patched, "evictions",
 				outcome.EvictionsAccepted, "refused", outcome.EvictionsRefused, "podsDeleted", outcome.PodsDeleted)
 			continue
 		}
@@ -197,7 +198,7 @@ func (h *Host) settle() {
 		select {
 		case h.events <- event:
 		default:
-			h.log.Info("an Event is dropped, because the recorder does not accept more Events", "node", event.Node, "message", event.Message)
+			h.log.Info("an Event was dropped, because the recorder does not accept more Events", "node", event.Node, "message", event.Message)
 		}
 	}
 	for _, o := range h.orders {
@@ -229,7 +230,7 @@ func (o *order) isAnswered() bool {
 	return o.begun != nil
 }
 
-// tellCalls reports the first outcome on a node to the calls that wait for the node. failure is nil after a success.
+// tellCalls reports the first outcome for a node to the calls that wait for the node. failure is nil after a success.
 func (h *Host) tellCalls(node string, failure error) {
 	const most = 3
 	for _, o := range h.orders {

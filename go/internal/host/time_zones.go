@@ -8,13 +8,13 @@ import (
 
 const (
 	zoneYears = 3 // years of offsets that are passed to the engine
-	// New offsets are passed to the engine if the old offsets end within this time, because a window may open more than
-	// a year from now.
+	// New offsets are passed to the engine if the current offsets end within this time, because a window may open more
+	// than a year from now.
 	zoneReserve = 2 * 365 * 24 * time.Hour
 )
 
-// putTimeZones passes the time zones that the policy names to the engine. It fails if one of these time zones is not in
-// the time zone database of this machine.
+// putTimeZones passes to the engine the time zones that the policy names. It fails if one of these time zones is
+// missing from this machine's time zone database.
 func (h *Host) putTimeZones(policy []byte, now time.Time) error {
 	for _, name := range timezones.ZonesOf(policy) {
 		if now.Add(zoneReserve).Before(h.zones[name]) {

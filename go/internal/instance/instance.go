@@ -125,7 +125,7 @@ func (i *Instance[M]) put(document []byte) int32 {
 }
 
 // catch converts a trap to an error. A trap occurs if a function accesses an address outside the memory, or reaches
-// code that must be unreachable.
+// code that is marked as unreachable.
 func catch(err *error) {
 	if trap := recover(); trap != nil {
 		*err = &Error{CodeDefect, fmt.Sprintf("trap: %v", trap)}

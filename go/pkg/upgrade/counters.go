@@ -43,7 +43,7 @@ func (Counters) GetUpgradesFailed(state *ClusterUpgradeState) int {
 	return len(state.NodeStates[UpgradeStateFailed])
 }
 
-// GetUpgradesPending counts the nodes in the state upgrade-required, which wait for their turn.
+// GetUpgradesPending counts the nodes that wait for their turn, in the state upgrade-required.
 func (Counters) GetUpgradesPending(state *ClusterUpgradeState) int {
 	return len(state.NodeStates[UpgradeStateUpgradeRequired])
 }

@@ -36,8 +36,9 @@ func gateOf(gate engine.Gate) Gate {
 	return made
 }
 
-// Explain returns the gate of a node, or false if the node is not waiting or is unknown. If the node waits in several
-// selections of driver pods, Explain returns the gate of the first selection, ordered by driver, namespace and labels.
+// Explain returns the gate of a node, or false if the node is not waiting or is unknown. If several selections of
+// driver pods have a gate for the node, Explain returns the gate of the first selection, ordered by driver, namespace
+// and labels.
 func (m *Manager) Explain(node string) (Gate, bool) {
 	for _, one := range m.allHosts() {
 		gate, err := one.Explain(node)

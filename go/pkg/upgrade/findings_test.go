@@ -38,7 +38,7 @@ func (e *mute) has(code string) bool {
 	return slices.ContainsFunc(*e.findings.Load(), func(finding engine.Finding) bool { return finding.Code == code })
 }
 
-// W43: the DaemonSet's controller is behind, or a question has not been answered yet.
+// W43: a finding can be momentary if the DaemonSet's controller is behind, or if a question has not been answered yet.
 func TestAMomentaryFindingIsLoggedAfterFiveSeconds(t *testing.T) {
 	for code, one := range map[string]struct {
 		text       string

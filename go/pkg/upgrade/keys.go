@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// DriverName is the name of the driver in the keys below. It is a package variable because the old interface has one;
-// functions that this module adds take the name as an argument.
+// DriverName is the name of the driver in the keys below. It is a package variable because the old interface has such a
+// variable; functions that this module adds take the name as an argument.
 var DriverName string
 
 // SetDriverName sets DriverName. It must be called before all other functions, and from only one goroutine.
@@ -81,7 +81,8 @@ func (k Keys) RequestorModeAnnotation() string { return k.of(UpgradeRequestorMod
 // GetUpgradeStateLabelKey returns the key of the node label with the state of the node's upgrade.
 func GetUpgradeStateLabelKey() string { return driverKey(UpgradeStateLabelKeyFmt) }
 
-// GetUpgradeSkipNodeLabelKey returns the key of the node label that excludes the node from upgrades if it is "true".
+// GetUpgradeSkipNodeLabelKey returns the key of the node label that excludes the node from upgrades if its value is
+// "true".
 func GetUpgradeSkipNodeLabelKey() string { return driverKey(UpgradeSkipNodeLabelKeyFmt) }
 
 // GetUpgradeSkipDrainDriverPodSelector returns a selector for the pods that a drain may evict: all pods without the

@@ -53,7 +53,7 @@ func TestNothingIsWrittenOnceTheContextsOfAllCallsHaveEndedAndWatchesGoOn(t *tes
 	if sent := w.cluster.Writes(); sent != writes {
 		t.Errorf("%d requests were sent afterwards", sent-writes)
 	}
-	// The next Reconcile continues, without listing anything again before it restarts the driver.
+	// The next call continues the upgrade, and lists nothing again before it restarts the driver.
 	var listed atomic.Int64
 	w.cluster.SetBefore(func(verb, _ string) bool {
 		if verb == http.MethodDelete {
@@ -71,7 +71,7 @@ func TestNothingIsWrittenOnceTheContextsOfAllCallsHaveEndedAndWatchesGoOn(t *tes
 	}
 }
 
-// controller-runtime's ReconciliationTimeout gives each Reconcile a context that ends with the Reconcile.
+// controller-runtime's ReconciliationTimeout gives each call of Reconcile a context that ends with the call.
 func TestAnUpgradeContinuesWithAContextPerCall(t *testing.T) {
 	w := newWorld(t, 2)
 	reconcile := func() {

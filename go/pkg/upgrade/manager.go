@@ -138,8 +138,8 @@ type Manager struct {
 
 var _ ClusterUpgradeStateManager = (*Manager)(nil)
 
-// NewClusterUpgradeStateManager creates a *Manager, whose Close ends its goroutines. No request is sent before the
-// first BuildState.
+// NewClusterUpgradeStateManager creates a *Manager. Its method Close ends the Manager's goroutines. No request is sent
+// before the first BuildState.
 func NewClusterUpgradeStateManager(log logr.Logger, k8sConfig *rest.Config, eventRecorder record.EventRecorder,
 	opts StateOptions) (ClusterUpgradeStateManager, error) {
 	manager, err := NewManager(log, k8sConfig, eventRecorder, opts)
@@ -188,8 +188,8 @@ func (m *Manager) change(alter func()) ClusterUpgradeStateManager {
 	return m
 }
 
-// WithPodDeletionEnabled makes the Manager evict the pods that use the driver before it drains a node. The filter
-// receives its own copies of pods, and is called from one goroutine per node.
+// WithPodDeletionEnabled adds a step before the drain of a node, in which the Manager evicts the pods that use the
+// driver. The filter receives its own copies of pods, and is called from one goroutine per node.
 func (m *Manager) WithPodDeletionEnabled(filter PodDeletionFilter) ClusterUpgradeStateManager {
 	if filter == nil {
 		m.log.Info("pod deletion stays off, because there is no filter")
@@ -314,8 +314,8 @@ func (m *Manager) BuildState(ctx context.Context, namespace string,
 	return &state, nil
 }
 
-// read reads the driver's nodes from a host. If the host happens to end because it has received no calls for too long,
-// read retries once with a new host.
+// read reads the driver's nodes from a host. If the host ends in the meantime because it has received no calls for too
+// long, read retries once with a new host.
 func (m *Manager) read(ctx context.Context, namespace string, driverLabels map[string]string) (from *host.Host, members []host.Member,
 	podless []host.Podless, err error) {
 	if err := ctx.Err(); err != nil {
@@ -401,8 +401,9 @@ func checkOurs(foreign []string) error {
 
 // ApplyState makes one pass over the nodes of currentState, and returns once the pass's requests have received
 // responses. Afterwards the Manager keeps applying this policy to these nodes on its own, unless AutoUpgrade is off.
-// The Manager stops when ctx is done, when the next ApplyState contains one of these nodes, or after three intervals
-// without a call. If the driver is replaced again in the meantime, the Manager also rolls out the newer driver.
+// The Manager stops when ctx is done, when a later call of ApplyState includes one of these nodes, or after three
+// intervals without a call. If the driver is replaced again in the meantime, the Manager also rolls out the newer
+// driver.
 func (m *Manager) ApplyState(ctx context.Context, currentState *ClusterUpgradeState,
 	upgradePolicy *v1alpha1.DriverUpgradePolicySpec) (err error) {
 	m.mu.Lock()

@@ -32,7 +32,7 @@ import (
 	"driverupgrade.example/go/internal/fakecluster"
 )
 
-// Real time that a test waits for an expected event. Only a failing test waits for all of it.
+// Real time that a test waits for an expected event. Only a failing test waits this long.
 const patience = 3 * time.Minute
 
 var driverLabels = map[string]string{"app": "driver"}

@@ -52,8 +52,8 @@ func (m *Manager) Retry(ctx context.Context, node string) error {
 	})
 }
 
-// RequestUpgrade requests an upgrade of a node although its driver is current. It does nothing if an upgrade is already
-// requested. Errors: the node has failed, waits for its turn, or is in progress; no state returned by BuildState
+// RequestUpgrade requests an upgrade of a node even if its driver is current. It does nothing if an upgrade has already
+// been requested. Errors: the node has failed, waits for its turn, or is in progress; no state returned by BuildState
 // contains the node; or the server refuses the write.
 func (m *Manager) RequestUpgrade(ctx context.Context, node string) error {
 	return m.mark(ctx, "request an upgrade of", node, func(keys Keys, node *corev1.Node) (mark host.Mark, err error) {

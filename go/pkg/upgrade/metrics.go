@@ -7,15 +7,15 @@ import (
 // The metrics of a Collector. Native operators export the same metrics (docs/monitoring.md).
 var (
 	nodesMetric = prometheus.NewDesc("driverupgrade_nodes",
-		"Number of nodes with a driver pod or a state label, by state; `unknown` without a state.", []string{"driver", "state"}, nil)
+		"Number of nodes with a driver pod or a state label, by state; `unknown` means no state.", []string{"driver", "state"}, nil)
 	blockedMetric = prometheus.NewDesc("driverupgrade_nodes_blocked",
 		"Number of waiting nodes by reason.", []string{"driver", "reason"}, nil)
 	slotsMetric = prometheus.NewDesc("driverupgrade_budget_slots",
-		"Number of nodes that count for maxParallelUpgrades.", []string{"driver", "kind"}, nil)
+		"Number of nodes that count against maxParallelUpgrades.", []string{"driver", "kind"}, nil)
 	unavailableMetric = prometheus.NewDesc("driverupgrade_budget_unavailable",
-		"Number of nodes that count for maxUnavailable.", []string{"driver", "kind"}, nil)
+		"Number of nodes that count against maxUnavailable.", []string{"driver", "kind"}, nil)
 	isolatedMetric = prometheus.NewDesc("driverupgrade_nodes_isolated",
-		"Number of nodes in progress by scope: whether the node is isolated or only its devices.", []string{"driver", "scope"}, nil)
+		"Number of nodes in progress by scope of the isolation: the whole node or only its devices.", []string{"driver", "scope"}, nil)
 	lateHoldersMetric = prometheus.NewDesc("driverupgrade_late_holders_total",
 		"Total number of pods evicted because they were given a device after it had been tainted.", []string{"driver"}, nil)
 	podsKeptMetric = prometheus.NewDesc("driverupgrade_pods_kept_total",

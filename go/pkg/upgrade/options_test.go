@@ -80,7 +80,7 @@ func TestAPodFilterGetsItsOwnCopies(t *testing.T) {
 			return strings.HasPrefix(pod.Name, "uses")
 		})
 		w.cluster.AddWorkload("uses-the-driver", "n0")
-		w.cluster.AddWorkload("does-not", "n0") // the filter is called again for this pod when the other pod has been deleted
+		w.cluster.AddWorkload("does-not", "n0") // the filter is called again for this pod once the other pod has been deleted
 	})
 	w.awaitEnd()
 	if calls.Load() < 4 || changed.Load() > 0 {

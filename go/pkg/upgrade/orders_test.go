@@ -182,7 +182,7 @@ func TestTheRequestsOfNodesInProgressGoFirst(t *testing.T) {
 		return others
 	}
 	given := 0
-	for ; ; given++ { // some marks on the node, and the restart of its driver
+	for ; ; given++ { // repeats until some marks have been written and the driver of the node has been restarted
 		w.eventually("a request of each node that is not marked", func() bool {
 			return restarted() || w.manager.connection.Waiting() == nodes-others()
 		})
@@ -192,8 +192,8 @@ func TestTheRequestsOfNodesInProgressGoFirst(t *testing.T) {
 		rate <- struct{}{}
 		w.eventually("the request", func() bool { return w.cluster.Writes() > given })
 	}
-	if most := given / 5; given > 6 || others() > most { // the others get every fifth turn
-		t.Errorf("%d of %d requests were other nodes', at most %d", others(), given, most)
+	if most := given / 5; given > 6 || others() > most { // the other nodes get every fifth turn
+		t.Errorf("%d of %d requests were for other nodes, at most %d expected", others(), given, most)
 	}
 	close(rate)
 	if err := <-applied; err != nil {
@@ -297,7 +297,7 @@ func TestALongCallWaitsForAllOfItsRequests(t *testing.T) {
 	if marked := len(w.cluster.States()); marked != nodes {
 		t.Errorf("%d of %d nodes have a state", marked, nodes)
 	}
-	w.awaitEnd() // the order remains for three intervals after the call's return
+	w.awaitEnd() // the order remains for three intervals after the call has returned
 }
 
 // If the pod watches ended, each round of such a call would list the pods of the nodes in progress again. In this test,

@@ -25,7 +25,7 @@ const (
 	documentAge    = time.Second                     // minimum time between two documents
 	streamInterval = 500 * time.Millisecond          // time between two checks of a stream for changes
 	streamSign     = 15 * time.Second                // time after which a stream without changes sends a comment
-	timeMember     = `{"at":"2026-11-28T12:00:00Z",` // has the length of the member that always differs
+	timeMember     = `{"at":"2026-11-28T12:00:00Z",` // as long as the member `at`, which differs in every document
 )
 
 // PageOptions describes this replica to the page.
@@ -36,7 +36,7 @@ type PageOptions struct {
 	Replica string
 }
 
-// Handler serves the rollout page at `/`, and the document that the page shows at `/rollout` (docs/monitoring.md). The
+// Handler serves the rollout page at `/` and, at `/rollout`, the document that the page shows (docs/monitoring.md). The
 // handler sends no requests to the cluster and changes nothing. The caller must restrict which clients can read the
 // page: register the handler with AddMetricsServerExtraHandler on a metrics server that uses controller-runtime's
 // filters.WithAuthenticationAndAuthorization, or listen only on a loopback address.
@@ -169,7 +169,7 @@ type rolloutDocument struct {
 	Nodes      []json.RawMessage `json:"nodes"`
 }
 
-// rolloutDocument combines the documents of all selections of driver pods into one.
+// rolloutDocument combines the documents of all selections of driver pods into one document.
 func (m *Manager) rolloutDocument(facts engine.RolloutFacts) ([]byte, error) {
 	var all *rolloutDocument
 	for _, one := range m.allHosts() {

@@ -39,7 +39,7 @@ func TestARestoredClusterIsReadAgain(t *testing.T) {
 		t.Fatalf("%d nodes have the old driver after the restore", outdated)
 	}
 	w.eventually("the new driver on all nodes", func() bool {
-		// Calls fail until the nodes have been listed, and once when the engine is replaced.
+		// Calls fail until the nodes have been listed, and one more call fails when the engine is replaced.
 		if state, err := w.manager.BuildState(t.Context(), "gpu-operator", driverLabels); err == nil {
 			_ = w.manager.ApplyState(t.Context(), state, policyOf(1))
 		}
@@ -61,7 +61,7 @@ func TestABrokenConnectionCostsOneListOfEachKind(t *testing.T) {
 	w.eventually("a list of each kind", func() bool { return w.lists() >= lists+4 && w.cluster.OpenWatches() == 4 })
 	w.cluster.NewDriver()
 	w.awaitEnd()
-	if listed := w.lists() - lists; listed != 4+len(w.nodes) { // and the pods of each node
+	if listed := w.lists() - lists; listed != 4+len(w.nodes) { // one list of each kind, and one of the pods of each node
 		t.Errorf("%d lists were sent", listed)
 	}
 }

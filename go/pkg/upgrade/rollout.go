@@ -64,9 +64,9 @@ func (m *Manager) hold(reason string) {
 
 // Approve allows the stage that follows `stage` to start, or lifts the halt of `stage`. It sets an annotation on the
 // driver's DaemonSet, so the operator needs permission to patch DaemonSets. Errors: no rollout waits for this approval;
-// the server refuses the write. An approval given before the halt does not lift it: Approve then removes that approval
-// and returns an error, and the caller must approve again. If the rollouts of several owners wait for an approval of a
-// stage with this name, Approve approves none of them: use ApprovePart.
+// the server refuses the write. An approval given before the halt does not lift the halt: if there is such an approval,
+// Approve removes it and returns an error, and the caller must approve again. If the rollouts of several owners wait
+// for an approval of a stage with this name, Approve approves none of them: use ApprovePart.
 func (m *Manager) Approve(ctx context.Context, stage string) error {
 	return m.approve(ctx, nil, stage)
 }
@@ -86,9 +86,9 @@ func (m *Manager) approve(ctx context.Context, owner *string, stage string) erro
 	return fmt.Errorf("approve stage %s: %w", stage, err)
 }
 
-// Warnings returns warnings about fields of the last policy that have no effect, or a different effect than their
-// author may expect. Each warning is a sentence that starts with the path of the field, as spelled in docs/policy.md.
-// The list is empty for most policies, and before the first pass.
+// Warnings returns warnings about fields of the last policy that have no effect, or a different effect than the
+// policy's author may expect. Each warning is a sentence that starts with the path of the field, as spelled in
+// docs/policy.md. The list is empty for most policies, and before the first pass.
 func (m *Manager) Warnings() []string {
 	return warningsOf(m.parts())
 }
@@ -197,7 +197,7 @@ func (m *Manager) apply(ctx context.Context, currentState *ClusterUpgradeState, 
 	for _, of := range parts {
 		err := of.host.Apply(ctx, of.Part, policy, off)
 		if off && errors.Is(err, host.ErrClosed) {
-			continue // nothing is left to be switched off
+			continue // nothing is left to switch off
 		}
 		failures = append(failures, err)
 	}

@@ -30,7 +30,7 @@ import (
 )
 
 const (
-	// The API server's proxy to pods removes the header Authorization, but passes this header on.
+	// The API server's proxy to pods removes the Authorization header, but passes this header on.
 	readerTokenHeader = "X-Driver-Upgrade-Token"
 	rolloutPath       = "/rollout"
 	answerAge         = time.Minute // time for which the result for a token is cached
@@ -44,12 +44,12 @@ const (
 
 // SecurePageOptions configures a SecurePage: its address, this replica, and the data that the leader announces.
 type SecurePageOptions struct {
-	// Address is the address of the page, such as ":8443". Empty or "0": the page is not served.
+	// Address is the address of the page, such as ":8443". If it is empty or "0", the page is not served.
 	Address string
 	// Replica is the name of this replica.
 	Replica string
-	// Elected is closed when this replica becomes the leader, like the channel that Elected of controller-runtime's
-	// manager returns. It must not be nil.
+	// Elected is closed when this replica becomes the leader, like the channel that the Elected method of
+	// controller-runtime's manager returns. It must not be nil.
 	Elected <-chan struct{}
 	// Lease is the Lease of the leader election. Its holder identity must start with the name of the pod, as in
 	// controller-runtime.
@@ -61,8 +61,8 @@ type SecurePageOptions struct {
 
 // SecurePage serves the rollout page over the network with TLS, as the native operators do with
 // --rollout-secure-address. Clients need a bearer token whose owner may `get` the non-resource URL /rollout. The leader
-// announces the port in an annotation of its Lease. `upgradectl` finds the page with this annotation, and reaches it
-// through the API server.
+// announces the port in an annotation of its Lease. `upgradectl` uses this annotation to find the page, and connects to
+// the page through the API server.
 //
 // The operator needs `create` on tokenreviews and subjectaccessreviews (deploy/rbac/viewer), and `get` and `update` on the Lease.
 //
@@ -194,7 +194,7 @@ type readers struct {
 	clock   clock.WithTicker
 	next    http.Handler
 	limit   flowcontrol.RateLimiter
-	answers *lru.Cache // an `answer` for each digest of a token
+	answers *lru.Cache // maps the digest of a token to an `answer`
 }
 
 type answer struct {
@@ -277,7 +277,8 @@ func (r *readers) check(ctx context.Context, token string) answer {
 	return found
 }
 
-// review checks with the API server whether the token's owner may read the page. If review fails, this remains unknown.
+// review checks with the API server whether the token's owner may read the page. It returns an error if it cannot find
+// out.
 func (r *readers) review(ctx context.Context, token string) (answer, error) {
 	who, err := r.client.AuthenticationV1().TokenReviews().Create(ctx,
 		&authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})

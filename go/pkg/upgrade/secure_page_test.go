@@ -31,7 +31,7 @@ type reviewer struct {
 	isAway    bool
 	mayRead   string
 	lease     coordinationv1.Lease
-	conflicts int // number of updates of the Lease that fail next
+	conflicts int // number of the next Lease updates that fail
 }
 
 func newReviewer(t *testing.T) *reviewer {
@@ -131,7 +131,8 @@ func TestOnlyReadersWithTheRightReadThePage(t *testing.T) {
 		t.Errorf("%d reviews of three tokens", server.reviews)
 	}
 
-	// The result is valid for a minute; without an API server, the permission of a token is unknown.
+	// A result is valid for a minute. After that, the permissions of the token's owner are unknown without an API
+	// server.
 	server.set(func() { server.mayRead = "bob" })
 	if answer := get(t, readers, "/", readerTokenHeader, "alice"); answer.Code != 200 {
 		t.Errorf("forgotten too early: %d", answer.Code)

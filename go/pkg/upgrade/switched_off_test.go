@@ -133,7 +133,7 @@ func TestSwitchingUpgradesOffStartsNoUpgradeAndLeavesNoNodeCordoned(t *testing.T
 	w.awaitEnd()
 }
 
-// Nodes that were in progress when upgrades were switched off, and that have lost their label since, count when
+// Nodes that were in progress when upgrades were switched off, and that have since lost their label, count when
 // upgrades are switched on again.
 func TestNodesInProgressWithoutALabelCountInBudgets(t *testing.T) {
 	const nodes, parallel = 8, 2

@@ -28,8 +28,8 @@ type Request struct {
 	Namespace, DriverLabels string
 	// Policy as docs/policy.md describes it, in YAML or JSON.
 	Policy []byte
-	// PolicyDefaults selects the values of fields that the policy does not set: gpu-operator or network-operator. Empty:
-	// the default values of docs/policy.md.
+	// PolicyDefaults names the operator whose defaults apply to fields that the policy does not set: gpu-operator or
+	// network-operator. Empty: the default values of docs/policy.md.
 	PolicyDefaults string
 	// At is the time that the calculation treats as now (default: the current time).
 	At time.Time
@@ -122,7 +122,8 @@ type Blockage struct {
 	Example string `json:"example"`
 }
 
-// Blocked is the reason why a node is not done, and the time in the rollout since which this reason has applied.
+// Blocked is the reason why a node is not done, and the time, measured from the start of the rollout, at which this
+// reason began to apply.
 type Blocked struct {
 	Why          string `json:"why"`
 	SinceSeconds int64  `json:"sinceSeconds"`

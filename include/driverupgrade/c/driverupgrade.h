@@ -80,16 +80,16 @@ du_code du_keys(du_str identity, du_buf *out);
 
 /*
  * Returns an upgrade policy with a value for every field. In: the policy in JSON or YAML, as it appears in a custom
- * resource. Alternatively {"policy":...,"timeZones":[...]}, where the policy is in JSON, and each time zone that it
- * names has a table in the format of du_engine_put_time_zone. Without tables, the machine's own time zones apply. Out:
- * one JSON object. Errors: 3 with the path of every invalid field.
+ * resource. Or {"policy":...,"timeZones":[...]}, where the policy is in JSON, and "timeZones" has a table, in the
+ * format of du_engine_put_time_zone, for each time zone that the policy names. Without tables, the machine's own time
+ * zones apply. Out: one JSON object. Errors: 3 with the path of every invalid field.
  */
 du_code du_policy_normalize(du_str policy, du_buf *out);
 
 /*
- * Returns warnings about fields of a valid policy that have no effect, or not the effect that the author may expect.
- * In: same as du_policy_normalize. Out: a JSON array of sentences, each of which starts with the path of its field;
- * empty for most policies. Errors: same as du_policy_normalize.
+ * Returns warnings about fields of a valid policy that have no effect, or a different effect than the author may
+ * expect. In: same as du_policy_normalize. Out: a JSON array of sentences, each of which starts with the path of its
+ * field; empty for most policies. Errors: same as du_policy_normalize.
  */
 du_code du_policy_warnings(du_str policy, du_buf *out);
 
@@ -130,9 +130,9 @@ enum {
   DU_DRIVER_PODS = 1,          /* pods in the driver's namespace that the driver's labels select */
   DU_DAEMON_SETS = 2,          /* DaemonSets in the driver's namespace that the driver's labels select */
   DU_CONTROLLER_REVISIONS = 3, /* in the driver's namespace */
-  DU_NODE_MAINTENANCES = 4,    /* in the requestor's namespace; put them only with a requestor and if readable */
+  DU_NODE_MAINTENANCES = 4,    /* in the requestor's namespace; put them only with a requestor, and only if readable */
   /* The next three kinds: cluster-wide, from resource.k8s.io/v1. Put them only if the option `devices` names drivers.
-   * If an older server does not serve a kind, put the Status with code 404 that it returns instead of a list. */
+   * If an older server does not serve a kind, put the server's Status with code 404 instead of a list. */
   DU_DEVICE_TAINT_RULES = 5,
   DU_RESOURCE_CLAIMS = 6,
   DU_RESOURCE_SLICES = 7,
@@ -195,8 +195,8 @@ du_code du_engine_tell(du_engine *engine, du_str answers, du_buf *out);
  * Passes a time zone that a policy's rollout names:
  * {"name":"Europe/Berlin","offsets":[{"from":1774746000,"seconds":7200}, ...]}. `from`: seconds since 1970 at which the
  * offset from UTC starts to apply, ascending; the first offset also applies before its `from`, and the last offset
- * applies indefinitely. Put the zone before the first policy that names it, and a newer table before the last offset in
- * the table becomes outdated. UTC is always known. Out: {}. Errors: 3 for an invalid table.
+ * applies indefinitely. Put the zone before you apply the first policy that names it. Put a newer table before the last
+ * offset of the current table is outdated. UTC is always known. Out: {}. Errors: 3 for an invalid table.
  */
 du_code du_engine_put_time_zone(du_engine *engine, du_str zone, du_buf *out);
 
@@ -208,10 +208,10 @@ du_code du_engine_put_time_zone(du_engine *engine, du_str zone, du_buf *out);
  * node in progress that no part names any longer still counts in its former part, and waits. Out: "work", the nodes
  * whose requests du_engine_next returns now ("" stands for the ledger). "wantedPods", the nodes that wait until their
  * pods have been put. Out also contains gates, counts, findings, the policy's "warnings" (du_policy_warnings) and
- * "wakeAt". Call du_engine_apply again when an object was put, when all requests of a node or of the ledger have been
- * answered, and at wakeAt. `now_ms`: milliseconds since 1970. Errors: 3 for an invalid policy or owner, or for a time
- * zone that was not put. Error 9 for a rollout without a ledger or, with a ledger, for a second part without an owner.
- * Error 14 until the kinds 0 to 3 have been put, and put again after the cluster was restored from a backup.
+ * "wakeAt". Call du_engine_apply again after an object has been put, after all requests of a node or of the ledger have
+ * been answered, and at wakeAt. `now_ms`: milliseconds since 1970. Errors: 3 for an invalid policy or owner, or for a
+ * time zone that was not put. Error 9 for a rollout without a ledger or, with a ledger, for a second part without an
+ * owner. Error 14 until the kinds 0 to 3 have been put, and put again after the cluster was restored from a backup.
  */
 du_code du_engine_apply(du_engine *engine, du_str nodes, du_str policy, int64_t now_ms, du_buf *out);
 

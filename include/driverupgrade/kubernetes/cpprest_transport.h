@@ -14,16 +14,16 @@
 /// CpprestPool::kForeign states that the pool has one thread. OpenSSL is initialized first, so that its exit handler
 /// runs after the pool's threads have ended.
 ///
-/// *Ownership.* Destroy the transport with no call in flight, and before main returns. The destructor waits, for at
+/// *Ownership.* Destroy the transport when no call is in flight, and before main returns. The destructor waits, for at
 /// most 2 s, until the pool has released abandoned calls. Never call it from a continuation on cpprestsdk's own pool:
 /// it would wait for itself.
 ///
-/// *Limits of cpprestsdk.* The server's address cannot be an IPv6 literal, and a proxy must use http://. The library
-/// buffers one HTTP chunk and the block of headers before our limits apply. The limits therefore cover only the data
-/// that is kept, and a server with the cluster's own certificate can make the library buffer more. For each new TLS
-/// connection, the library reads the system's certificate bundle if OpenSSL's default or $SSL_CERT_FILE names one. We
-/// discard the bundle, but reading it takes 25 to 40 ms. A program that does not need the bundle should set
-/// $SSL_CERT_FILE to /dev/null before it starts threads; connections are then as cheap as with libcurl.
+/// *Limits of cpprestsdk.* The server's address cannot be an IPv6 literal, and the scheme of a proxy must be http. The
+/// cpprestsdk library buffers one HTTP chunk and the block of headers before our limits apply. The limits therefore
+/// cover only the data that is kept, and a server with the cluster's own certificate can make cpprestsdk buffer more.
+/// For each new TLS connection, cpprestsdk reads the system's certificate bundle if OpenSSL's default or $SSL_CERT_FILE
+/// names one. We discard the bundle, but reading it takes 25 to 40 ms. A program that does not need the bundle should
+/// set $SSL_CERT_FILE to /dev/null before it starts threads; connections are then as cheap as with libcurl.
 #ifndef DRIVERUPGRADE_KUBERNETES_CPPREST_TRANSPORT_H_
 #define DRIVERUPGRADE_KUBERNETES_CPPREST_TRANSPORT_H_
 

@@ -17,8 +17,8 @@
 ///
 /// *Ignored inputs.* Environment variables (proxies, SSL_CERT_FILE, SSLKEYLOGFILE), .netrc, and cookies.
 ///
-/// *Ownership.* Destroy the transport with no call in flight. libcurl must be 7.87 or newer, with the OpenSSL backend:
-/// otherwise MakeCurlTransport returns FailedPrecondition.
+/// *Ownership.* Destroy the transport when no call is in flight. libcurl must be 7.87 or newer, with the OpenSSL
+/// backend: otherwise MakeCurlTransport returns FailedPrecondition.
 #ifndef DRIVERUPGRADE_KUBERNETES_CURL_TRANSPORT_H_
 #define DRIVERUPGRADE_KUBERNETES_CURL_TRANSPORT_H_
 

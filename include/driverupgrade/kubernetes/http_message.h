@@ -71,8 +71,8 @@ struct HttpResponse {
 /// Returns false for all other errors, and for OK.
 bool RequestWasNotSent(const absl::Status& status);
 
-/// For backends: marks `status` so that RequestWasNotSent is true. The mark is a payload of the status, which copies
-/// retain; a caller that derives a new status must mark it again. No effect on OK.
+/// For backends: marks `status` so that RequestWasNotSent is true. The mark is a payload of the status. Copies of the
+/// status retain the mark; a caller that derives a new status must mark it again. No effect on OK.
 absl::Status MarkRequestNotSent(absl::Status status);
 
 /// For backends: returns `path` and the encoded query, for example "/api/v1/pods?labelSelector=app%3Ddriver". Encodes

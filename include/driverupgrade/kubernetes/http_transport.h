@@ -120,12 +120,13 @@ struct TransportOptions {
   /// Value of the header User-Agent, visible ASCII and spaces only. Empty: the library's name and version.
   std::string user_agent = {};
   /// True to trust the system's certificate authorities if KubeConfig::ca_pem is empty. If false, such a configuration
-  /// is rejected: a cluster has its own authority, and any other party that can sign a certificate for its name could
-  /// obtain the token.
+  /// is rejected: a cluster has its own authority, and any other party that can sign a certificate for the server's
+  /// name could obtain the token.
   bool trust_system_roots = false;
 };
 
-// Three decorators: one retries requests that may be retried, one rate-limits requests, one counts and times them.
+// Three decorators: the first retries requests that may be retried, the second limits the rate of requests, and the
+// third counts and times requests.
 //
 //     auto transport = MakeRetryingTransport(MakeRateLimitedTransport(backend, {.requests_per_second = 50, .burst = 100}));
 //     auto cluster = MakeRestCluster(transport);

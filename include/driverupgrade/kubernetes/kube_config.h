@@ -70,10 +70,10 @@ struct KubeConfig {
     /// The context to use instead of `current-context`.
     std::string context = {};
     /// True to accept `insecure-skip-tls-verify: true`, which allows anyone on the network to steal the token. If
-    /// false, it is rejected.
+    /// false, such a document is rejected.
     bool allow_insecure = false;
     /// True to accept `exec`, which allows the author of the document to run a program with this process's permissions.
-    /// If false, it is rejected.
+    /// If false, such a document is rejected.
     bool allow_exec = false;
     /// Name of the document in error messages, for example its file name.
     std::string source = {};
@@ -118,9 +118,9 @@ struct KubeConfig {
 
   /// Reads a kubeconfig document (YAML or JSON) and the certificate files that it names, for one context.
   ///
-  /// Only the chosen context, its cluster and its user are validated. Duplicate keys and names are errors; so are
-  /// documents larger than 1 MiB, with nesting deeper than 32, or with more than 100,000 nodes (each use of an alias
-  /// counts). Unknown fields are ignored, as in kubectl. Errors, each "kubeconfig SOURCE: path.in.document: why":
+  /// Only the chosen context, its cluster and its user are validated. Duplicate keys and names are errors. A document
+  /// must not exceed 1 MiB, 32 levels of nesting, or 100,000 nodes (each use of an alias counts). Unknown fields are
+  /// ignored, as in kubectl. Errors, each "kubeconfig SOURCE: path.in.document: why":
   ///  - InvalidArgument: malformed, incomplete or contradictory; insecure-skip-tls-verify without allow_insecure;
   ///  - NotFound: the named context, cluster or user is not in the document, or a named file does not exist;
   ///  - PermissionDenied: the process is not allowed to read a named file;

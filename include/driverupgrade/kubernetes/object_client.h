@@ -43,7 +43,7 @@ struct ObjectKind {
 };
 
 struct ObjectName {
-  /// Must be set if the kind is namespaced, and empty otherwise.
+  /// Must be set if the kind is namespaced, and must be empty otherwise.
   std::string ns = {};
   std::string name = {};
 };
@@ -109,12 +109,12 @@ class ObjectClient {
 };
 
 /// Checks with the API server who owns a token, and whether the owner may read a path. A web server can thus restrict
-/// who reads its pages, like controller-runtime's metrics filter.
+/// who reads its pages, as controller-runtime's metrics filter does.
 ///
 ///     AccessReview readers(transport, "/rollout");
 ///     absl::Status may_read = readers.Check({.deadline = absl::Now() + absl::Seconds(5)}, token);
 ///
-/// Thread-safe if the transport and the clock are; shares the ownership of both. Example:
+/// Thread-safe if the transport and the clock are; shares ownership of both. Example:
 /// tests/unit/wire/access_review_test.cc.
 ///
 /// The transport's credentials need the permission `create` on `tokenreviews` (authentication.k8s.io) and on
@@ -138,7 +138,7 @@ class AccessReview {
   ///  - Unauthenticated: the token is not valid.
   ///  - PermissionDenied: the owner is not allowed to read the path.
   ///  - ResourceExhausted: too many tokens are being reviewed.
-  ///  - Unavailable and others: a request failed. Such a result is not remembered.
+  ///  - Unavailable or another code: a request failed. Such a result is not remembered.
   [[nodiscard]] absl::Status Check(const CallContext& context, std::string_view token);
 
  private:

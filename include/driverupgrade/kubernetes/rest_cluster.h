@@ -39,9 +39,9 @@ struct RestClusterOptions {
 /// - Error messages contain the attempted operation, its object and the server's message, on one line of bounded length
 ///   without control characters: `patch node gpu-7: 409 Conflict: Operation cannot be fulfilled on ...`.
 /// - Status codes follow the contract of ClusterFacade. 405, 415 and 501 are Unimplemented and 413 is InvalidArgument,
-///   because such requests are not applied; a bare 409 to a create is AlreadyExists; other codes below 500 are Unknown.
-///   A response that cannot be parsed is Unavailable: a write may have been applied. An error of the transport keeps
-///   its code and its mark (RequestWasNotSent).
+///   because such requests are not applied. A bare 409 in response to a create is AlreadyExists; other codes below 500
+///   are Unknown. A response that cannot be parsed is Unavailable: a write may have been applied. A transport error
+///   keeps its code and its mark (RequestWasNotSent).
 /// - If a page of a list has expired (410), the list starts again, once. Any other 410 is Unavailable, except in a
 ///   watch.
 /// - With the selector `LabelSelector::Nothing()`, a list is empty without a request. A watch returns OK immediately;

@@ -1,4 +1,4 @@
-/// The metrics of one or more rollouts for Prometheus.
+/// Exports the metrics of one or more rollouts to Prometheus.
 ///
 /// Defines MetricsCollector, MetricsOptions, MetricAlias, GpuOperatorAliases, MetricFamily and MetricSample.
 ///
@@ -38,7 +38,7 @@ struct MetricAlias {
     kFailed,
     kAvailable,          ///< Nodes that may start now under both limits; never negative.
     kPending,            ///< Nodes in upgrade-required.
-    kReconcileStatus,    ///< 1: the last pass succeeded; 0: no pass yet; -1: it failed.
+    kReconcileStatus,    ///< 1: the last pass succeeded; -1: the last pass failed; 0: no pass yet.
     kReconciles,         ///< Number of passes, as a counter.
     kReconcileFailures,  ///< Number of failed passes, as a counter.
     kLastSuccess,        ///< Unix time of the last pass that succeeded; 0 before the first.

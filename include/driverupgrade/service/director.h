@@ -101,8 +101,8 @@ class Director {
   virtual std::vector<Finding> Findings() { return {}; }
 
   /// Prepares everything that an engine needs before it is allowed to act. Called while this replica leads, every few
-  /// seconds until it succeeds. Any error may be returned. The service logs an error only if it differs from the
-  /// previous one.
+  /// seconds until it succeeds. May return any error. The service logs an error only if it differs from the previous
+  /// error.
   virtual absl::Status Prepare(const CallContext&) { return absl::OkStatus(); }
 
   /// Receives the progress of each engine whose last pass succeeded, by engine name. Called before Work.

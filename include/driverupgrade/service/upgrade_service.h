@@ -81,7 +81,7 @@ inline std::string OptionsAnnotation(const DriverIdentity& identity) { return id
 
 /// Returns OK if the owner of the bearer token may read the rollout page. The token is empty if the reader sent none.
 /// Called for each request, by several threads at the same time. Errors: Unauthenticated (the reader gets 401),
-/// PermissionDenied (403), ResourceExhausted (429), all others (503).
+/// PermissionDenied (403), ResourceExhausted (429), any other error (503).
 using ReaderCheck = std::function<absl::Status(const std::string& token)>;
 
 struct ServiceOptions {
@@ -99,7 +99,7 @@ struct ServiceOptions {
   std::optional<int> parallel_total = std::nullopt;
   /// Additional scopes that the cache follows for Director::Work, after the scopes of the engines.
   std::vector<DriverScope> more_scopes = {};
-  /// Additions to the report for `upgradectl`, which needs `election`.
+  /// Additions to the report for `upgradectl`. The report needs `election`.
   ReportedOptions reported = {};
   /// `health_address`: listen address for /healthz and /readyz. `metrics_address`: listen address for /metrics. Form:
   /// `host:port`, for example `[::1]:8081`, or `:8081` for all interfaces; port 0 selects any free port, which the log
@@ -180,8 +180,8 @@ class UpgradeService {
   absl::Status Ready() const;
   /// Returns the text of /metrics, of type MetricsCollector::kContentType, for programs with their own web server.
   std::string Metrics() const;
-  /// Returns the JSON document of /rollout, for a web server of the embedding program, which must check who may read
-  /// it. Empty without `rollout_address` and `rollout_secure_address`.
+  /// Returns the JSON document of /rollout, for a web server of the embedding program. The program must check which
+  /// clients may read the document. Empty without `rollout_address` and `rollout_secure_address`.
   std::string Rollout() const;
   /// Returns the sums over all engines, as of their last passes.
   Tally totals() const;

@@ -55,7 +55,7 @@ class PodBuilder {
   PodBuilder& Succeeded();
   PodBuilder& Failed();
   PodBuilder& NotReady();
-  /// Makes the pod not ready, and its container restarted `restart_count` times.
+  /// Makes the pod not ready, with a container that has been restarted `restart_count` times.
   PodBuilder& Crashing(int restart_count);
   /// Marks the pod as being deleted; its grace period ends at `deletion_timestamp`.
   PodBuilder& Terminating(absl::Time deletion_timestamp);

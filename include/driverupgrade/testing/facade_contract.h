@@ -61,10 +61,10 @@ class ContractWorld {
   /// Creates a budget that never allows a disruption of the pods with these labels. The budget must use minAvailable,
   /// because maxUnavailable does not work for pods without an owner.
   virtual absl::Status MakeBudget(const std::string& ns, const std::string& name, const StringMap& labels) = 0;
-  /// Deletes a node immediately. The default is Unimplemented.
+  /// Deletes a node immediately. Returns Unimplemented by default.
   virtual absl::Status RemoveNode(const std::string& name);
   /// Creates a DaemonSet whose labels and selector are `app=<name>` and whose pods run on no node, and returns it as
-  /// stored once its ControllerRevision exists. The default is Unimplemented.
+  /// stored once its ControllerRevision exists. Returns Unimplemented by default.
   virtual absl::StatusOr<DaemonSet> MakeDaemonSet(const std::string& ns, const std::string& name);
 };
 

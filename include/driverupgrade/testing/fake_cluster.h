@@ -166,7 +166,7 @@ class FakeCluster final : public ClusterFacade {
   // all existing data. A watch that continues after a version returns OutOfRange if later commits of its kind have
   // already been dropped.
 
-  /// Drops the history: versions before the current one are too old, even for a running watch that is behind.
+  /// Drops the history: no watch can continue from a version before the current one, not even a running watch.
   void CompactLog();
   /// Makes every running watch report a bookmark, after all earlier changes.
   void SendBookmarks();

@@ -172,7 +172,7 @@ struct MaintenanceOperatorOptions {
   /// Time between two checks of the pods that the operator waits for or drains, and between two attempts to evict a
   /// pod.
   absl::Duration poll_interval = absl::Seconds(10);
-  /// maxParallelOperations: number of nodes that may have an object past Pending; nullopt: any number.
+  /// maxParallelOperations: number of nodes that may have an object in a state after Pending; nullopt: any number.
   std::optional<int> parallel = {};
 };
 
@@ -180,7 +180,7 @@ struct MaintenanceOperatorOptions {
 struct DeviceOptions {
   enum class Served : std::uint8_t {
     kNone,
-    kClaims,  ///< Only ResourceClaims and ResourceSlices, like Kubernetes 1.34 to 1.36.
+    kClaims,  ///< Only ResourceClaims and ResourceSlices, as in Kubernetes 1.34 to 1.36.
     kRules,   ///< DeviceTaintRules as well.
   };
   Served served = Served::kRules;
@@ -210,7 +210,7 @@ struct FakeClusterOptions {
   std::int64_t first_revision = 1000;
   /// True if journal() is recorded. Counters are always recorded.
   bool keep_journal = true;
-  /// Number of past commits for each kind that a watch can read; the same number of old object versions is kept in
+  /// For each kind, number of past commits that a watch can read; the same number of old object versions is kept in
   /// memory.
   std::size_t watch_log_size = 100'000;
   /// False: every watch ends with a bookmark when it has reported all existing data, like FakeCluster::Poll. A
@@ -226,7 +226,8 @@ struct Call {
   std::int64_t number = 0;
   Operation operation = Operation::kGetNode;
   absl::Time time = absl::UnixEpoch();
-  /// `gpu-7` or `team-a/web-1`. For a list: namespace and node, empty if the list is not restricted to them.
+  /// `gpu-7` or `team-a/web-1`. For a list: the namespace and node to which the list is restricted; empty without a
+  /// restriction.
   std::string object = {};
   /// All other parameters of the call, as human-readable text.
   std::string parameters = {};

@@ -76,7 +76,7 @@ struct ListPage {
   std::vector<T> items = {};
   /// Token with which to request the next page; empty only on the last page.
   std::string continue_token = {};
-  /// The version at which the whole list was read, from which a watch continues (opaque).
+  /// The version at which the whole list was read, as opaque text. A watch continues from this version.
   std::string resource_version = {};
   friend bool operator==(const ListPage&, const ListPage&) = default;
 };
@@ -111,7 +111,7 @@ struct ClusterObjects {
 [[nodiscard]] absl::StatusOr<ClusterObjects> ParseMixedList(std::string_view json,
                                                             OnUnreadable on_unreadable = OnUnreadable::kFail);
 
-/// A `Status` object: returned by the API server instead of an object.
+/// A `Status`, which the API server returns instead of the requested object.
 struct ApiStatus {
   struct Cause {
     std::string reason = {};
@@ -154,7 +154,7 @@ struct WatchEvent {
   Type type = Type::kUnknown;
   /// The current object, or its last state if it was deleted. Set only for kAdded, kModified and kDeleted.
   T object = {};
-  /// Version of the object or the bookmark, from which a watch continues after this event. Never empty for these types.
+  /// Version of the object or the bookmark; a watch continues from it after this event. Empty for kError and kUnknown.
   std::string resource_version = {};
   /// The error of kError; empty if the server sent something other than a Status.
   ApiStatus error = {};

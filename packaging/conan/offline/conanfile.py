@@ -1,5 +1,5 @@
 """Replaces one of our dependencies with the distribution's own package: a recipe with the same name and targets, but
-without files. Only for packaging/conan/check.sh; selected by `conan export --name`."""
+without files. Used only by packaging/conan/check.sh, which selects the dependency with `conan export --name`."""
 
 from conan import ConanFile
 
@@ -13,8 +13,8 @@ STAND_INS = {
     "libcurl": ("7.88.1", "CURL", "CURL::libcurl"),
     "openssl": ("3.0.22", "OpenSSL", {"ssl": "OpenSSL::SSL", "crypto": "OpenSSL::Crypto"}),
     "prometheus-cpp": ("1.0.1", "prometheus-cpp", {"prometheus-cpp-core": "prometheus-cpp::core"}),
-    # Conan's RapidJSON is newer. Its target is `rapidjson`; Debian's package has no such target, and the library does
-    # not export it.
+    # Conan's RapidJSON is newer. Its target is `rapidjson`; Debian's package has no such target, and driverupgrade does
+    # not export the target.
     "rapidjson": ("cci.20230929", "RapidJSON", "rapidjson"),
     "yaml-cpp": ("0.7.0", "yaml-cpp", "yaml-cpp"),
 }

@@ -62,7 +62,7 @@ struct Sums {
   std::size_t kept = 0;  // number of grants that count
   void Add(const Tally& node, const GrantShare& share);
   void Subtract(const Tally& node, const GrantShare& share);
-  // Returns the sums plus `grants` grants of nodes that the sums do not include.
+  // Returns these sums plus the grants of nodes that the sums do not include. `grants`: number of such grants.
   Sums AndElsewhere(std::size_t grants) const;
   // Returns the budgets for these sums under `limits`. `unavailable`: UpgradeBudget::unavailable_nodes.
   Budgets Against(const AdmissionLimits& limits, const std::optional<SharedSlots>& shared,

@@ -80,8 +80,8 @@ class AdmissionQueue {
   };
   struct Kind {
     std::set<Key> waiting = {};
-    // Refusals of the last round and of the round before it, ordered by `from`. The `limit` of an earlier refusal no
-    // longer exists, so it must not be used.
+    // Refusals of the last round and of the round before it, ordered by `from`. The `limit` of a refusal in `before`
+    // no longer exists, and must not be used.
     std::vector<Refused> now = {};
     std::vector<Refused> before = {};
   };

@@ -123,7 +123,8 @@ struct RolloutRound {
   std::optional<absl::Time> wake_at = std::nullopt;
 };
 
-// Runs a round. `sums`: sums over all nodes, including `elsewhere` grants of nodes that are not members.
+// Runs a round. `sums`: sums over all nodes, including the grants of nodes that are not members. `elsewhere`: number of
+// such grants.
 RolloutRound AdmitByRollout(const RolloutInput& input, RolloutMembers& members, const Sums& sums,
                             std::size_t elsewhere);
 

@@ -39,7 +39,7 @@ struct UnboundHolder {
 std::vector<UnboundHolder> UnboundHolders(const NodeView& view, const DriverIdentity& identity,
                                           const IsolationPolicy& policy);
 
-// Returns why the node cannot be upgraded by tainting only its devices; empty if the known data contains no reason.
+// Returns why tainting the devices is not enough to upgrade the node; empty if the known data contains no reason.
 std::string WhyNotDevices(const NodeView& view, const IsolationPolicy& policy);
 
 // Returns the number of published devices on the node.

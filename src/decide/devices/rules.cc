@@ -49,7 +49,7 @@ absl::Time ChangedAt(const DeviceTaintRule& rule, const NodeView& view) {
 }
 
 // Returns our last request if it may have changed the rule after the rule was read, for example a request to remove the
-// rule after an earlier upgrade. Returns nullptr if the rule is known to be as it was read.
+// rule after an earlier upgrade. Returns nullptr if the rule is known not to have changed.
 const DeviceAttempt* MayHaveChanged(const DeviceTaintRule& rule, const NodeView& view) {
   const auto found = view.attempts.devices.find(rule.name);
   if (found == view.attempts.devices.end() || found->second.based_on != rule.resource_version) return nullptr;

@@ -73,9 +73,10 @@ std::map<std::string, std::string> UncordonedOf(const std::vector<RolloutNode>& 
 RolloutGangs CountGangs(const std::vector<RolloutNode>& nodes, std::optional<int> at_once);
 
 // Assigns a unit and a turn to each waiting node. A unit consists of all nodes of one stage on which a gang has pods,
-// except for nodes that already belong to a unit. Larger gangs come first. If only some nodes of a unit started,
-// because of a crash or a conflict, the nodes that have only their grants join the started unit of their gang. Gangs
-// that share a node are not merged into one unit, because all units would merge if many nodes were shared. O(N log N).
+// except for nodes that already belong to a unit. Larger gangs come first. After a crash or a conflict, only some nodes
+// of a unit may have started. The nodes that have a grant but did not start then join the started unit of their gang.
+// Gangs that share a node are not merged into one unit, because all units would merge if many nodes were shared.
+// O(N log N).
 void AssignUnits(std::vector<RolloutNode>& nodes, const std::vector<int>& stages, const UnitOptions& options);
 
 }  // namespace driverupgrade::internal

@@ -18,8 +18,8 @@ std::uint64_t ConditionsOn(const Node& node, const RolloutHealth& health);
 class Matches {
  public:
   Matches() = default;
-  // Records the label keys in `groups` and `order` of the policy that no node in `nodes` has. The labels of the nodes
-  // must not change afterwards.
+  // Records which label keys in the policy's `groups` and `order` are not set on any of `nodes`. The labels of the
+  // nodes must not change afterwards.
   Matches(const RolloutPolicy& policy, const std::vector<RolloutNode>& nodes);
 
   // Adds the conditions and pods of the node to the counts if `by` is 1, or removes them if `by` is -1.

@@ -102,8 +102,8 @@ class Admission {
     int takes = -1;
     const Gate* gate = nullptr;
   };
-  // Returns the result in `answer`, and computes it again with `ask` if a unit has started since. All units of a kind
-  // share the result.
+  // Returns the result in `answer`. First computes it again with `ask` if a unit has started since it was computed. All
+  // units of a kind share the result.
   template <typename Ask>
   const Gate* Remembered(Answer& answer, const Ask& ask) {
     if (answer.takes != takes_) answer = {.takes = takes_, .gate = Say(ask())};

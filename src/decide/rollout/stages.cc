@@ -115,8 +115,8 @@ class Advance {
       record().stages.clear();
       record().group.clear();
       record().waived.clear();
-      // If these durations were kept, one slow revision would keep nodes from starting in windows at all later
-      // revisions.
+      // If these durations were kept, one slow revision would prevent nodes from starting in windows at every later
+      // revision.
       if (policy_.expected_node_duration) record().durations = {};
     }
     if (record().stages != rules_.stages_fingerprint) {
@@ -284,7 +284,7 @@ class Advance {
     const StageTally& tally = tallies_[static_cast<std::size_t>(this->stage())];
     const bool is_too_bad = tally.failed > FailuresTolerated(stage, tally.nodes);
     if (tally.nodes == 0 || tally.ended < tally.nodes || is_too_bad) {
-      // A new leader has not read any pods yet, which must not restart the soak.
+      // A new leader has not read any pods yet. This alone must not restart the soak.
       const bool may_have_ended = tally.nodes > 0 && tally.ended + tally.unread == tally.nodes && !is_too_bad;
       if (!may_have_ended) record().soak_since.reset();
       // A stage without nodes, for example because of a mistyped label, must not pass, because the next stage would

@@ -26,8 +26,8 @@ namespace driverupgrade::internal {
 struct RolloutRules {
   RolloutPolicy policy = {};
   // Two policies have the same `fingerprint` if they differ only in windows, closed days, order, expected duration,
-  // `finishBy` or `rollback`, so that such a change does not lift a halt. They have the same `stages_fingerprint` if
-  // their stages select the same nodes.
+  // `finishBy` or `rollback`. A change to these fields alone therefore does not lift a halt. They have the same
+  // `stages_fingerprint` if their stages select the same nodes.
   std::string fingerprint = {};
   std::string stages_fingerprint = {};
   // Fingerprint as earlier releases computed it. It covers the whole section.

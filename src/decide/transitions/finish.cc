@@ -137,7 +137,7 @@ Progress EnterDone(Walk& walk, std::string reason) {
 
 // T48: enters uncordon-required. If an administrator had cordoned the node, enters upgrade-done directly, because the
 // engine must not lift that cordon. However, such a node also enters uncordon-required if the maintenance operator must
-// release it first, or if device taint rules must be removed. The current state would renew the rules.
+// release it first. The same applies if device taint rules must be removed, because the current state would renew them.
 Progress FinishUpgrade(Walk& walk, std::string reason) {
   if (!walk.driver.ready) return RestartAgain(walk);
   if (walk.InRequestorMode()) {

@@ -51,7 +51,7 @@ void CordonBecause(Walk& walk, const std::string& why) {
   walk.CordonInstead();
 }
 
-// Returns true if the lists of devices failed for a reason that may be temporary. Returns false if the cluster does not
+// Returns true if listing the devices failed for a reason that may be temporary. Returns false if the cluster does not
 // serve the DRA kinds.
 bool MayBeKnownSoon(const NodeView& view) {
   return !view.devices && !view.devices_status.ok() && !absl::IsNotFound(view.devices_status);

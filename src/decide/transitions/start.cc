@@ -176,7 +176,7 @@ Progress RequireUpgrade(Walk& walk, std::string reason) {
   return walk.Enter(UpgradeState::kUpgradeRequired, std::move(reason));
 }
 
-// T1: unknown | done -> upgrade-required. T2: unknown -> done. T3: done stays.
+// T1: unknown | done -> upgrade-required. T2: unknown -> done. T3: done -> done.
 Progress LeaveUnknownOrDone(Walk& walk) {
   if (std::string reason = UpgradeReason(walk); !reason.empty()) {
     return RequireUpgrade(walk, std::move(reason));
@@ -197,8 +197,8 @@ Progress LeaveUnknownOrDone(Walk& walk) {
   return EnterDone(walk, "the driver pod is up to date");
 }
 
-// T4-T10: upgrade-required -> cordon-required | pod-restart-required with a slot, -> node-maintenance-required, or back to
-// upgrade-done.
+// T4-T10: upgrade-required -> cordon-required | pod-restart-required with a slot, -> node-maintenance-required, or back
+// to upgrade-done.
 Progress LeaveUpgradeRequired(Walk& walk) {
   const DriverIdentity& identity = walk.in.identity;
   if (IsUpToDate(walk)) return EnterDone(walk, "the driver pod is up to date");

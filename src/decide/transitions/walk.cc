@@ -196,7 +196,7 @@ Progress Walk::DeleteOverdue(OnTimeout on_timeout, const std::vector<const Pod*>
                              absl::Time deadline) {
   verdict.plan.remove = drains.Overdue(overdue_pods, view, on_timeout, in.now);
   verdict.plan.force_remove = on_timeout == OnTimeout::kForceDelete && !verdict.plan.remove.empty();
-  // No disruption budget protects pods from a deletion, so the deletions require that the node is still as it was read.
+  // No disruption budget protects pods from a deletion, so the deletions require that the node has not changed.
   if (!verdict.plan.remove.empty()) ConfirmNode();
   round.gate.detail =
       fmt::format("the evictions timed out, so the pods are deleted: {}", drains.Remaining(overdue_pods, view, in.now));

@@ -107,7 +107,7 @@ class Walk {
   Progress Enter(UpgradeState next, std::string reason);
   // Ends the upgrade, and changes the state to `unknown`. Must be called after our marks have been removed.
   void Release(std::string reason);
-  // Enters upgrade-failed, and records a Warning Event with the message `what`, `why`.
+  // Enters upgrade-failed, and records a Warning Event with the message "<what>, <why>".
   Progress Fail(std::string_view what, std::string why);
   // Same as Fail, for a node that could not be evacuated. With OnFailure::kGiveBack, the node returns to service if its
   // old driver is still running.
@@ -246,8 +246,8 @@ Progress LeaveDrain(Walk& walk);
 Progress LeaveNodeMaintenance(Walk& walk);
 Progress LeavePodRestart(Walk& walk);
 // Plans the deletion of the driver pods together with the patch that enters pod-restart-required, if the walk ends in
-// that state. That patch also confirms that the node is still as it was read. If the deletions were planned in the next
-// pass, this confirmation would need a separate patch.
+// that state. That patch also confirms that the node has not changed since it was read. If the deletions were planned
+// in the next pass, this confirmation would need a separate patch.
 void RestartOnEntry(Walk& walk);
 Progress LeaveFailed(Walk& walk);
 Progress LeaveValidation(Walk& walk);
@@ -273,8 +273,8 @@ std::string WhyUnfitForDevices(const Walk& walk);
 // Isolates the devices of a node in progress before the node continues. Returns nullopt once the devices are isolated,
 // or if the node is isolated instead.
 std::optional<Progress> HoldDevices(Walk& walk);
-// Returns true if HoldDevices must run before this walk may evict pods or replace the driver, because the walk entered
-// its state from one in which the rules are not maintained.
+// Returns true if HoldDevices must run before this walk may evict pods or replace the driver, because the walk
+// started in a state in which the rules are not maintained.
 bool DevicesAreOpen(const Walk& walk);
 // Removes rules that an earlier upgrade left behind, or that a cordon has replaced.
 void RemoveOldRules(Walk& walk);

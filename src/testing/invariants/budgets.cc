@@ -14,8 +14,8 @@ using internal::NodeTruth;
 
 namespace {
 
-// Number of past node counts (nodes with the driver) that are kept. A sender's data is seldom older than the oldest of
-// these counts.
+// Maximum number of stored counts of nodes with the driver. The data that a client has read is seldom older than the
+// oldest of these counts.
 constexpr std::size_t kDriverNodesKept = 256;
 
 }  // namespace
@@ -233,8 +233,8 @@ void InvariantChecker::Impl::JudgeFailures(const Node& started) {
                           FailedKnown(started, failure), ToString(*failure)));
 }
 
-// Returns the highest number, because a reader counts the nodes and pods that it has read, and may not have read the
-// latest changes.
+// Returns the highest count since `known`, because a reader counts the nodes and pods that it has read, and may not
+// have read the latest changes.
 int InvariantChecker::Impl::NodesWithDriver(std::int64_t known) const {
   int count = 0;
   for (auto it = driver_nodes_.rbegin(); it != driver_nodes_.rend(); ++it) {
@@ -244,7 +244,7 @@ int InvariantChecker::Impl::NodesWithDriver(std::int64_t known) const {
   return count;
 }
 
-// A node belongs to the driver by its label, by the marks of an upgrade in progress, or by a driver pod on it.
+// A node belongs to the driver if it has the state label, the marks of an upgrade in progress, or a driver pod.
 void InvariantChecker::Impl::CountDriverNode(const std::string& node, std::int64_t revision) {
   const auto truth = nodes.find(node);
   const bool counts =

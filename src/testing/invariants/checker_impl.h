@@ -57,7 +57,7 @@ class InvariantChecker::Impl {
   void NoteEvictionAnswer(const std::string& sender, const std::string& pod_uid, std::optional<Refusal> refusal) {
     eviction_answers_[{sender, pod_uid}] = refusal;
   }
-  // Forgets what the sender knows of its own requests.
+  // Forgets the eviction requests of the sender, and the responses to these requests.
   void ForgetRequests(const std::string& sender) {
     const auto is_of_sender = [&](const auto& request) { return request.first.first == sender; };
     std::erase_if(asked_, is_of_sender);
@@ -70,7 +70,7 @@ class InvariantChecker::Impl {
   // Checks the plan of a replica that has read the current state of all objects.
   void CheckGates(const Writer& who, const Plan& plan);
   void CheckTotals(const Tally& totals);
-  // Returns true if a node has a state label and is not done.
+  // Returns true if at least one node has a state label and is not done.
   bool AnyOpen() const { return open_ > 0; }
   // Returns the revision of the last change to any object that engines follow.
   std::int64_t revision() const { return revision_; }
@@ -251,7 +251,7 @@ class InvariantChecker::Impl {
   void CountNode(const internal::NodeTruth& truth, int sign);
   std::int64_t revision_ = 0;
   std::int64_t maintenance_revision_ = 0;
-  // The grants in the ledger now, each in the form of its line in the ledger.
+  // The grants that are currently in the ledger. Each grant is stored as its line in the ledger.
   std::set<std::string> granted_;
   // Revision at which each grant was first stored.
   std::map<std::string, std::int64_t> granted_ever_;
@@ -266,7 +266,7 @@ class InvariantChecker::Impl {
   std::int64_t newest_ = 0;
   std::string newest_owner_;
   int templates_ = 0;
-  // Revision at which a pod was bound, orphaned or relabeled, by its UID.
+  // Revision at which a pod was bound, orphaned or relabeled, by the pod's UID.
   std::unordered_map<std::string, std::int64_t> bound_;
   // UIDs of pods whose labels have changed since they were bound.
   std::unordered_set<std::string> relabelled_;

@@ -294,7 +294,7 @@ void InvariantChecker::Impl::JudgePath(const Node& before, const Node& after) {
   if (!to) return bad("the label is not a state");
   if (!from) return bad("the operator must not change a label that is not a state");
   // A node can be evaluated again under another policy while its version stays the same, so any of the recent plans may
-  // explain the label. An engine that restores a removed label may pass several states in one patch.
+  // explain the label. An engine that restores a removed label may pass through several states in one patch.
   const bool is_paced = has_label;
   const bool one_state = PolicyOf(writer).pacing == Pacing::kEveryState && *from != UpgradeState::kFailed && is_paced;
   const Path* announced = nullptr;
@@ -304,7 +304,7 @@ void InvariantChecker::Impl::JudgePath(const Node& before, const Node& after) {
     if (announced == nullptr || (one_state && path.path.size() == 1)) announced = &path;
   }
   if (announced == nullptr && !has_label && internal::IsBusy(to)) return;
-  if (announced == nullptr) return bad("no plan for this version of the node announced it");
+  if (announced == nullptr) return bad("no plan for this version of the node announced this change");
   UpgradeState at = announced->from;
   for (const UpgradeState next : announced->path) {
     if (!IsLegalEdge(at, next)) return bad("not by legal transitions");
@@ -333,8 +333,8 @@ void InvariantChecker::Impl::JudgeStart(const Node& before, const Node& after) {
 void InvariantChecker::Impl::JudgeGrant(const Node& before) {
   if (options.grants_max == 0 || !options.requestor_id.empty()) return;
   if (granted_ever_.contains(before.uid + " " + before.resource_version)) return;
-  // The node needs no grant if either the current policy or the policy of the first attempt says so, because the first
-  // attempt may have been carried out.
+  // The node needs no grant if the current policy or the policy of the first attempt exempts the node, because the
+  // first attempt may have been carried out.
   const Attempt* first = FirstAttempt(before);
   const bool may_be_outside = PolicyOf(writer).cordoned_nodes == CordonedNodes::kProceed ||
                               (first != nullptr && first->policy->cordoned_nodes == CordonedNodes::kProceed);
@@ -383,8 +383,8 @@ void InvariantChecker::Impl::JudgeEnd(const Node& before, const Node& after, con
   if (to != UpgradeState::kDone && !gives_back) return;
   const bool ours_by_marks =
       before.unschedulable && internal::WhyCordonStays(before, keys, Starts(before, after)).empty();
-  // In requestor mode, we must not lift a cordon without our name (dep-F13), regardless of the client that set it. The
-  // cordon then belongs to a driver that is not named on it; that driver will lift the cordon (dep-F8).
+  // In requestor mode, we must not lift a cordon on which we are not named (dep-F13), regardless of the client that set
+  // it. The cordon then belongs to a driver that is not named on it; that driver will lift the cordon (dep-F8).
   const bool is_left = before.annotations.contains(keys.requestor_mode) && !internal::IsMarked(before, keys) &&
                        internal::UnnamedDriverMadeCordon(before, keys);
   const bool ours =

@@ -333,7 +333,7 @@ void InvariantChecker::Impl::CheckGates(const Writer& who, const Plan& plan) {
     return IsOutOfOrder(first.second, second.second, rollout->order);
   });
   if (wrong == queue.end()) return;
-  Fail("L5", fmt::format("node {} is ahead of node {} in the queue, against the order of the rollout",
+  Fail("L5", fmt::format("node {} is ahead of node {} in the queue, contrary to the order of the rollout",
                          wrong->second.name, std::next(wrong)->second.name));
 }
 

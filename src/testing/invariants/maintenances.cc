@@ -87,7 +87,7 @@ void InvariantChecker::Impl::JudgeMaintenance(const Node& before, const Node& af
   // An unlabeled node on which the driver runs does not need an evacuation.
   const bool is_proved = !internal::HasLabel(before, keys) && !truth.ready_drivers.empty();
   if (to == UpgradeState::kPodRestartRequired && !truth.evacuated && !is_proved) {
-    Fail("I2", fmt::format("node {} continued before the maintenance operator was ready", after.name));
+    Fail("I2", fmt::format("node {} continued before its NodeMaintenance was ready", after.name));
   }
   if (to == UpgradeState::kNodeMaintenanceRequired) return;
   truth.evacuated = found != claims_.end() && std::any_of(found->second.begin(), found->second.end(),
@@ -95,7 +95,7 @@ void InvariantChecker::Impl::JudgeMaintenance(const Node& before, const Node& af
 }
 
 void InvariantChecker::Impl::CheckMaintenance(const std::string& name, const std::string& uid) {
-  if (uid.empty()) Fail("I5", fmt::format("node maintenance {}: a write without UID", name));
+  if (uid.empty()) Fail("I5", fmt::format("node maintenance {}: a write without a UID", name));
   JudgePolicy("node maintenance " + name);
 }
 

@@ -13,7 +13,7 @@ constexpr std::string_view kStateSuffix = "-driver-upgrade-state";
 constexpr std::string_view kMarkInfix = "-driver-upgrade";
 constexpr std::string_view kRequestorSuffix = "-driver-upgrade-requestor-mode";
 constexpr std::string_view kInitialSuffix = "-driver-upgrade.node-initial-state.unschedulable";
-// Number of history entries kept for one node. A sender's data is seldom older than a few changes.
+// Number of history entries kept for one node. The data that a client has read is seldom more than a few changes old.
 constexpr std::size_t kHistoryMax = 16;
 
 // Returns the names in a comma-separated set.
@@ -280,7 +280,7 @@ std::set<std::string> OthersLiveNames(const Node& node, const Keys& keys) {
 
 std::string WhoRelies(const Node& node, const Keys& keys) {
   if (std::string name = LiveName(node, keys); !name.empty()) return name;
-  return UnnamedDriverNeedsCordon(node, keys) ? "a driver without a name on it" : "";
+  return UnnamedDriverNeedsCordon(node, keys) ? "a driver that is not named on the cordon" : "";
 }
 
 bool UnnamedDriverMadeCordon(const Node& node, const Keys& keys) {
@@ -321,7 +321,7 @@ std::string WhyCordonStays(const Node& node, const Keys& keys, bool starts) {
   if (noted) return "it is an administrator's";
   // After a failed attempt, nothing shows who owns the cordon that the next attempt finds.
   if (state && IsBusy(state) && !starts && (HasLabel(node, keys) || IsMarked(node, keys))) return "";
-  if (UnnamedDriverMadeCordon(node, keys)) return "it was set by a driver without a name on it";
+  if (UnnamedDriverMadeCordon(node, keys)) return "it was set by a driver that is not named on it";
   return AnUpgradesNameIsOn(node, keys) ? "" : "it is an administrator's";
 }
 

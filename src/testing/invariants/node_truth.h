@@ -90,12 +90,12 @@ bool IsMarked(const Node& node, const Keys& keys);
 bool IsOutOfService(const Node& node, const Keys& keys);
 // Returns true if another driver is named on the cordon, or is active without being named on it.
 bool OtherDriverAtWork(const Node& node, const Keys& keys);
-// Returns another driver whose name on the cordon is live, or an empty string.
+// Returns another driver that is named on the cordon and whose upgrade is in progress, or an empty string.
 std::string LiveName(const Node& node, const Keys& keys);
-// Returns all other drivers whose names on the cordon are live.
+// Returns all other drivers that are named on the cordon and whose upgrades are in progress.
 std::set<std::string> OthersLiveNames(const Node& node, const Keys& keys);
-// Returns another driver that relies on the cordon: its name on the cordon is live, or it is active without being named
-// on the cordon. Empty if there is no such driver.
+// Returns another driver that relies on the cordon: the driver is named on it and its upgrade is in progress, or the
+// driver is active without being named on it. Empty if there is no such driver.
 std::string WhoRelies(const Node& node, const Keys& keys);
 // Returns true if another driver that is not named on the cordon started before the node was cordoned, and will lift
 // the cordon (dep-F8).
@@ -119,7 +119,7 @@ std::optional<UpgradeState> TimedState(const Node& node, const Keys& keys);
 std::optional<absl::Time> StageBegan(const Node& node, const Keys& keys);
 std::optional<absl::Time> PresentStageBegan(const Node& node, const Keys& keys);
 
-// The client that cordoned a node or changed it. kOperator: the maintenance operator, in requestor mode. kPeer: another
+// The client that cordoned or changed a node. kOperator: the maintenance operator, in requestor mode. kPeer: another
 // driver of this library.
 enum class Maker : std::uint8_t { kNobody, kEngine, kAdministrator, kRival, kOperator, kPeer };
 
@@ -156,11 +156,11 @@ struct NodeTruth {
   bool busy = false;
   absl::Time busy_since = absl::UnixEpoch();
   std::optional<UpgradeState> state = UpgradeState::kUnknown;
-  // Time until which a NodeMaintenance existed that we had claimed and not released.
+  // Time until which there was a NodeMaintenance that we had claimed and not released.
   absl::Time claimed_until = absl::InfinitePast();
   // True if a NodeMaintenance that we claim has been ready since the node last left node-maintenance-required.
   bool evacuated = false;
-  // Counts of the current attempt, or since the last attempt: requests (patches, deletions and evictions), pods removed
+  // Counts in the current attempt, or since the last attempt: requests (patches, deletions and evictions), pods removed
   // by these requests, refused evictions, and changes by other clients. `first_write`: time of the first request.
   int writes = 0;
   int pods_gone = 0;

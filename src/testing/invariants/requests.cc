@@ -66,7 +66,7 @@ bool InvariantChecker::Impl::HasSent(const Writer& sender, const Node& node) con
 
 void InvariantChecker::Impl::CheckPatch(const PatchNodeParams& params) {
   CheckVersion("node", params.name, params.resource_version);
-  if (params.uid.empty()) Fail("I5", fmt::format("node {}: a patch without UID", params.name));
+  if (params.uid.empty()) Fail("I5", fmt::format("node {}: a patch without a UID", params.name));
   JudgePolicy("node " + params.name);
   JudgeEndOfWait(params);
   CountRequest(params.name);
@@ -125,7 +125,7 @@ bool InvariantChecker::Impl::Stays(const Pod& pod) const {
   return pod.mirror || (IsDaemonSetPod(pod) && !IsFinished(pod));
 }
 
-// Returns true if the pod has reserved a claim on devices that depend on the driver.
+// Returns true if a claim for devices that depend on the driver is reserved for the pod.
 bool InvariantChecker::Impl::HoldsDevices(const Pod& pod, const IsolationPolicy& isolation) const {
   if (isolation.scope == IsolationScope::kNode || pod.resource_claims.empty()) return false;
   const std::vector<ResourceClaim> claims = cluster->resource_claims();
@@ -219,13 +219,13 @@ std::string InvariantChecker::Impl::WhyNotNow(const Pod& pod, const UpgradePolic
   if (history.front().since > known) return "";
   const auto read = history.begin() + static_cast<std::ptrdiff_t>(internal::IndexAt(history, known));
   if (!read->unschedulable && !read->isolated) {
-    return fmt::format("its node was not cordoned when it was read, at {}", known);
+    return fmt::format("its node was not cordoned when the writer read the node, at {}", known);
   }
   const auto evacuates = [](const internal::NodeFacts& facts) {
     // Only a state with a timer leaves a mark. A node whose label was removed in another state repeats earlier states.
     return internal::IsEvacuating(facts.state) || (facts.unlabelled && internal::IsBusy(facts.state));
   };
-  if (std::none_of(read, history.end(), evacuates)) return "its node is not in a state that allows it";
+  if (std::none_of(read, history.end(), evacuates)) return "its node is not in a state that allows the removal";
   if (!by_deletion) return "";
   const absl::Duration time = EvictionTime(read->state, the_policy);
   const bool over = read->stage_began && *read->stage_began + time <= WritersTime();
@@ -259,14 +259,14 @@ void InvariantChecker::Impl::JudgeEndOfWait(const PatchNodeParams& params) {
     const bool at_work = pod.phase == PodPhase::kRunning || pod.phase == PodPhase::kPending;
     const bool ends = !IsDaemonSetPod(pod) && !pod.mirror;
     if (!at_work || !ends || !jobs->pod_selector.Matches(pod.labels) || !IsKnown(pod)) continue;
-    return Fail("I4", fmt::format("node {}: job {} was not waited for", params.name, pod.ref.ToString()));
+    return Fail("I4", fmt::format("node {} did not wait for job {}", params.name, pod.ref.ToString()));
   }
 }
 
 void InvariantChecker::Impl::CheckEviction(const EvictPodParams& params) {
   const std::string object = "pod " + params.pod.ToString();
   JudgePolicy(object);
-  if (params.pod.uid.empty()) Fail("I4", fmt::format("{}: an eviction without UID", object));
+  if (params.pod.uid.empty()) Fail("I4", fmt::format("{}: an eviction without a UID", object));
   const std::optional<Pod> pod = cluster->pod(params.pod.ns, params.pod.name);
   if (!pod || pod->ref.uid != params.pod.uid) return;
   JudgeRemoval(*pod, /*by_deletion=*/false, "evicted");
@@ -285,7 +285,7 @@ void InvariantChecker::Impl::CheckEviction(const EvictPodParams& params) {
 void InvariantChecker::Impl::CheckDeletion(const DeletePodParams& params) {
   const std::string object = "pod " + params.pod.ToString();
   JudgePolicy(object);
-  if (params.pod.uid.empty()) Fail("I4", fmt::format("{}: a deletion without UID", object));
+  if (params.pod.uid.empty()) Fail("I4", fmt::format("{}: a deletion without a UID", object));
   const std::optional<Pod> pod = cluster->pod(params.pod.ns, params.pod.name);
   if (!pod || pod->ref.uid != params.pod.uid) return;
   if (IsDriverPod(*pod)) return CheckRestart(*pod);
@@ -331,7 +331,7 @@ void InvariantChecker::Impl::CheckRestart(const Pod& driver_pod) {
     const std::string target = only->second.substr(only->second.rfind('@') + 1);
     if (!options.restart_only || MayOnlyRestart(driver_pod, target)) return;
   }
-  // A drain takes over if a pod that the writer knows blocks pod deletion.
+  // A drain takes over if pod deletion is blocked by a pod that the writer knows.
   std::vector<Pod> pods = cluster->pods_on(driver_pod.node_name);
   // A pod may have blocked pod deletion while it had its old labels, so a drain may have taken over.
   const PodDeletionPolicy deletion = its_policy.pod_deletion.value_or(PodDeletionPolicy{});

@@ -133,7 +133,7 @@ int InvariantChecker::Impl::FailedForLong(const RolloutStage& stage, const std::
   }));
 }
 
-// Returns true if no window is open by the clock of some client, or if this cannot be excluded.
+// Returns true if, by at least one client's clock, no window is open, or if this cannot be excluded.
 bool InvariantChecker::Impl::MayBeClosed(const RolloutPolicy& rollout) const {
   if (rollout.finish_by || options.clock_skew_max > absl::ZeroDuration() || !options.check_pacing) return true;
   const absl::Time now = cluster->Now();
@@ -251,8 +251,8 @@ std::string InvariantChecker::Impl::WhyNotStarted(const RolloutPolicy& rollout, 
   return why;
 }
 
-// Returns the nodes that the writer had to count because they were in progress when it decided on this start (see
-// JudgeBudget). Nodes started since then had a grant, and every client reads the grants before it starts a node. A
+// Returns the nodes that were in progress when the writer decided on this start, and that it therefore had to count
+// (see JudgeBudget). Nodes started since then had a grant, and every client reads the grants before it starts a node. A
 // failed node does not count as in progress here, even if it holds a slot.
 std::vector<const Node*> InvariantChecker::Impl::UnderWay(const UpgradePolicy& the_policy, const Node& started) const {
   // A node counts as in progress once its grant is stored, so later actions of other clients do not matter.
@@ -286,7 +286,7 @@ std::string InvariantChecker::Impl::WhyBeyondStage(const RolloutPolicy& rollout,
   }
   const RolloutStage& stage = rollout.stages[number];
   if (static_cast<int>(places.size()) <= *stage.max_parallel) return "";
-  return fmt::format("stage {} has {} in progress with it, but {} are allowed", stage.name, places.size(),
+  return fmt::format("with it, stage {} has {} nodes or groups in progress (limit {})", stage.name, places.size(),
                      *stage.max_parallel);
 }
 

@@ -57,7 +57,7 @@ absl::Duration LongestOf(int step) {
   return *DurationSketch::FromCounts({{step, DurationSketch::kSamplesMin}}).Quantile(100);
 }
 
-// Returns nullopt for fewer than five attempts, because so few attempts are not meaningful.
+// Returns nullopt for fewer than five attempts, because so few durations are not meaningful.
 std::optional<absl::Duration> MostTake(const DurationSketch& durations) {
   int tries = 0;
   for (const auto& [step, count] : durations.counts()) tries += count;

@@ -46,7 +46,7 @@ using internal::NodeTruth;
 
 namespace {
 
-// Factor by which the limit on requests per upgrade grows if faults happen.
+// Factor by which faults raise the limit on requests per upgrade.
 constexpr int kWithFaults = 3;
 // Additional factor for this limit if the clocks of replicas differ, because the next leader may ignore a timer of the
 // previous leader.

@@ -137,8 +137,8 @@ void FurnishDevices(const Situation& situation, const std::set<std::string, std:
   }
 }
 
-// Adds a pod, unless it needs no eviction, cannot be read, or is terminating. A terminating pod that a finalizer has
-// kept beyond its grace period is added as a pod that never stops.
+// Adds a pod that can be read and needs an eviction. Skips terminating pods, unless a finalizer has kept a pod beyond
+// its grace period. Such a pod is added as a pod that never stops.
 void FurnishPod(const Situation& situation, Pod pod, const Durations& durations, Jitter& jitter, FakeCluster& cluster) {
   const bool stays = IsOfDriver(situation, pod) || IsDaemonSetPod(pod) || IsFinished(pod);
   const bool held =

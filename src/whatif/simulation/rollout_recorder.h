@@ -48,7 +48,7 @@ class RolloutRecorder {
     GateReason reason = {};
     absl::Duration since = {};
     bool closed = false;
-    // Gate of the node while a window was open; nullopt if none has opened yet.
+    // Gate of the node while a window was open; nullopt if no window has opened yet.
     std::optional<Blocked> in_window = std::nullopt;
   };
   void FollowPods(const testing::Change& change);

@@ -135,8 +135,8 @@ class Simulation {
     return policy_.rollout && !StartTimeAt(*policy_.rollout, clock_->Now(), absl::ZeroDuration()).open;
   }
 
-  // Returns the disruption budgets of the first pod that still exists after its eviction was requested, and that a
-  // budget selects. Returns an empty string if there is no such pod.
+  // Returns the disruption budgets of the first pod that still exists after its eviction was requested. Skips pods that
+  // no budget selects. Returns an empty string if there is no such pod.
   std::string BudgetsInTheWay(const std::string& node) {
     const auto tried = tried_.find(node);
     if (tried == tried_.end()) return "";

@@ -17,8 +17,8 @@ namespace driverupgrade::whatif {
 
 // Devices are interchangeable: a claim takes as many devices as in the user's cluster, and accepts any devices of its
 // driver on a single node. If the dump has no slice of the driver, the claim can be allocated on every node. A dump
-// does not show whether the cluster serves DeviceTaintRules. Like a plan of a dump, the simulation assumes that it
-// does.
+// does not show whether the cluster serves DeviceTaintRules. Like a plan of a dump, the simulation assumes that the
+// cluster serves them.
 class SimulatedDevices {
  public:
   // `drivers` are the DRA drivers, most important first. `engine_follows` is true if the engine reads devices, and

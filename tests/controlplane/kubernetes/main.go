@@ -72,7 +72,7 @@ func execute(command *cobra.Command) int {
 	return 0
 }
 
-// runKwok parses kwok's global flags before the command exists, because they define its stages.
+// runKwok parses kwok's global flags before it creates the command, because these flags define kwok's stages.
 func runKwok() int {
 	flags := pflag.NewFlagSet("global", pflag.ContinueOnError)
 	flags.ParseErrorsAllowlist.UnknownFlags = true
@@ -84,8 +84,8 @@ func runKwok() int {
 	}
 	command := kwok.NewCommand(ctx)
 	command.PersistentFlags().AddFlagSet(flags)
-	// A version here makes cobra look for a boolean --version flag, but component-base has registered one of
-	// another type.
+	// A version here makes cobra look for a boolean --version flag, but component-base has registered a --version
+	// flag of another type.
 	command.Version = ""
 	command.SetContext(ctx)
 	return execute(command)

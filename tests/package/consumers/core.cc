@@ -1,4 +1,4 @@
-// A consumer of driverupgrade::core only: reads a policy and prints its limit.
+// A consumer that links only driverupgrade::core: reads a policy and prints its limit.
 #include <cstdio>
 
 #include "driverupgrade/driver_identity.h"

@@ -36,7 +36,7 @@ TEST_CASE("I1: a node starts although too many nodes become unavailable") {
     node.unschedulable = true;
     node.labels[Gpu().StateLabel()] = "upgrade-done";
   }));
-  // Gives node 0 a version newer than the change of node 2. The checker assumes that a writer that has not reported its
+  // Gives node 0 a version newer than the change to node 2. The checker assumes that a writer that has not reported its
   // request knows only the changes before that version.
   REQUIRE(world.cluster->EditNode(world.NodeName(0), [](Node& node) { node.labels["rack"] = "7"; }));
   world.Start(0);
@@ -105,7 +105,7 @@ TEST_CASE("I1: a slot that a policy did not count is no longer attributed to an 
   CHECK(world.Broken() == "");
 }
 
-TEST_CASE("I1: the new policy determines since when a slot counts, even if the previous policy counted it earlier") {
+TEST_CASE("I1: the new policy determines from when a slot counts, even if the previous policy counted it earlier") {
   for (const bool read : {false, true}) {
     UpgradePolicy policy{.auto_upgrade = true,
                          .max_parallel = 1,
@@ -301,7 +301,7 @@ TEST_CASE("I2: a pod counts as lost one second after its grace period, or earlie
   }
 }
 
-TEST_CASE("I2: the sender's clock and the node as last read decide whether a pod is lost") {
+TEST_CASE("I2: the engine's clock and its last read of the node decide whether a pod is lost") {
   enum class Why { kNothing, kClockIsBehind, kReadyAgain, kReadyAsRead };
   for (const auto& [why, broken] : std::vector<std::pair<Why, std::string>>{
            {Why::kNothing, ""}, {Why::kClockIsBehind, "I2"}, {Why::kReadyAgain, ""}, {Why::kReadyAsRead, "I2"}}) {

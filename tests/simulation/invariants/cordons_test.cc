@@ -22,7 +22,7 @@ TEST_CASE("I3: an administrator's cordon is lifted") {
   CHECK(world.Broken() == "I3");
 }
 
-// Sets the state of one of our nodes to uncordon-required, and writes `names` on its cordon.
+// Cordons one of our nodes, sets its state to uncordon-required, and stores `names` as its cordon set.
 void PutCordoned(World& world, std::size_t i, const std::string& names) {
   world.Put(i, "uncordon-required", [&](Node& node) {
     node.unschedulable = true;
@@ -34,7 +34,7 @@ TEST_CASE("I3: a cordon that another driver relies on is lifted, whichever clien
   const std::string ofed = "nvidia.com/ofed-driver-upgrade-state";
   for (const auto& [names, label, state, broken] :
        std::vector<std::tuple<std::string, std::string, std::string, std::string>>{
-           {"nvidia.com/gpu", ofed, "drain-required", "I3"},  // OFED is in progress, without its name on the cordon
+           {"nvidia.com/gpu", ofed, "drain-required", "I3"},  // OFED is in progress, but not in the cordon set
            {"nvidia.com/gpu", ofed, "upgrade-failed", "I3"},
            {"nvidia.com/gpu", ofed, "cordon-required", ""},
            {"nvidia.com/gpu", ofed, "uncordon-required", ""},
@@ -66,7 +66,7 @@ TEST_CASE("I3: the content of the node decides, even if another client has edite
   CHECK(ours.Broken() == "I3");
 }
 
-TEST_CASE("I3: dep-F7: a failed node that recovers keeps the cordon that is noted as an administrator's") {
+TEST_CASE("I3: dep-F7: a failed node that recovers keeps a cordon that is marked as an administrator's") {
   World world;
   world.Put(0, "upgrade-failed", [&](Node& node) {
     node.unschedulable = true;
@@ -80,7 +80,7 @@ TEST_CASE("I3: dep-F7: a failed node that recovers keeps the cordon that is note
   CHECK(world.Broken() == "I3");
 }
 
-TEST_CASE("I3: dep-F7: a failed node that starts and ends in one patch leaves an administrator's cordon") {
+TEST_CASE("I3: dep-F7: a failed node that starts and ends in one patch keeps an administrator's cordon") {
   using enum UpgradeState;
   const std::string name(kCordonedByAnnotation);
   for (const auto& [names, lifts, broken] : std::vector<std::tuple<std::string, bool, std::string>>{
@@ -103,7 +103,7 @@ TEST_CASE("I3: dep-F7: a failed node that starts and ends in one patch leaves an
   }
 }
 
-TEST_CASE("I3: an upgrade that starts leaves the cordon to the driver that set it without a name") {
+TEST_CASE("I3: an upgrade that starts does not lift the cordon of a driver that set it without a name") {
   const std::string ofed = "nvidia.com/ofed-driver-upgrade";
   for (const auto& [found, lifts, broken] : std::vector<std::tuple<bool, bool, std::string>>{
            {false, false, ""}, {false, true, "I3"}, {true, false, "I3"}, {true, true, ""}}) {
@@ -229,7 +229,7 @@ TEST_CASE("I3: dep-F8: in requestor mode, if our cordon does not carry our name,
   }
 }
 
-TEST_CASE("I3: an upgrade finishes, and its cordon stays") {
+TEST_CASE("I3: an upgrade finishes, but its cordon stays") {
   World world;
   world.Start(0);
   world.Move(0, UpgradeState::kDrainRequired,
@@ -237,7 +237,7 @@ TEST_CASE("I3: an upgrade finishes, and its cordon stays") {
   CHECK(world.Broken() == "I3");
 }
 
-TEST_CASE("I3: in requestor mode another client's note of an initial cordon counts, even after the state was erased") {
+TEST_CASE("I3: in requestor mode an initial cordon that another client recorded counts, even if the state was erased") {
   for (const bool noted : {false, true}) {
     World world;
     REQUIRE(world.cluster->EditNode(world.NodeName(0), [&](Node& node) {

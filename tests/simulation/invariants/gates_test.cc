@@ -148,7 +148,7 @@ TEST_CASE("L5: a node in progress that also holds a grant counts once") {
   }
 }
 
-TEST_CASE("L5: a change of another DaemonSet does not make the revision of the driver unknown") {
+TEST_CASE("L5: a change to another DaemonSet does not make the revision of the driver unknown") {
   for (const bool driver : {true, false}) {
     World world({.auto_upgrade = true, .drain = DrainPolicy{}}, nullptr, /*template_delay=*/absl::Milliseconds(200));
     world.Start(0);
@@ -164,7 +164,7 @@ TEST_CASE("L5: a change of another DaemonSet does not make the revision of the d
   }
 }
 
-TEST_CASE("L5: another driver is the reason only while it relies on the cordon and has no name on it") {
+TEST_CASE("L5: another driver is the reason only while it relies on the cordon and is not in the cordon set") {
   const std::string ofed = "nvidia.com/ofed-driver-upgrade-state";
   for (const auto& [state, names, true_one] : std::vector<std::tuple<std::string, std::string, bool>>{
            {"drain-required", "", true},

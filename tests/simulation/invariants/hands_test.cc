@@ -17,7 +17,7 @@ namespace {
 
 const std::string kNames(kCordonedByAnnotation);
 
-// Starts the node and writes our name on its cordon.
+// Starts the node and adds our name to its cordon set.
 void StartMarked(World& world, std::size_t i) {
   world.Move(i, UpgradeState::kUnknown,
              {UpgradeState::kUpgradeRequired, UpgradeState::kCordonRequired, UpgradeState::kWaitForJobsRequired,
@@ -80,7 +80,7 @@ TEST_CASE("I19: a node no longer counts once an administrator has set another st
   }
 }
 
-TEST_CASE("I19: with failurePolicy, failed nodes are counted separately, up to the number that it allows") {
+TEST_CASE("I19: with failurePolicy, failed nodes are counted separately, up to the number that the policy allows") {
   for (const int failures : {1, 2, 3}) {
     UpgradePolicy policy = OneNode();
     policy.failure_policy = FailurePolicy{.max_failures = Count{2}};

@@ -71,7 +71,7 @@ struct RackWorld : RecordedWorld {
     }
     // The record comes from an earlier upgrade, so the checker ignores how it was written.
     Record("rest");
-    // After this time, the checker assumes that every sender knows the nodes' racks.
+    // After this time, the checker assumes that every engine knows the nodes' racks.
     clock->Advance(absl::Minutes(6));
   }
   static RolloutStage Canary(std::optional<int> max_parallel = std::nullopt) {
@@ -192,7 +192,7 @@ std::string StartAtTwo(const RolloutPolicy& rollout, const std::string& duration
   return world.Broken();
 }
 
-TEST_CASE("I20: a start is checked against the time at which it was requested, not at which the label appeared") {
+TEST_CASE("I20: a start is checked against the time of its request, not the time at which the label appeared") {
   const auto start_after_asking_for = [](const std::string& state) {
     RolloutWorld world({}, {{.start = absl::Hours(1), .duration = absl::Minutes(30)}});
     world.Record("canary");
@@ -230,7 +230,7 @@ TEST_CASE("I20: a node starts although it will not finish in time") {
                          .finish_by = true,
                          .expected_node_duration = expected};
   };
-  // The window closes at 02:30. The checker allows for data that a sender read up to five minutes earlier.
+  // The window closes at 02:30. The checker allows for data that an engine read up to five minutes earlier.
   const RolloutWindow window{.start = absl::Hours(1), .duration = absl::Minutes(90)};
   CHECK(StartAtTwo(finish_by(absl::Minutes(29), {window})) == "");
   CHECK(StartAtTwo(finish_by(absl::Minutes(36), {window})) == "I20");
@@ -283,7 +283,7 @@ TEST_CASE("I20: a node starts although the budget of a failure class is exhauste
   CHECK(asked.checker->Report() == "");
 }
 
-TEST_CASE("I14: the record passes a stage that has not finished, has not soaked or was not approved") {
+TEST_CASE("I14: the record moves past a stage that has not finished, has not soaked or was not approved") {
   const auto pass = [](RolloutStage canary, const std::string& state, const std::string& more,
                        const std::string& approval = "") {
     RolloutWorld world(std::move(canary));
@@ -336,7 +336,7 @@ TEST_CASE("I14: the first record of a pass is checked against the policy with wh
   }
 }
 
-TEST_CASE("I21: more nodes of a stage are in progress than it allows") {
+TEST_CASE("I21: more nodes of a stage are in progress than the stage allows") {
   CHECK(RackWorld(std::nullopt, 1).After({0, 2, 3}) == "");
   CHECK(RackWorld(std::nullopt, 1).After({0, 1}) == "I21");
   CHECK(RackWorld(std::nullopt, 2).After({0, 1}) == "");
@@ -344,7 +344,7 @@ TEST_CASE("I21: more nodes of a stage are in progress than it allows") {
   CHECK(RackWorld(NodeGroups{.by = "rack", .mode = GroupMode::kTogether}, 1).After({0, 1}) == "");
 }
 
-TEST_CASE("I21: for a while, a sender may not know that a node has moved to another group") {
+TEST_CASE("I21: for a while, an engine may not know that a node has moved to another group") {
   for (const auto& [since, broken] :
        std::vector<std::pair<absl::Duration, std::string>>{{absl::Minutes(4), ""}, {absl::Minutes(6), "I21"}}) {
     INFO(absl::FormatDuration(since));
@@ -372,7 +372,7 @@ TEST_CASE("I21: more nodes of a group are in progress than allowed") {
   CHECK(alone.After({0, 1}) == "");
 }
 
-TEST_CASE("I21: a grant keeps its place in the group when another client puts a node in progress later") {
+TEST_CASE("I21: a node with a grant keeps its place in the group when another client later puts a node in progress") {
   for (const bool granted : {false, true}) {
     RackWorld world(NodeGroups{.by = "rack", .mode = GroupMode::kSpread, .max_per_group = Count{1}});
     if (granted) {

@@ -114,7 +114,7 @@ struct World {
                                       .resource_version = node.resource_version,
                                       .labels = {{Gpu().StateLabel(), state}}});
   }
-  /// Sets the node's state in the name of another client.
+  /// Sets the node's state as another client would.
   void Put(std::size_t i, const std::string& state, const std::function<void(Node&)>& edit = nullptr) {
     REQUIRE(cluster->EditNode(NodeName(i), [&](Node& node) {
       node.labels[Gpu().StateLabel()] = state;

@@ -42,7 +42,7 @@ absl::StatusOr<PatchNodeMaintenanceParams> MaintenancePatchOf(const ApiRequest& 
 absl::StatusOr<PatchDeviceTaintRuleParams> DeviceTaintRulePatchOf(const ApiRequest& request);
 // Returns the UID that the body of an eviction or deletion contains as a precondition, or an empty string.
 absl::StatusOr<std::string> PreconditionOf(const ApiRequest& request);
-// Returns whether a deletion has grace period zero.
+// Returns whether a deletion has a grace period of zero.
 bool IsForced(const ApiRequest& request);
 absl::StatusOr<RecordEventParams> EventOf(const ApiRequest& request);
 

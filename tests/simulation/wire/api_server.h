@@ -14,7 +14,7 @@
 namespace driverupgrade::tests {
 
 // A transport without a network. Facade errors become the responses that a server, a proxy or a broken connection would
-// produce. With `breaks`, responses are truncated, replaced by an HTML page, or contain other JSON. All members of the
+// produce. With `breaks`, responses are truncated, or replaced by an HTML page or by other JSON. All members of the
 // seam except for `cluster` and `list_version` can be null. The class is as thread-safe as these members, except for
 // lists of several pages.
 class ApiServer final : public HttpTransport {

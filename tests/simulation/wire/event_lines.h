@@ -34,7 +34,7 @@ std::string ObjectAt(T object, std::string_view version) {
 template <typename T>
 class EventLines final : public WatchSink<T> {
  public:
-  // Breaks the stream after `lines` lines. A negative number never breaks it.
+  // Breaks the stream after `lines` lines. If the number is negative, the stream never breaks.
   EventLines(const testing::WireSeam& seam, LineSink& sink, int lines) : seam_(seam), sink_(sink), lines_(lines) {}
 
   bool OnList(std::vector<T>, std::string_view) override { return true; }

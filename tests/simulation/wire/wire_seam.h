@@ -7,8 +7,8 @@
 ///     SimulationResult result = Simulate(4711, options);  // one seed in ten sends bytes
 ///
 /// The simulation itself does not depend on HTTP. The caller can put a client and a server between the replicas and the
-/// cluster: the replica calls the facade that the factory returns, and the server serves `cluster`. Faults and
-/// invariants are applied behind the server, so they apply to decoded requests. Single-threaded. Example:
+/// cluster: the replica calls the facade that the factory returns, and the server serves `cluster`. Faults are
+/// injected and invariants are checked behind the server, so both concern decoded requests. Single-threaded. Example:
 /// tests/simulation/wire/api_server.h.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WIRE_WIRE_SEAM_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WIRE_WIRE_SEAM_H_
@@ -29,7 +29,7 @@ struct WireSeam {
   std::function<void(const std::function<void()>&)> unseen = {};
   /// Runs a write whose response is unreadable, so the replica does not count as knowing the outcome.
   std::function<void(const std::function<void()>&)> unanswered = {};
-  /// Runs a write that never reaches the cluster. The sender must still expect that the write was applied.
+  /// Runs a write that never reaches the cluster. The replica must still expect that the write was applied.
   std::function<void(const std::function<void()>&)> swallowed = {};
   /// Returns a number below the bound, from the replica's random stream.
   std::function<int(int)> draw = {};

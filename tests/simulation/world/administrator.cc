@@ -181,8 +181,8 @@ class Administrator final : public Actor {
     return true;
   }
 
-  // Writes names on the cordon: lists in the form in which users type them, and drivers whose upgrades have ended or
-  // never started.
+  // Writes names to the cordon set: lists in the form in which users type them, and drivers whose upgrades have ended
+  // or never started.
   bool GarbleNames(const std::string& node) {
     const std::string names =
         odd_.Pick({std::string("nvidia.com/ofed"), std::string(" nvidia.com/ofed , nvidia.com/gpu "),

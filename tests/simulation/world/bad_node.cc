@@ -29,8 +29,8 @@ void BadNode::SetSlots(int slots) const {
 }
 
 void BadNode::LeaveOut() const {
-  // Removes everything else that could block the other nodes: disruption budgets, some of whose pods may not be ready,
-  // and administrators' cordons.
+  // Removes everything else that could block the other nodes: administrators' cordons, and disruption budgets, because
+  // some of the pods that they select may not be ready.
   for (const char* budget : {"web", "never", "second"}) world_.cluster->RemoveDisruptionBudget(kWorkloadNs, budget);
   for (const Node& node : world_.cluster->nodes()) world_.cluster->Uncordon(node.name);
   world_.cluster->EditNode(name_, [&](Node& node) { node.labels[world_.identity.SkipUpgradeLabel()] = "true"; });

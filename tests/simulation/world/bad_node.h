@@ -1,4 +1,4 @@
-// L4: a node among healthy nodes whose upgrade never completes, for one of several reasons.
+// L4: a node whose upgrade never completes, for one of several reasons, among healthy nodes.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WORLD_BAD_NODE_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WORLD_BAD_NODE_H_
 

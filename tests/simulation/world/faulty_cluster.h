@@ -65,8 +65,8 @@ class FaultyCluster final : public ForwardingFacade {
   }
   // Notes a watch failure that only the caller can detect, because the watch's events reach the caller as bytes.
   void NoteWatchTrouble() { watch_trouble_ = true; }
-  // Sets what the sender knew when it decided on the next requests; nullopt stands for its current knowledge. Returns
-  // the previous value.
+  // Sets the knowledge with which the replica decided on the next requests; nullopt stands for its current knowledge.
+  // Returns the previous value.
   std::optional<Writer> ExchangeSender(std::optional<Writer> sender) {
     return std::exchange(sender_, std::move(sender));
   }

@@ -32,7 +32,7 @@ class Completion {
   const std::string left_out_;
   std::string last_;
 };
-// L2: returns a cordon, a name on a cordon, or a NodeMaintenance that we left behind; empty if we left nothing.
+// L2: returns a cordon, a name in a cordon set, or a NodeMaintenance that we left behind; empty if we left nothing.
 std::string WhatIsLeft(const World& world, const Driver& driver);
 // Returns a mark or object of ours that remains although every node was released; empty if nothing remains.
 std::string WhatIsNotGivenBack(const World& world);

@@ -13,7 +13,7 @@ class Maintenances final : public Actor {
   explicit Maintenances(World& world) : Actor(world, "maintenances") { Run(); }
 
   // Starts the maintenance operator. The other requestor releases its nodes and withdraws the failures that it
-  // reported. Pods of an orphaned DaemonSet are removed, because the maintenance operator does not drain them without
+  // reported. Pods of an orphaned DaemonSet are removed, because the maintenance operator does not evict them without
   // force.
   void Mend() override {
     const int parallel = random_.Between(2, 5);

@@ -50,7 +50,7 @@ std::vector<Mutant> ModeMutants();
 const std::vector<Mutant>& Mutants();
 // Returns nullptr if the options plant no defect.
 const Mutant* MutantOf(const SimulationOptions& options);
-// Returns a facade of the cluster that adds the defect for the engine.
+// Returns a facade through which the engine calls the cluster. The facade adds the defect to these calls.
 std::shared_ptr<ClusterFacade> Mutate(const Mutant& mutant, std::shared_ptr<ClusterFacade> cluster);
 
 }  // namespace driverupgrade::testing::internal

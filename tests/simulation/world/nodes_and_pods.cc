@@ -1,5 +1,5 @@
-// Causes spontaneous failures of nodes (F18), of pods that do not terminate (F19), and of driver pods that do not start
-// (F20). Also changes the templates (F21), and makes the API server unavailable for a long time.
+// Makes nodes fail (F18), and keeps pods from terminating (F19) and driver pods from starting (F20). Also changes the
+// templates (F21), and makes the API server unavailable for a long time.
 #include <algorithm>
 #include <optional>
 #include <set>

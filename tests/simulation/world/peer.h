@@ -1,5 +1,5 @@
-// A second driver of this library on the same nodes: its DaemonSet and templates, its policy, and the checker for its
-// engines.
+// A second driver that this library upgrades on the same nodes: its DaemonSet and templates, its policy, and the
+// checker for its engines.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WORLD_PEER_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WORLD_PEER_H_
 

@@ -142,7 +142,7 @@ EngineOptions Replica::MakeEngineOptions() {
   if (driver_.setup.Has(Mode::kShortPasses)) options.nodes_per_pass = 2 - static_cast<int>(world_.seed % 2);
   options.executor.events = driver_.setup.events;
   if (driver_.setup.validation) options.state_machine.validation_selector = *LabelSelector::Parse(kValidatorPods);
-  // Restart is not possible, because no actor of the simulation restarts validation pods.
+  // kRestart is not possible, because no actor of the simulation restarts validation pods.
   options.state_machine.early_validation = EarlyValidation::kCount;
   if (driver_.setup.own_pod) {
     options.state_machine.own_pod = PodRef{.ns = kDriverNs, .name = kOperatorPod};

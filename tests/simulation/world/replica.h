@@ -95,7 +95,7 @@ class Replica {
     std::shared_ptr<ClusterFacade> honest = {};
     // Null if the replica has at most one call in flight.
     std::shared_ptr<Tasks> tasks = {};
-    // The facade that the engine uses, including a planted defect.
+    // The facade that the engine uses, including any planted defect.
     std::shared_ptr<ClusterFacade> facade = {};
     std::shared_ptr<WatchCache> cache = {};
     std::shared_ptr<LeaderElection> election = {};
@@ -157,7 +157,7 @@ class Replica {
   absl::Time next_check_ = absl::InfinitePast();
   UpgradePolicy pass_policy_ = {};  // policy of the current pass
   bool plan_finished_ = false;      // whether the last plan was complete
-  ToldReasons told_;                // from the plans of the process
+  ToldReasons told_;                // reasons in the plans of the current process
 };
 
 }  // namespace driverupgrade::testing::internal

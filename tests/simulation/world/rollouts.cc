@@ -1,5 +1,5 @@
-// Disturbs a rollout (Mode::kRollouts): approves stages, makes nodes unhealthy, lets drivers fail, makes selected pods
-// unready, removes the record, and moves nodes to other racks.
+// Disturbs a rollout (Mode::kRollouts): approves stages, makes nodes unhealthy, makes drivers fail, makes selected
+// pods unready, removes the record, and moves nodes to other racks.
 #include <memory>
 #include <set>
 #include <string>

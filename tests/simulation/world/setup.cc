@@ -206,9 +206,9 @@ void DrawNight(Random& random, Setup& setup, RolloutPolicy& rollout) {
   rollout.windows.push_back({.days = {absl::GetWeekday(today)}, .start = absl::Hours(23), .duration = absl::Hours(2)});
 }
 
-// Sets fast rollback, closed days or else the windows of DrawNight, and, if the policy then has closed days or windows,
-// finishBy. All random values come from a separate stream. A range of closed days starts or ends at a midnight within
-// the chaos phase.
+// May set fast rollback, and either closed days or the windows of DrawNight. If the policy then has closed days or
+// windows, may also set finishBy. All random values come from a separate stream. A range of closed days starts or ends
+// at a midnight within the chaos phase.
 void DrawByTime(std::uint64_t seed, Setup& setup, RolloutPolicy& rollout) {
   Random random(seed, "rollouts by time");
   if (seed % 4 == 0) rollout.rollback = Rollback::kFast;
@@ -322,7 +322,7 @@ void DrawModes(std::uint64_t seed, const SimulationOptions& options, Setup& setu
   if (setup.Has(testing::Mode::kRelease) && options.requestor_percent > 0) setup.requestor |= random.Percent(35);
 }
 
-// Draws Mode::kGangs. A seed with this mode has only faults of calls, watches and replicas, because users and other
+// Draws Mode::kGangs. A seed with this mode has faults only in calls, watches and replicas, because users and other
 // clients could interrupt a job a second time.
 void DrawGangs(std::uint64_t seed, const SimulationOptions& options, Setup& setup) {
   Random random(seed, "gangs");

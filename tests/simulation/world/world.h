@@ -42,7 +42,7 @@ inline constexpr int kRacks = 3;
 // Returns the image of a revision. With restartOnly, two consecutive revisions share an image and differ only in the
 // restartedAt annotation.
 std::string ImageOf(const std::string& hash);
-// Returns the template of the revision. If empty, the cluster derives the template from the hash.
+// Returns the template of the revision. If the result is empty, the cluster derives the template from the hash.
 std::string TemplateOf(const Setup& setup, const std::string& hash);
 
 struct World;
@@ -76,7 +76,7 @@ struct World {
   // Returns the node's initial rack, with Mode::kRollouts.
   std::string RackOf(const std::string& node) const;
   void AddNode(const std::string& name);
-  // Removes pods of an orphaned DaemonSet, because no operator drains such pods without force.
+  // Removes pods of an orphaned DaemonSet, because no operator evicts such pods without force.
   void RemoveOrphans();
   // Attributes the following edits to the operator of the other driver.
   void SetRivalActs(bool acts);
@@ -105,7 +105,7 @@ struct World {
   const DriverIdentity identity;
   const DriverIdentity other_identity;
   const LabelSelector driver_labels;
-  // Another driver of this library, or null.
+  // Another driver that this library upgrades, or null.
   std::unique_ptr<Peer> peer;
   std::unique_ptr<InvariantChecker> checker;
   Trace trace;

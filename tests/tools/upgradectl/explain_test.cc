@@ -82,7 +82,7 @@ TEST_CASE("The explanation of a node that failed because of a disruption budget 
   CHECK(answer.out.find("web-12") == std::string::npos);
 }
 
-TEST_CASE("The explanation of a node that another driver is using names this driver") {
+TEST_CASE("The explanation of a node that another driver is using names the other driver") {
   // A slot is free; otherwise the node would wait for a slot first.
   const ScratchFile policy("{autoUpgrade: true, maxParallelUpgrades: 9}");
   CheckNames(Explained("other", {"--policy", policy.path()}),
@@ -131,7 +131,7 @@ TEST_CASE("States within one second are listed in the order in which they were w
   CHECK(second < third);
 }
 
-TEST_CASE("If a node is not part of the rollout, the error names it, with exit code 2") {
+TEST_CASE("If a node is not part of the rollout, the error names the node, and the exit code is 2") {
   const Answer answer = RunWith({"explain", "nobody", "--cluster", (kTestData / "trouble.json").string()});
   CHECK(answer.exit_code == kExitUsage);
   CHECK(answer.err == "upgradectl: nobody: has neither a driver pod nor a label of nvidia.com/gpu\n");

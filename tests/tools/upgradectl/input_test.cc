@@ -16,14 +16,14 @@ std::string ErrorOf(std::string_view text) {
   return std::string(Message(DumpText("dump", std::string(text)).status()));
 }
 
-TEST_CASE("A dump in UTF-16 is refused with a remedy, and a byte order mark is ignored (W27)") {
+TEST_CASE("The error for a dump in UTF-16 suggests a remedy, and a byte order mark is ignored (W27)") {
   const std::string utf16("\xff\xfe{\0}\0", 6);
   CHECK(ErrorOf(utf16).find("dump: is UTF-16, as Windows PowerShell writes it; save it as UTF-8") == 0);
   CHECK(ErrorOf(utf16.substr(2)).find("is UTF-16") != std::string::npos);
   CHECK(DumpText("dump", "\xef\xbb\xbf{}").value() == "{}");
 }
 
-TEST_CASE("A dump that is a table or YAML is refused with a remedy (W27)") {
+TEST_CASE("The error for a dump that is a table or YAML suggests a remedy (W27)") {
   CHECK(ErrorOf("NAME   STATUS   ROLES\nn1     Ready    <none>\n") ==
         "dump: is a table and not JSON; print the objects with `kubectl get ... -A -o json`");
   CHECK(ErrorOf("NAMESPACE   NAME\n").find("is a table") != std::string::npos);
@@ -31,13 +31,13 @@ TEST_CASE("A dump that is a table or YAML is refused with a remedy (W27)") {
   CHECK(DumpText("dump", "\n {\"kind\":\"List\"}").ok());
 }
 
-TEST_CASE("A dump that is not JSON is refused, also on standard input (W27)") {
+TEST_CASE("A dump that is not JSON is refused, even on standard input (W27)") {
   const Answer answer = RunWith({"status", "--cluster", "-"}, "NAME STATUS\n");
   CHECK(answer.exit_code == kExitUsage);
   CHECK(answer.err.find("standard input: is a table") != std::string::npos);
 }
 
-TEST_CASE("A complete ClusterPolicy as the value of --policy is refused with a remedy (W27)") {
+TEST_CASE("The error for a complete ClusterPolicy as the value of --policy suggests a remedy (W27)") {
   const ScratchFile dump(R"({"kind":"List","items":[]})");
   const ScratchFile policy("apiVersion: nvidia.com/v1\nkind: ClusterPolicy\nspec: {}\n");
   const Answer answer = RunWith({"status", "--cluster", dump.path(), "--policy", policy.path()});
@@ -56,7 +56,7 @@ TEST_CASE("An option with an empty value does not use the next argument as its v
 }
 
 TEST_CASE(
-    "Every verb accepts the options that locate an operator, and the help lists the options that it needs (W36)") {
+    "Every verb accepts the options that locate an operator, and its help lists the options that it needs (W36)") {
   const ScratchFile dump((std::string(ContentOf(kTestData / "trouble.json"))));
   Texts options = {"--cluster", dump.path(), "--dry-run", "client", "--at", "2026-01-02T12:05:00Z", "--policy", "live"};
   options.insert(options.end(), {"--ledger-name", "l", "--ledger-namespace", "gpu-operator", "--lease-name", "x"});
@@ -79,7 +79,7 @@ TEST_CASE("A pause does not write to a custom resource if the policy is in a fil
   CHECK(answer.err.find("--policy: pause writes to a custom resource") != std::string::npos);
 }
 
-TEST_CASE("Pods that request a resource of another vendor count as users of its driver (W36)") {
+TEST_CASE("Pods that request a resource of another vendor count as users of that vendor's driver (W36)") {
   const std::string trainer =
       R"(,{"kind":"Pod","metadata":{"namespace":"lab","name":"trainer","uid":"t","labels":{"app":"trainer"},
 "ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"trainer","uid":"rs2","controller":true}]},
@@ -115,7 +115,7 @@ TEST_CASE("Pods that request a resource of another vendor count as users of its 
   CHECK(evictions({"--resource", "example.com/fpga"}) == 1);
 }
 
-TEST_CASE("the option --early-validation sets whether validation pods that were ready too early count (W34)") {
+TEST_CASE("The option --early-validation sets whether validation pods that were ready too early count (W34)") {
   const ScratchFile dump(Fleet(1));
   CHECK(RunWith({"status", "--cluster", dump.path(), "--early-validation", "Count"}).exit_code != kExitUsage);
   CHECK(RunWith({"status", "--cluster", dump.path(), "--early-validation", "Never"}).exit_code == kExitUsage);

@@ -48,7 +48,7 @@ TEST_CASE("Printed commands contain the location of the driver that upgradectl h
   CHECK(out.find("driver-w0: revision new, ready") != std::string::npos);
 }
 
-TEST_CASE("Precompiled drivers of several kernels are found by the label that they share (W25)") {
+TEST_CASE("Precompiled drivers for several kernels are found by the label that they share (W25)") {
   Options options;
   Locate({Set("gpu-operator", "nvidia-driver-daemonset-5.15"), Set("gpu-operator", "nvidia-driver-daemonset-6.8")},
          options);

@@ -120,7 +120,7 @@ struct Planted {
   Texts options = {};
 };
 
-TEST_CASE("Each planted obstacle is found, and no other obstacles") {
+TEST_CASE("Preflight finds each planted obstacle, and no other obstacles") {
   const std::string prefix = "nvidia.com/gpu-driver-upgrade";
   const auto labels = [&](const std::string& label) { return fmt::format(R"(,"labels":{{"{}{}"}})", prefix, label); };
   const auto annotations = [&](const std::string& text) { return fmt::format(R"(,"annotations":{{{}}})", text); };
@@ -264,7 +264,7 @@ TEST_CASE("A missing permission of the operator is an error, and each permission
   CHECK(Preflight({}, {"--rights", "self"}).exit_code == kExitUsage);
 }
 
-TEST_CASE("Out of a thousand budgets, only those that require a label of the pod, or no label, are evaluated for it") {
+TEST_CASE("Out of a thousand budgets, a pod is compared only with those that require one of its labels, or no label") {
   driverupgrade::ClusterObjects objects;
   const auto add = [&](const std::string& name, const std::string& selector) {
     const auto parsed = driverupgrade::LabelSelector::Parse(selector);

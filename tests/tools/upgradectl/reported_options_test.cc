@@ -120,7 +120,7 @@ TEST_CASE("Verbs need no options if the operator reports them, in a dump or on a
     CAPTURE(live.err);
     CHECK(live.exit_code != kExitUsage);
     if (writes)
-      CHECK(Has(answer.err, "driver example.com/fpga as Lease fpga-operator/fpga-driver-upgrade reports it\n"));
+      CHECK(Has(answer.err, "driver example.com/fpga, as reported by Lease fpga-operator/fpga-driver-upgrade\n"));
   }
 }
 

@@ -1,5 +1,5 @@
-// Compares the permissions that preflight checks with deploy/rbac, and the permissions that the verbs need with
-// rbac.yaml. Detects both missing and superfluous permissions.
+// Compares deploy/rbac with the permissions that preflight checks, and rbac.yaml with the permissions that the verbs
+// need. Detects both missing and superfluous permissions.
 #include "upgradectl/rights.h"
 
 #include <filesystem>
@@ -110,7 +110,7 @@ Rights Anywhere(const Rights& rights) {
 
 const std::set<std::string> kNames = {"nvidia-gpu-driver-upgrade", "nvidia-ofed-driver-upgrade"};
 
-TEST_CASE("The read role grants exactly the requests of the reading verbs, and watches") {
+TEST_CASE("The read role permits exactly the requests of the reading verbs, and watches") {
   Rights given = OfGpu(RightsOfFile(kRoot / "tools/upgradectl/rbac.yaml", kNames, "driver-upgrade-view"));
   std::erase_if(given, [](const Right& right) { return right.verb == "watch"; });
   // Claims are read only if a pod has a claim.
@@ -123,7 +123,7 @@ TEST_CASE("The read role grants exactly the requests of the reading verbs, and w
                 Anywhere(Asked({{"status"}, {"explain", "gpu-1", "--policy", policy.path()}, {"preflight"}}, dump)));
 }
 
-TEST_CASE("The read and write roles together grant exactly the requests of the writing verbs") {
+TEST_CASE("The read and write roles together permit exactly the requests of the writing verbs") {
   const fs::path file = kRoot / "tools/upgradectl/rbac.yaml";
   const Rights view = OfGpu(RightsOfFile(file, kNames, "driver-upgrade-view"));
   const Rights act = OfGpu(RightsOfFile(file, kNames, "driver-upgrade-act"));

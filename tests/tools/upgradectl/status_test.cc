@@ -137,7 +137,7 @@ TEST_CASE("The exit code shows whether the rollout is done, in progress, or fail
   CHECK(code("{") == kExitUsage);
 }
 
-TEST_CASE("Without a policy the status reports that, and shows no limits") {
+TEST_CASE("Without a policy, the status reports the policy as unknown, and shows no limits") {
   const ScratchFile dump(OneNode("upgrade-done"));
   const std::string text = RunWith(StatusOfDump(dump.path())).out;
   CHECK(text.find("policy unknown") != std::string::npos);
@@ -174,7 +174,7 @@ TEST_CASE("Events of a deleted node do not count for the rollout") {
   CHECK(RunWith(StatusOfDump(file.path())).out == RunWith(StatusOfDump(TroublePath())).out);
 }
 
-TEST_CASE("With a policy in a file, no missing policy of the custom resource is reported") {
+TEST_CASE("If the policy is in a file, a missing policy in the custom resource is not reported") {
   const auto server = std::make_shared<DumpServer>(ContentOf(kTestData / "trouble.json"));
   server->Forbid("/apis/nvidia.com/v1/clusterpolicies");
   const ScratchFile policy("autoUpgrade: true");
@@ -232,7 +232,8 @@ TEST_CASE("A node in upgrade-done with an old driver pod counts as waiting") {
   CHECK(answer.out.find(": 2 of 10 done, 1 failed, 2 in progress, 5 waiting\n") != std::string::npos);
 }
 
-TEST_CASE("A forbidden read of optional data is one line, and a forbidden read of required data is an error") {
+TEST_CASE(
+    "A forbidden read of optional data is reported in one line, and a forbidden read of required data is an error") {
   const auto server = std::make_shared<DumpServer>(ContentOf(kTestData / "trouble.json"));
   server->Forbid("/apis/policy/v1");
   const Answer answer = RunIn({"status", "--kubeconfig", "any", "--at", kAt}, {.server = server});

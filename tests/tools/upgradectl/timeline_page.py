@@ -69,7 +69,7 @@ class Browser:
         to_browser, self.out = os.pipe()
         self.inward, from_browser = os.pipe()
 
-        def hand_over():  # Chromium reads from 3 and writes to 4
+        def hand_over():  # Chromium reads from file descriptor 3 and writes to 4
             kept = [os.dup(to_browser), os.dup(from_browser)]
             os.dup2(kept[0], 3)
             os.dup2(kept[1], 4)

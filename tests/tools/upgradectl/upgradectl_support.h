@@ -91,7 +91,7 @@ class DumpServer final : public driverupgrade::HttpTransport {
   void Deny(std::string text) { denied_.push_back(std::move(text)); }
   /// From now on, requests for this path return this response, regardless of their verb.
   void AnswerAt(std::string path, driverupgrade::HttpResponse answer) { answers_[std::move(path)] = std::move(answer); }
-  /// Sets the body of responses to patches. If empty, the response contains the body of the patch itself.
+  /// Sets the body of responses to patches. If `body` is empty, each response contains the body of the patch itself.
   void AnswerPatches(std::string body) { patch_answer_ = std::move(body); }
   /// Adds a line to the watch of this path.
   void AddWatchLine(const std::string& path, std::string line);

@@ -124,14 +124,14 @@ TEST_CASE("A plan as JSON contains the stages of the rollout, and the reason why
   CHECK_FALSE(Text(rollout, {"waitsFor", "reason"}).empty());
 }
 
-TEST_CASE("A fleet in every situation is printed in JSON, byte for byte") {
+TEST_CASE("A fleet with nodes in every situation is printed in JSON, byte for byte") {
   const Answer answer = RunWith(PlanOf(FleetPath(), PolicyPath(), {"--gpu-pods", "-o", "json"}));
   CHECK(answer.exit_code == 0);
   CHECK(answer.err.empty());
   CheckGolden("fleet.expected.json", answer.out);
 }
 
-TEST_CASE("A fleet in every situation is shown as a table") {
+TEST_CASE("A fleet with nodes in every situation is shown as a table") {
   const Answer answer = RunWith(PlanOf(FleetPath(), PolicyPath(), {"--gpu-pods"}));
   CHECK(answer.exit_code == 0);
   CheckGolden("fleet.expected.txt", answer.out);
@@ -433,7 +433,7 @@ TEST_CASE("Input has a size limit") {
   CHECK(Message(refused.status()) == "dump: longer than 8 bytes");
 }
 
-TEST_CASE("A dump that is too large is refused with a remedy") {
+TEST_CASE("The error for a dump that is too large suggests a remedy") {
   std::istringstream in("123456789");
   const absl::StatusOr<std::string> refused = ReadDump({.cluster = "-"}, in, 8);
   CHECK(refused.status().code() == absl::StatusCode::kResourceExhausted);
@@ -451,7 +451,7 @@ struct Mistake {
   std::string error;
 };
 
-TEST_CASE("An invalid option causes a one-line error that names it, and exit code 2") {
+TEST_CASE("An invalid option causes a one-line error that names the option, and exit code 2") {
   const std::vector<Mistake> mistakes = {
       {"--driver", "GPU", "--driver, --domain: "},
       {"--driver", "fourteen-chars", "--driver, --domain: "},
@@ -484,7 +484,7 @@ TEST_CASE("An invalid option causes a one-line error that names it, and exit cod
   }
 }
 
-TEST_CASE("An invalid option of requestor mode causes a one-line error that names it, and exit code 2") {
+TEST_CASE("An invalid option of requestor mode causes a one-line error that names the option, and exit code 2") {
   const std::vector<Mistake> mistakes = {
       {"--requestor-namespace", "", "--requestor-namespace: requestor options: namespace: "},
       {"--requestor-namespace", "Nowhere", "--requestor-namespace: requestor options: namespace: "},

@@ -88,7 +88,7 @@ TEST_CASE("explain names the webhook that refuses the operator's patches") {
   CHECK_THAT(answer.out,
              Catch::Contains("Failed requests of the operator\n  2026-01-02T12:04:00Z (60s ago): patch node "
                              "n0000: 403 Forbidden: admission webhook"));
-  CHECK_THAT(answer.out, Catch::Contains("Waits for\n  a request of the operator to succeed\n"));
+  CHECK_THAT(answer.out, Catch::Contains("Waits for\n  the operator's request to succeed\n"));
   CHECK_THAT(answer.out,
              Catch::Contains("The operator's last request failed: patch node n0000: 403") &&
                  Catch::Contains("kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations"));
@@ -168,7 +168,7 @@ TEST_CASE("If the operator's view is unavailable, the first line reports this an
     other_version->AnswerAt(kRollout, {.status = 200, .body = newer});
     CHECK(first_line(other_version, verb) ==
           std::string(kOwnView) +
-              "the operator's document of the rollout: nodes[1].gate.reason: `GravityStorm` is not "
+              "the operator's rollout document: nodes[1].gate.reason: `GravityStorm` is not "
               "known: use the operator's version of upgradectl");
     const auto follower = ServerWith(lease);
     std::string follows = kDocument;

@@ -1,5 +1,5 @@
-// Tests with a server that echoes one of our credentials. The credential must appear neither in text that leaves the
-// transport nor in anything that is derived from such text.
+// Tests a transport whose server echoes one of our credentials. The credential must appear neither in text that leaves
+// the transport nor in anything that is derived from such text.
 #include <fmt/format.h>
 
 #include <functional>

@@ -176,7 +176,7 @@ TEST_CASE("An unusable kubeconfig is refused with the position of the error", "[
       {"key twice", kServer, "client-certificate-data: Q0VSVA==, client-key-data: S0VZ, client-key: f", kInvalid,
        "users[1].user.client-key-data: set in addition to client-key"},
       {"token with a line end", kServer, "token: \"a\\nb\"", kInvalid,
-       "users[1].user.token: has a space or a line end in it"},
+       "users[1].user.token: contains a space or a line end"},
       {"token empty", kServer, "token: ' '", kInvalid, "users[1].user.token: empty"},
       {"password login", kServer, "username: u, password: p", kUnimplemented,
        "users[1].user.username: user name and password are not supported; use a token or a client "
@@ -226,7 +226,7 @@ TEST_CASE("A document that is not a kubeconfig is refused", "[kube_config]") {
            Row{"key is a list", "[a]: b", "a key is not text"},
            Row{"deep", deep + "b" + std::string(100, '}'), "nested deeper than 32"},
            Row{"very deep", abyss, "not YAML"},
-           Row{"alias bomb", bomb, "more than 100000 nodes, aliases expanded"},
+           Row{"alias bomb", bomb, "more than 100000 nodes, with aliases expanded"},
            Row{"cycle", "a: &a [*a]", "nested deeper than 32"},
            Row{"too long", std::string((1 << 20) + 1, ' '), "longer than 1048576 bytes"},
            Row{"wrong kind", "kind: Pod\n" + good, "kind: must be Config"},

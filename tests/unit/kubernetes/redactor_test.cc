@@ -25,7 +25,7 @@ TEST_CASE("The last eight tokens are still redacted after they have been replace
 
 TEST_CASE("A secret that starts with another secret is redacted completely") {
   Redactor redactor(Secret{});
-  // The longest secret must be redacted first, not the most recently sent one.
+  // The longest secret must be redacted first, not the secret that was sent most recently.
   redactor.Remember(Secret("secret-token-and-more"));
   redactor.Remember(Secret("secret-token"));
   CHECK(Struck(redactor, "secret-token-and-more") == "[redacted]");

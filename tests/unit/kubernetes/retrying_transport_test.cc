@@ -91,14 +91,14 @@ TEST_CASE("After a 5xx response, reads are retried, but writes are not", "[retry
   }
 }
 
-TEST_CASE("A 429 response is not retried unless it gives a delay in whole seconds", "[retrying]") {
+TEST_CASE("A request refused with 429 is retried only if the response gives a delay in whole seconds", "[retrying]") {
   for (const char* text : {"", "soon", "1.5", "7 ", "Wed, 21 Oct 2026 07:28:00 GMT", "+3"}) {
     INFO(text);
     CHECK(Attempt({Answer(429, text), Answer(200)}, {}).calls == 1);
   }
 }
 
-TEST_CASE("Responses other than 429 and 5xx are never retried", "[retrying]") {
+TEST_CASE("A request is never retried after a response other than 429 or 5xx", "[retrying]") {
   for (int status : {200, 201, 302, 400, 401, 403, 404, 409, 410, 422}) {
     CHECK(Attempt({Answer(status, "1"), Answer(200)}, {}).calls == 1);
   }
@@ -157,7 +157,7 @@ TEST_CASE("A lost request is sent again only if it cannot have been applied", "[
   }
 }
 
-TEST_CASE("A stream is started again only before its first line", "[retrying]") {
+TEST_CASE("A failed stream is started again only if its first line has not arrived", "[retrying]") {
   for (bool line_before_loss : {false, true}) {
     auto inner = std::make_shared<ScriptedTransport>(std::deque<Result>{Lost(), Answer(429, "1"), Answer(200)});
     inner->line_before_loss = line_before_loss;
@@ -180,7 +180,7 @@ TEST_CASE("A rate limit allows a burst, and then delays requests to the configur
   };
   CHECK(sent_by(3) == absl::ZeroDuration());
   CHECK(sent_by(4) == absl::Seconds(2));
-  clock->Advance(absl::Hours(1));  // An idle period refills no more than the burst.
+  clock->Advance(absl::Hours(1));  // An idle period allows no more than one burst.
   CHECK(sent_by(4) == absl::Hours(1) + absl::Seconds(2.5));
   clock->Advance(-absl::Hours(2));
   CHECK(sent_by(1) == absl::Seconds(3.5) - absl::Hours(1));

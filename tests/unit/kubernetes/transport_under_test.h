@@ -46,8 +46,8 @@ constexpr absl::Duration kPatience = absl::Minutes(2);
 inline CallContext Within(absl::Duration duration) { return {.deadline = absl::Now() + duration}; }
 inline CallContext Patiently() { return Within(kPatience); }
 
-// Calls `attempt` with longer and longer times until the call returns true. Use this function for a deadline that must
-// not expire before something that may be slow on a busy machine. Returns false if no attempt succeeds.
+// Calls `attempt` with increasing times until the call returns true. Use this function if a deadline must not expire
+// before a step that can be slow on a busy machine. Returns false if no attempt succeeds.
 inline bool WithEnoughTime(const std::function<bool(absl::Duration)>& attempt) {
   for (absl::Duration time = absl::Milliseconds(100); time < kPatience; time *= 2) {
     if (attempt(time)) return true;
@@ -79,7 +79,7 @@ inline HttpRequest Get(std::string path) { return {.verb = HttpVerb::kGet, .path
 
 inline std::string Message(const absl::Status& status) { return std::string(status.message()); }
 
-// Returns true if one of the server's requests is a GET of `path`.
+// Returns true if one of the requests that the server received is a GET of `path`.
 inline bool HasSeen(const std::vector<std::string>& requests, const std::string& path) {
   return std::any_of(requests.begin(), requests.end(),
                      [&](const std::string& request) { return request.starts_with("GET " + path + " "); });

@@ -137,7 +137,7 @@ TEST_CASE("B-20: the page contains the counts of gangs if the policy considers g
   }
 }
 
-TEST_CASE("Metrics without a limit, a value, or an occurrence are omitted") {
+TEST_CASE("Metrics are omitted if their limit or value does not exist, or if nothing has been counted yet") {
   const std::set<std::string> lines = LinesOf({.driver = kGpu});
   CHECK(Mentions(lines, "driverupgrade_budget_slots{driver=\"nvidia.com/gpu\",kind=\"used\"}"));
   CHECK_FALSE(Mentions(lines, "driverupgrade_budget_slots{driver=\"nvidia.com/gpu\",kind=\"total\"}"));
@@ -188,7 +188,7 @@ TEST_CASE("The GPU Operator's status is 0 before the first pass, and -1 if the l
 }
 
 TEST_CASE(
-    "The number of nodes that may start follows from the limits, or equals the number of waiting nodes without "
+    "The number of nodes that may start follows from the limits, or is the number of waiting nodes if there are no "
     "limits") {
   struct Row {
     UpgradeBudget budget;

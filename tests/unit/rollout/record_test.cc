@@ -98,7 +98,7 @@ TEST_CASE("a damaged record is read as a valid record, which stays the same when
   }
 }
 
-TEST_CASE("a quantile of durations is never too short, and at most a fifth too long") {
+TEST_CASE("the estimate of a quantile of durations is never too short, and at most a fifth too long") {
   SeededRandom random(2);
   for (int round = 0; round < 200; ++round) {
     const int seconds = random.Between(1, random.Pick({20, 600, 500'000}));

@@ -101,7 +101,7 @@ TEST_CASE("a written rollout section is read back unchanged") {
   CHECK(ParseUpgradePolicyJson(written, {}, LoadRolloutTimeZone).value() == *policy);
 }
 
-TEST_CASE("an empty rollout section has the defaults, and a missing one means no rollout") {
+TEST_CASE("an empty rollout section has the defaults, and a missing section means no rollout") {
   CHECK(Parsed("{}") == RolloutPolicy{});
   CHECK(Parsed("{stages: null, groups: ~, finishBy: null}") == RolloutPolicy{});
   CHECK_FALSE(ParsedSections("{}").rollout);

@@ -79,7 +79,7 @@ RolloutRules RandomRules(SeededRandom& random) {
   return RulesOf(policy, {});
 }
 
-// Facts about a revision that were true at some time. A replica with old data may still act on such a fact.
+// Facts that have been true of a revision at some time. A replica with old data may still act on such a fact.
 struct Facts {
   std::map<int, absl::Time> ended;  // first time at which all nodes of a stage had ended, by stage
   std::set<std::string> approved;

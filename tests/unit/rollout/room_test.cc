@@ -32,7 +32,7 @@ std::vector<Gate> Gates(const Fleet& fleet, const RolloutRules& rules, const Rol
   return gates;
 }
 
-TEST_CASE("a rollout with defaults starts as many nodes as the limits allow, in the order of their names") {
+TEST_CASE("a rollout with default settings starts as many nodes as the limits allow, in the order of their names") {
   const RolloutRules rules = RulesOf({}, {});
   CHECK(Fleet(4).Started({}, rules) == Names{"n0", "n1", "n2", "n3"});
   CHECK(Fleet(4).Started({}, rules, {.slots = 2}) == Names{"n0", "n1"});
@@ -49,7 +49,7 @@ TEST_CASE("a group that starts together gets headroom for all its nodes, or wait
 TEST_CASE("headroom is reserved for a large group, but not for a group that never fits") {
   const Fleet fleet = Cliques();
   CHECK(fleet.Started({}, Together(), {.headroom = 4, .headroom_max = 4}) == Names{"a0", "a1", "a2"});
-  // No node is in progress that could free headroom, so the nodes that fit start.
+  // No node in progress could free headroom, so the nodes that fit start.
   CHECK(fleet.Started({}, Together(), {.headroom = 2, .headroom_max = 5}) == Names{"c0"});
   CHECK(fleet.Started({}, Together(), {.headroom = 2, .headroom_max = 2}) == Names{"c0"});
 }

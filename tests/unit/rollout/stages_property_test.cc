@@ -292,7 +292,7 @@ TEST_CASE("in any history, a rollout advances through its stages as the policy r
       REQUIRE(step.wake_at == answer.wake_at);
       advances += answer.open > 0;
       halts += answer.halted;
-      // Sometimes a step is not stored, and rarely the record is lost.
+      // Occasionally a step is not stored, and in rare cases the record is lost.
       if (random.Chance(90)) text = FormatRecord(step.record), memory = answer.memory;
       if (random.Chance(2)) text.clear(), memory = {};
     }

@@ -226,7 +226,7 @@ TEST_CASE("if the soak time of a soaking stage changes, the new time counts from
   CHECK(Settled(fleet, soaks, Rules({stage}), kNow + absl::Minutes(20)).open == 1);
 }
 
-TEST_CASE("a stage is not done while one of its nodes is not healthy, and its soak restarts") {
+TEST_CASE("a stage is not done while one of its nodes is unhealthy, and the soak of the stage restarts") {
   Fleet fleet(5);
   const RolloutRules rules = Rules({Canary()});
   const std::string canary = fleet.In(0, rules)[1];
@@ -389,7 +389,7 @@ TEST_CASE("a sick node halts the rollout only while another node is waiting or i
   CHECK(Settled(fleet, over.record, rules).halted);
 }
 
-TEST_CASE("with several DaemonSets, a halt stays while one of its revisions is a target") {
+TEST_CASE("with several DaemonSets, a halt stays in effect while one of its revisions is a target") {
   Fleet fleet(5);
   const RolloutRules rules = Rules({Canary()});
   Finish(fleet, fleet.In(0, rules));
@@ -437,7 +437,7 @@ TEST_CASE("the fingerprints of a policy are stable") {
   CHECK(full.stages_fingerprint == "2787feaf8fd9aba8");
 }
 
-TEST_CASE("W18: a halt that an earlier release recorded stays") {
+TEST_CASE("W18: a halt that was recorded by an earlier release stays in effect") {
   Fleet fleet(5);
   RolloutRules rules = Rules({Canary()});
   rules.policy.order = {{.by = OrderBy::kIdle}};
@@ -557,7 +557,7 @@ TEST_CASE("W6: a stage continues without the nodes that are unfit to start, and 
         "stage canary: 0 of 1 nodes have ended, 0 failed; 1 of 2 left out: a2, NotReady since 2027-01-15T08:00:00Z");
   fleet.Set("a1", NodeProgress::kDone);
   CHECK(Settled(fleet, {}, rules).open == 1);
-  // No node is left that could prove that the driver works.
+  // None of the remaining nodes could prove that the driver works.
   fleet.Set("a1", NodeProgress::kLeftOut);
   step = Settled(fleet, {}, rules);
   CHECK(step.open == 0);

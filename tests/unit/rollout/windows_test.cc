@@ -62,7 +62,8 @@ TEST_CASE("a window keeps its length on the nights of clock changes") {
 }
 
 TEST_CASE(
-    "a start in a skipped hour moves to the end of that hour, and a start in a repeated hour is its first occurrence") {
+    "a start in a skipped hour moves to the end of that hour, and a start in a repeated hour means its first "
+    "occurrence") {
   RolloutPolicy rollout = WeekendNights();
   rollout.windows[0].start = absl::Hours(2) + absl::Minutes(30);
   rollout.windows[0].duration = absl::Minutes(10);
@@ -92,7 +93,7 @@ TEST_CASE("windows in several time zones are combined") {
         Open(At("2026-06-07 04:00", "America/New_York")));
 }
 
-TEST_CASE("closed days use the window's time zone, or UTC without windows") {
+TEST_CASE("closed days use the window's time zone, or UTC if there are no windows") {
   RolloutPolicy rollout = WeekendNights();
   rollout.closed = {{.first = absl::CivilDay(2026, 12, 24), .last = absl::CivilDay(2027, 1, 2)}};
   // 2027-01-02 is a Saturday and the last closed day, so the window on that day stays closed until midnight.

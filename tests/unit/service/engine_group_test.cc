@@ -221,7 +221,8 @@ TEST_CASE("log lines name the owner of their nodes") {
 }
 
 TEST_CASE(
-    "a rollout succeeds without nodes that have the skip label, but not if a node has failed or its label is invalid") {
+    "a rollout succeeds without nodes that have the skip label, but not if a node has failed or has an invalid state "
+    "label") {
   World world;
   world.Run({"a"}, std::nullopt);
   CHECK_FALSE(world.group->End());  // no engine has run a pass yet

@@ -17,7 +17,7 @@ MetricsSnapshot Figures(int done, std::uint64_t deleted, std::optional<int> para
   return figures;
 }
 
-TEST_CASE("metrics of engines are summed, and ended engines keep only their counters") {
+TEST_CASE("the metrics of running engines are summed, and engines that have ended add only their counters") {
   MetricsSnapshot first = Figures(3, 1, 2);
   first.last_progress = absl::UnixEpoch();
   MetricsSnapshot second = Figures(4, 2, 5);

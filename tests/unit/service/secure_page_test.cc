@@ -41,7 +41,7 @@ absl::Status OfGoodToken(const std::string& token) {
   return absl::UnauthenticatedError("no token");
 }
 
-TEST_CASE("Over the network, the page and its document require a token of an authorized reader") {
+TEST_CASE("Over the network, the page and its document require a token for an authorized reader") {
   SecureWorld world(OfGoodToken);
   REQUIRE(world.port > 0);
   for (const std::string path : {"/", "/rollout", "/rollout?watch=true"}) {
@@ -117,7 +117,7 @@ TEST_CASE("A page that is served over the network needs an authenticator and its
   ServiceOptions unchecked = world.Options();
   unchecked.rollout_secure_address = "127.0.0.1:0";
   CHECK(UpgradeService::Create(world.cluster, world.director, std::move(unchecked)).status() ==
-        absl::InvalidArgumentError("the rollout page at a secure address must check its readers"));
+        absl::InvalidArgumentError("the rollout page at a secure address requires a reader check"));
   ServiceOptions shared = world.Options();
   shared.metrics_address = shared.rollout_secure_address = "127.0.0.1:0";
   shared.rollout_readers = OfGoodToken;

@@ -146,7 +146,7 @@ TEST_CASE("the Lease contains the policy in effect, and a new leader's policy re
   CHECK(reported().empty());
 }
 
-TEST_CASE("the Lease contains the policies of all engines, or no policy if the policies are too long together") {
+TEST_CASE("the Lease contains the policies of all engines, or no policy if their total length is too long") {
   World world;
   ServiceOptions options = world.Options();
   options.election = world.Election("a");
@@ -337,7 +337,7 @@ TEST_CASE("the director is informed of the nodes that are left out, once no othe
   CHECK(world.director.progress.at("").left_out == 1);
 }
 
-TEST_CASE("a finding of the director is reported once while it persists, and is counted") {
+TEST_CASE("a finding from the director is reported once while it persists, and is counted") {
   World world;
   world.director.wanted = std::vector{world.Spec()};
   world.director.findings = {{.code = FindingCode::kNoOwner, .node = "node-1", .message = "node-1 has no owner"},

@@ -34,7 +34,7 @@ TEST_CASE("a built node is ready and schedulable unless configured otherwise") {
                              .ready = false});
 }
 
-TEST_CASE("a built pod is bare, running and ready unless configured otherwise") {
+TEST_CASE("a built pod is bare, running, and ready unless configured otherwise") {
   const Pod pod = PodBuilder("team-a", "web-1").OnNode("n1").Build();
   CHECK(pod.ref == PodRef{.ns = "team-a", .name = "web-1"});
   CHECK(pod.node_name == "n1");
@@ -85,7 +85,7 @@ TEST_CASE("a fleet has a ready driver pod and a ready workload pod on every node
   CHECK(cluster.daemon_sets().front().labels == StringMap{{"app", "driver"}});
 }
 
-TEST_CASE("two fleets share a cluster when their nodes and namespaces differ") {
+TEST_CASE("two fleets can share a cluster if their nodes and namespaces differ") {
   FakeCluster cluster(std::make_shared<FakeClock>());
   AddFleet(cluster, {.node_count = 2, .node_prefix = "gpu-", .node_labels = {{"gpu", "true"}}});
   const Fleet ofed = AddFleet(cluster, {.node_count = 3,

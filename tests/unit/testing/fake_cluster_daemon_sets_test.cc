@@ -208,7 +208,7 @@ TEST_CASE("a driver pod that matches a crash rule is not ready, and keeps restar
   CHECK(IsReady(world.On("n1").front()));
 }
 
-TEST_CASE("a crash rule without hash and node applies to every pod that starts, but not to running pods") {
+TEST_CASE("a crash rule without a hash or a node applies to every pod that starts, but not to running pods") {
   World world;
   REQUIRE(world.cluster.AddCrashRule("gpu", "driver", ""));
   world.cluster.Advance(absl::Hours(1));

@@ -93,7 +93,7 @@ TEST_CASE("A device taint rule that the API server would refuse is refused") {
   CHECK(create({.name = "a", .key = "k"}).ok());
 }
 
-TEST_CASE("F16: a controller reports the generation of a rule that it has processed, unless its feature gate is off") {
+TEST_CASE("F16: a controller reports which generation of a rule it has processed, unless its feature gate is off") {
   World world({.controller_delay = absl::Seconds(2)});
   world.Create(DeviceTaintEffect::kNone);
   world.cluster->Advance(absl::Seconds(1));
@@ -193,7 +193,7 @@ TEST_CASE("F8: more pods can use an allocated claim, even if its devices are tai
 }
 
 TEST_CASE(
-    "F18: the scheduler allocates newly tainted devices for a while, and the allocation time of the claim shows it") {
+    "F18: for a while, the scheduler still allocates newly tainted devices, as the claim's allocation time shows") {
   World world({.late_allocations = absl::Seconds(3)});
   world.Create(DeviceTaintEffect::kNoSchedule);
   world.cluster->Advance(absl::Seconds(2));

@@ -138,7 +138,7 @@ TEST_CASE("maxUnavailable allows no disruption of pods without a workload, but m
   CHECK(world.Evict(job.ref).refusal == Refusal::kDisruptionBudget);
 }
 
-TEST_CASE("a pod with two budgets is never evicted, even if each budget would allow it (E7)") {
+TEST_CASE("a pod that matches two budgets is never evicted, even if each budget would allow it (E7)") {
   World world;
   world.cluster.AddDisruptionBudget({.ns = "team-a", .name = "one", .max_unavailable = 3});
   world.cluster.AddDisruptionBudget({.ns = "team-a", .name = "two", .max_unavailable = 3});

@@ -291,7 +291,7 @@ TEST_CASE("M1: a Pending object has no finalizer, so its deletion is immediate")
   CHECK_FALSE(world.Exists());
 }
 
-TEST_CASE("M2: only as many nodes as allowed are past Pending, and the oldest objects come first") {
+TEST_CASE("M2: no more nodes than allowed are past Pending, and the oldest objects come first") {
   World world;
   world.cluster.AddNode(NodeBuilder("n2").Build());
   world.cluster.AddNode(NodeBuilder("n3").Build());
@@ -353,7 +353,7 @@ TEST_CASE("M4: a node stays unchanged if it is already cordoned, or if the objec
   CHECK(world.cluster.node("n1") == before);
 }
 
-TEST_CASE("M5: matching pods are awaited until they have terminated, whatever their phase") {
+TEST_CASE("M5: the operator waits until matching pods have terminated, whatever their phase") {
   World world;
   world.cluster.AddPod(PodBuilder("a", "job").OnNode("n1").WithLabel("app", "job").Succeeded().Build());
   world.cluster.AddPod(PodBuilder("a", "other").OnNode("n1").Build());
@@ -538,7 +538,7 @@ TEST_CASE("M9: a drain stops when its object is deleted") {
   CHECK(world.cluster.pod("a", "web").has_value());
 }
 
-TEST_CASE("M10: additional requestors keep an object that is deleted in Ready or RequestorFailed") {
+TEST_CASE("M10: additional requestors delay the deletion of an object in Ready or RequestorFailed") {
   World world;
   const std::string state = GENERATE(as<std::string>(), "Ready", "RequestorFailed");
   world.cluster.Cordon("n1");

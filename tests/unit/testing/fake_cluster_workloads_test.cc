@@ -122,7 +122,7 @@ TEST_CASE("a bare pod is bound and started, but not replaced") {
   CHECK(world.cluster.pods().empty());
 }
 
-TEST_CASE("pods that are added with a ReplicaSet as owner create the ReplicaSet, which keeps their number") {
+TEST_CASE("adding pods with a ReplicaSet as owner creates the ReplicaSet, which keeps their number constant") {
   World world;
   const Pod one = world.cluster.AddPod(
       PodBuilder("a", "web-1").OnNode("n1").OwnedByReplicaSet("web").WithLabel("app", "web").WithEmptyDir().Build());

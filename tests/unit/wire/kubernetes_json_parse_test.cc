@@ -408,8 +408,8 @@ TEST_CASE("a malformed document causes an error that contains the byte position"
       {"NUL behind", std::string("{\"kind\":\"Node\"}\0junk", 20), "malformed JSON at byte 15: NUL"},
       {"NUL within", std::string("{\"kind\":\"No\0de\"}", 16), "malformed JSON at byte 11: NUL"},
       {"invalid UTF-8", "{\"kind\":\"No\xC3(\"}", "malformed JSON at byte 11: invalid encoding in string"},
-      // RapidJSON does not stop at these errors. The fuzz tests fuzz_answers, fuzz_objects, and fuzz_watch_framing have
-      // found them.
+      // RapidJSON does not stop at these errors, which the fuzz tests fuzz_answers, fuzz_objects, and
+      // fuzz_watch_framing found.
       {"UTF-8 cut at the end", "{\"kind\":\"No\xF2", "malformed JSON at byte 11: invalid encoding in string"},
       {"UTF-8 cut before the end", "{\"kind\":\"No\xF2\n", "malformed JSON at byte 11: invalid encoding in string"},
       {"overlong UTF-8", "{\"kind\":\"No\xC0\xAF\"}", "malformed JSON at byte 11: invalid encoding in string"},

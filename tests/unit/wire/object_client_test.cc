@@ -154,7 +154,7 @@ TEST_CASE("a log is returned as text") {
   CHECK(world.transport->lines == Lines{"GET /api/v1/namespaces/drivers/pods/p/log?tailLines=100"});
 }
 
-TEST_CASE("the body of an error is not returned as the text") {
+TEST_CASE("the body of an error response is not returned as the text of a log") {
   World world;
   world.transport->Answer(404, StatusBody(404, "NotFound", "pods \"p\" not found"));
   CHECK(absl::IsNotFound(world.objects.GetText(world.context, kPods, {"drivers", "p"}, "log").status()));

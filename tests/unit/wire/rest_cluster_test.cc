@@ -278,7 +278,7 @@ TEST_CASE("the Retry-After delay is kept if it is a number of seconds") {
   CHECK(RetryAfter(status) == row.expected);
 }
 
-TEST_CASE("an error of the transport keeps its code and its not-sent mark") {
+TEST_CASE("an error from the transport keeps its code and its not-sent mark") {
   World world;
   world.transport->Answer(MarkRequestNotSent(absl::UnavailableError("connect to 10.0.0.1:6443: refused")));
   const absl::Status status = world.cluster->DeletePod(world.context, {.pod = kWeb});

@@ -194,7 +194,8 @@ TEST_CASE("a sink can end the watch successfully, and is not called again") {
   CHECK(world.transport->lines.size() == (world.nodes.enough == "list a @7" ? 1 : 2));
 }
 
-TEST_CASE("api-A16: a version that is too old returns OutOfRange, whether a response or an event reports it") {
+TEST_CASE(
+    "api-A16: a watch returns OutOfRange if its version is too old, whether a response or an event reports this") {
   World world;
   const std::string text = "too old resource version: 7 (99)";
   SECTION("410 as the response") {
@@ -223,7 +224,7 @@ TEST_CASE("api-A16: a version that is too old returns OutOfRange, whether a resp
   }
 }
 
-TEST_CASE("other error events return the code of their Status") {
+TEST_CASE("after any other error event, a watch returns the code of the event's Status") {
   struct Row {
     std::string object;
     absl::StatusCode code;
@@ -355,7 +356,7 @@ TEST_CASE("api-A12: an event of an unknown type is skipped") {
   CHECK(world.nodes.notes == Lines{"change b @9"});
 }
 
-TEST_CASE("an error of the transport keeps its code, and all earlier lines are delivered") {
+TEST_CASE("an error from the transport keeps its code, and all earlier lines are delivered") {
   const auto code = GENERATE(absl::StatusCode::kUnavailable, absl::StatusCode::kCancelled,
                              absl::StatusCode::kDeadlineExceeded, absl::StatusCode::kOutOfRange);
   World world;

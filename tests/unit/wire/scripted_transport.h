@@ -64,7 +64,7 @@ class ScriptedTransport final : public HttpTransport {
   std::deque<Scripted> answers_;
 };
 
-// Returns an error body in the form of the API server. `details` has no braces, e.g. R"("name":"x")".
+// Returns an error body in the format of the API server. `details` has no braces, e.g. R"("name":"x")".
 inline std::string StatusBody(int code, const std::string& reason, const std::string& message,
                               const std::string& details = "") {
   return R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":")" + message +

@@ -87,7 +87,7 @@ TEST_CASE("our cordon stays if an upgrade that does not write names still needs 
   CHECK(Uncordoned(node).unschedulable);
   CHECK_FALSE(Uncordoned(node).labels.contains(kOurState));
 
-  // That upgrade has recorded our cordon as an administrator's cordon, and would never lift it.
+  // The other upgrade has recorded our cordon as an administrator's cordon, and would never lift it.
   node.annotations["nvidia.com/ofed-driver-upgrade.node-initial-state.unschedulable"] = "true";
   CHECK_FALSE(Uncordoned(node).unschedulable);
 }

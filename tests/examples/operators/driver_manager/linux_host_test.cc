@@ -1,5 +1,4 @@
-// Tests the real host with a directory that looks like a node's file system, and with programs that log their
-// arguments.
+// Tests LinuxHost with a directory that looks like a node's file system, and with programs that log their arguments.
 #include "driver_manager/linux_host.h"
 
 #include <cstdlib>

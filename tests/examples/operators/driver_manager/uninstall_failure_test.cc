@@ -207,7 +207,7 @@ TEST_CASE("the error reports whether the API server is unavailable or refuses re
 
 // Interrupts the process before each of its requests in turn, as if it were killed or lost its connection. The kubelet
 // then restarts the process.
-TEST_CASE("after a run was interrupted at any point, the next run succeeds and leaves nothing behind") {
+TEST_CASE("if a run is interrupted at any point, the next run succeeds and leaves nothing behind") {
   for (int requests = 0;; ++requests) {
     NodeWorld world;
     const Node before = world.node();

@@ -25,7 +25,7 @@ TEST_CASE("W30: an invalid driver image or pod setting never freezes a ClusterPo
   CHECK(policy->driver->reference.empty());
 }
 
-TEST_CASE("W30: an invalid driver manager of an NVIDIADriver never freezes it") {
+TEST_CASE("W30: an invalid driver manager setting never freezes an NVIDIADriver") {
   const auto driver = ReadNvidiaDriver(Object(R"({"image":"driver","version":"550","manager":{"version":7}})"));
   REQUIRE(driver.ok());
   CHECK(driver->upgrade.auto_upgrade);

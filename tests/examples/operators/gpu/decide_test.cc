@@ -87,7 +87,7 @@ TEST_CASE("upstream 1.3, 1.4: decisions are made in the documented order") {
   }
 }
 
-TEST_CASE("the nodes of a deleted NVIDIADriver are released unless a ClusterPolicy decides") {
+TEST_CASE("the nodes of a deleted NVIDIADriver are released unless a ClusterPolicy is responsible for them") {
   const auto gone = [](const Decision& decision) {
     std::string text;
     for (const auto& spec : decision.gone) text += "[" + spec.node_selector.ToString() + "]";

@@ -40,7 +40,7 @@ TEST_CASE("upstream 1.5: a pod uses a GPU if it requests a resource with the pre
 }
 
 TEST_CASE(
-    "W12: init containers and ephemeral containers are users of the GPU, and claims of extended resources are read") {
+    "W12: init containers and ephemeral containers count as GPU users, and claims of extended resources are read") {
   const auto parse = [](const std::string& spec, const std::string& status = "") {
     return *ParseObject<Pod>(R"({"kind":"Pod","metadata":{"name":"p","namespace":"ns"},"spec":)" + spec +
                              R"(,"status":{"phase":"Running")" + status + "}}");

@@ -40,7 +40,7 @@ struct World {
 };
 
 TEST_CASE(
-    "changes of policies take effect, pods with the skip label stay, and no engine runs before both kinds are read") {
+    "policy changes take effect, pods with the skip label stay, and no engine runs before both policy kinds are read") {
   World world;
   CHECK_FALSE(world.director.Wanted());
   world.transport->Answer(200, Page(Policy(R"({"autoUpgrade":true,"drain":{"enable":true}})", "1")));

@@ -31,7 +31,7 @@ TEST_CASE("upstream 2.5: safe load is on if the policy enables both autoUpgrade 
   }
 }
 
-TEST_CASE("other sections are kept, and a text that has the target value stays unchanged") {
+TEST_CASE("other sections are kept, and text that already has the target value stays unchanged") {
   const UpgradePolicy policy{.auto_upgrade = true, .safe_load = true};
   const std::string before = R"({ "moduleDependencyCheck": {"n": 7}, "safeDriverLoad": {"enable": false} })";
   const std::string after = InitConfig(before, Ofed(), policy);

@@ -42,7 +42,7 @@ struct World {
                   .clock = clock}) {}
 };
 
-TEST_CASE("the policy in the cluster takes effect, and only a drain leaves pods with the skip label") {
+TEST_CASE("the policy in the cluster takes effect, and only drains spare pods with the skip label") {
   World world;
   CHECK_FALSE(world.director.Wanted());
   CHECK(absl::IsUnavailable(world.director.Prepare({})));
@@ -103,7 +103,7 @@ TEST_CASE("a DaemonSet of the OFED driver that cannot be created is reported on 
   CHECK(told.find(R"("state":"notReady")") != std::string::npos);
 }
 
-TEST_CASE("a node whose driver pods have no policy is a finding, unless a policy is invalid") {
+TEST_CASE("a node whose driver pods have no policy causes a finding, unless a policy is invalid") {
   const bool understood = GENERATE(true, false);
   World world;
   testing::Fleet fleet = AddFleet(*world.cluster, {.node_count = 1, .workload = ""});

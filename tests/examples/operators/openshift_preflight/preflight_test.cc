@@ -54,7 +54,7 @@ TEST_CASE("a healthy cluster has no finding that is more severe than a note") {
   CHECK(Names(Examine(Good("4.15.3"))) == Lines{"info entitlement"});
 }
 
-TEST_CASE("a cluster that is not OpenShift has only this finding") {
+TEST_CASE("for a cluster that is not OpenShift, this is the only finding") {
   Facts facts = Good();
   facts.version.reset();
   facts.registry.reset();

@@ -273,7 +273,7 @@ TEST_CASE("after a stop or a timeout, the annotation stays and the driver is not
   CHECK(away.Elapsed() == absl::Minutes(10));
 }
 
-TEST_CASE("a refused request ends the program at the start, but is retried during the wait") {
+TEST_CASE("at startup a refused request ends the program, but during the wait it is retried") {
   for (const Operation operation : {Operation::kGetConfigMap, Operation::kGetNode, Operation::kPatchNode}) {
     World world;
     world.fake->FailNext(operation, absl::PermissionDeniedError("forbidden: no"));

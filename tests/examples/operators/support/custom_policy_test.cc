@@ -31,7 +31,7 @@ TEST_CASE("an error names the section and the field") {
   CHECK_FALSE(*ReadFlag(*json, {"spec", "absent"}));
 }
 
-TEST_CASE("the creation time is read, or the epoch if it is missing") {
+TEST_CASE("the creation time is read, and defaults to the epoch") {
   CHECK(examples::CreationTime(*ParseJson(R"({"metadata":{"creationTimestamp":"1970-01-01T00:01:00Z"}})")) ==
         absl::UnixEpoch() + absl::Minutes(1));
   CHECK(examples::CreationTime(*ParseJson("{}")) == absl::UnixEpoch());

@@ -185,7 +185,7 @@ TEST_CASE("a valid policy reports that it is not in effect, even if only other p
   CHECK(world.transport->requests[1].body.find(R"("reason":"NotInEffect")") != std::string::npos);
 }
 
-TEST_CASE("counts of nodes are written at most every ten seconds, and the outcome of the upgrade immediately") {
+TEST_CASE("node counts are written at most every ten seconds, and the outcome of the upgrade is written immediately") {
   World world;
   const std::string answer = R"({"apiVersion":"nvidia.com/v1","kind":"ClusterPolicy","metadata":{"name":"p"}})";
   for (int i = 0; i < 3; ++i) world.transport->Answer(200, answer);
@@ -258,7 +258,7 @@ TEST_CASE("W1: two alternating reasons are written less and less often") {
   CHECK(report("UnderWay") == absl::InfiniteFuture());
 }
 
-TEST_CASE("if another program also writes status.state, it is written at most every ten seconds") {
+TEST_CASE("if another program also writes status.state, our program writes it at most every ten seconds") {
   World world;
   const examples::UpgradeStanding under_way{.reason = "UnderWay", .message = "0 of 3"};
   for (int i = 0; i < 2; ++i) world.transport->Answer(200, Policy("").json);

@@ -141,7 +141,7 @@ TEST_CASE("An invalid listening address ends the program before it queries or aw
   CHECK_THAT(world.log[0], Catch::Contains("msg=configuration"));
 }
 
-TEST_CASE("A single pass in which no node has a driver reports this, and does not count as done") {
+TEST_CASE("A single pass reports that no node has a driver, and does not count as done") {
   World world;
   world.fleet.daemon_set = "another";
   CHECK(world.RunOnce(examples::TransportNames().front(), {}) == examples::kExitNotDone);
@@ -205,7 +205,7 @@ TEST_CASE("The pauses between attempts double up to half a minute, and each reas
   CHECK_THAT(wait.log[3], Catch::Contains("waited=1m31s"));
 }
 
-TEST_CASE("A wait ends before a pause that exceeds its deadline, on a stop request, and on a permanent error") {
+TEST_CASE("A wait ends before a pause that would exceed the deadline, on a stop request, and on a permanent error") {
   const absl::Status away = absl::UnavailableError("connection refused");
   Wait timed;
   CHECK(timed.Run({away, away, away}, absl::Seconds(3)) == away);

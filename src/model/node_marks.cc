@@ -162,9 +162,16 @@ std::optional<UpgradeState> StateOfTimer(const NodeMarks& marks) {
 bool IsInterrupted(const NodeMarks& marks, bool named, bool driver_runs) {
   if (marks.isolated_devices.present()) return true;
   if (named) return marks.unschedulable || !driver_runs;
+  if (!marks.unschedulable) return false;
   // If the cordon set does not contain our name, an administrator or a maintenance operator cordoned the node.
   const bool cordoned_by_others = marks.initially_unschedulable.present() || marks.requestor_mode.present();
-  return marks.unschedulable && cordoned_by_others && WasAdmitted(marks);
+  if (cordoned_by_others) return WasAdmitted(marks);
+  // Or an administrator uncordoned the node, and another driver cordoned it again before our engine did.
+  const std::set<std::string> none;
+  const std::set<std::string>& names = marks.cordoned_by.value() ? *marks.cordoned_by.value() : none;
+  const bool cordoned_by_driver =
+      std::any_of(names.begin(), names.end(), [](const std::string& name) { return ParseDriverName(name).has_value(); });
+  return cordoned_by_driver && !driver_runs && StateOfTimer(marks);
 }
 
 // Derives the state of a node without a state label. If the timer does not name the state, the upgrade continues from

@@ -32,11 +32,27 @@ void CheckPath(const NodePlan& plan) {
   }
 }
 
+bool IsDriverPod(const Pod& pod, const PassRecord& pass) {
+  const auto app = pod.labels.find("app");
+  return pod.ref.ns == pass.driver_ns && !NodeOf(pod).empty() && app != pod.labels.end() && app->second == "driver";
+}
+
+bool DriverRuns(const PassRecord& pass, const std::string& node) {
+  int pods = 0;
+  for (const Pod& pod : pass.pods) {
+    if (!IsDriverPod(pod, pass) || NodeOf(pod) != node) continue;
+    ++pods;
+    if (!IsReady(pod) || pod.deletion_timestamp) return false;
+  }
+  return pods > 0;
+}
+
 // Returns the state in the node's label. Without a label, uses the other marks in the same way as the decoder does.
-std::optional<UpgradeState> StateByMarks(const Node& node, const DriverIdentity& identity) {
-  const std::optional<UpgradeState> state = internal::StateOf(node, identity);
+std::optional<UpgradeState> StateByMarks(const Node& node, const PassRecord& pass) {
+  const std::optional<UpgradeState> state =
+      internal::DecodeMarks(node, pass.identity, DriverRuns(pass, node.name)).State();
   const bool is_maintained =
-      state == UpgradeState::kUnknown && node.annotations.contains(identity.RequestorModeAnnotation());
+      state == UpgradeState::kUnknown && node.annotations.contains(pass.identity.RequestorModeAnnotation());
   return is_maintained ? UpgradeState::kNodeMaintenanceRequired : state;
 }
 
@@ -62,7 +78,7 @@ void CheckPlansAndGates(const PassRecord& pass) {
     if (node == pass.nodes.end()) continue;
     const NodePlan* plan = PlanOf(pass, name);
     const bool moves = plan != nullptr && !plan->path.empty();
-    const bool done = StateByMarks(node->second, pass.identity) == UpgradeState::kDone || WaitsForLabel(pass, name);
+    const bool done = StateByMarks(node->second, pass) == UpgradeState::kDone || WaitsForLabel(pass, name);
     if (!moves && !done && gates[name] != 1) Broken("waits without a gate", name);
     if (moves && plan->to() == UpgradeState::kDone && gates[name] != 0) Broken("done with a gate", name);
   }
@@ -97,9 +113,10 @@ std::vector<std::string> PassingAnnotations(const DriverIdentity& identity) {
           identity.IsolatedDevicesAnnotation()};
 }
 
-void CheckEnd(const NodeCommit& commit, const DriverIdentity& identity) {
+void CheckEnd(const PassRecord& pass, const NodeCommit& commit) {
+  const DriverIdentity& identity = pass.identity;
   const std::string& name = commit.after.name;
-  const auto from = StateByMarks(commit.before, identity);
+  const auto from = StateByMarks(commit.before, pass);
   // Until the upgrade starts, a name in the cordon set takes precedence over the annotation, because the Go library
   // also writes the annotation for our own cordons.
   const bool decided =
@@ -108,7 +125,7 @@ void CheckEnd(const NodeCommit& commit, const DriverIdentity& identity) {
       commit.before.unschedulable && !commit.after.unschedulable) {
     Broken("dep-F7: an administrator's cordon was lifted", name);
   }
-  if (StateByMarks(commit.after, identity) != UpgradeState::kDone) return;
+  if (StateByMarks(commit.after, pass) != UpgradeState::kDone) return;
   if (!commit.before.unschedulable && commit.after.unschedulable) Broken("dep-F7: done, and cordoned by us", name);
   if (from == UpgradeState::kUnknown) return;
   for (const std::string& key : PassingAnnotations(identity)) {
@@ -125,13 +142,13 @@ void CheckCommit(const PassRecord& pass, const NodeCommit& commit) {
   if (commit.before.ready != commit.after.ready || commit.before.uid != commit.after.uid) {
     Broken("I6: a patch changed more than labels, annotations and the cordon", name);
   }
-  const auto from = StateByMarks(commit.before, pass.identity);
-  const auto to = StateByMarks(commit.after, pass.identity);
+  const auto from = StateByMarks(commit.before, pass);
+  const auto to = StateByMarks(commit.after, pass);
   // Without a label, the driver pods also influence the state in which the node continues.
   const bool has_label = internal::HasState(commit.before, pass.identity);
   if (plan->path.empty() && (from == to || !has_label)) return;
   if ((has_label && from != plan->from) || to != plan->to()) Broken("the commit is not the plan's transition", name);
-  CheckEnd(commit, pass.identity);
+  CheckEnd(pass, commit);
 }
 
 // Returns true if the policy allows the deletion of pods that could not be evicted in time.
@@ -196,7 +213,7 @@ bool IsGivenBack(const Node& node, const DriverIdentity& identity) {
 
 // dep-F14: returns true if the node's labels and annotations show that it holds a slot.
 bool HoldsSlot(const Node& node, const PassRecord& pass) {
-  const auto state = StateByMarks(node, pass.identity);
+  const auto state = StateByMarks(node, pass);
   if (state && !IsInProgress(*state)) return false;
   // A node that an administrator uncordoned in the middle of its upgrade is cordoned again under our name.
   const bool kept = node.unschedulable || !state || !IsHeldCordoned(*state);
@@ -239,13 +256,13 @@ void CheckBudgets(const PassRecord& pass) {
     };
     // In requestor mode the maintenance operator enforces the budgets (T10).
     const bool starts = !HoldsSlot(commit.before, pass) && HoldsSlot(commit.after, pass) &&
-                        StateByMarks(commit.after, pass.identity) != UpgradeState::kNodeMaintenanceRequired;
+                        StateByMarks(commit.after, pass) != UpgradeState::kNodeMaintenanceRequired;
     const int slots = CountSlots(nodes, pass);
     if (starts && pass.policy.max_parallel && slots > *pass.policy.max_parallel) {
       Broken(fmt::format("I1: {} nodes are in progress", slots), commit.after.name);
     }
     const bool leaves = !commit.before.unschedulable && commit.after.unschedulable && commit.before.ready;
-    const auto from = StateByMarks(commit.before, pass.identity);
+    const auto from = StateByMarks(commit.before, pass);
     const int unavailable = count([](const Node& node) { return node.unschedulable || !node.ready; });
     if (leaves && starts && from && !IsInProgress(*from) && pass.policy.max_unavailable &&
         unavailable > ScaledLimit(*pass.policy.max_unavailable, total)) {
@@ -261,7 +278,7 @@ void CheckTotals(const PassRecord& pass) {
   for (const std::string& name : ManagedNodes(pass)) {
     const auto node = pass.nodes.find(name);
     if (node == pass.nodes.end()) continue;
-    const auto state = StateByMarks(node->second, pass.identity);
+    const auto state = StateByMarks(node->second, pass);
     ++labels.total;
     labels.pending += state == UpgradeState::kUpgradeRequired;
     labels.in_progress += !state || IsInProgress(*state);
@@ -290,10 +307,7 @@ std::vector<std::string> ManagedNodes(const PassRecord& pass) {
     if (internal::IsMarked(node, pass.identity)) names.insert(name);
   }
   for (const Pod& pod : pass.pods) {
-    const auto app = pod.labels.find("app");
-    if (pod.ref.ns == pass.driver_ns && !NodeOf(pod).empty() && app != pod.labels.end() && app->second == "driver") {
-      names.insert(NodeOf(pod));
-    }
+    if (IsDriverPod(pod, pass)) names.insert(NodeOf(pod));
   }
   return {names.begin(), names.end()};
 }

@@ -150,7 +150,13 @@ bool HasLabel(const Node& node, const Keys& keys) {
 
 bool MayGoOn(const Node& node, const Keys& keys) {
   if (HasLabel(node, keys)) return false;
-  return node.annotations.contains(keys.requestor_mode) || (!node.unschedulable && IsMarked(node, keys));
+  if (node.annotations.contains(keys.requestor_mode)) return true;
+  if (!node.unschedulable) return IsMarked(node, keys);
+  const auto names = CordonNames(node, keys);
+  const bool is_drivers = std::any_of(names.begin(), names.end(), [&](std::string_view name) {
+    return name != keys.name && name.find('/') != std::string_view::npos;
+  });
+  return is_drivers && !IsMarked(node, keys) && StateOfTimer(node, keys.name).has_value();
 }
 
 std::optional<UpgradeState> StateOf(const Node& node, const Keys& keys) {

@@ -48,8 +48,8 @@ bool HasLabel(const Node& node, const Keys& keys);
 // Returns true if the node has the taint with which we steer gangs to other nodes.
 bool Steers(const Node& node, const Keys& keys);
 // Returns true if the node has no label and other objects therefore also decide whether the upgrade continues. These
-// objects are the driver pods if the node has our name and is no longer cordoned, and NodeMaintenances in requestor
-// mode.
+// objects are NodeMaintenances in requestor mode, and the driver pods if the node has our name and is no longer
+// cordoned, or has our timer and another driver's cordon.
 bool MayGoOn(const Node& node, const Keys& keys);
 bool IsBusy(const std::optional<UpgradeState>& state);
 // The properties of a node that decide whether it holds a slot and whether pods may be removed from it, and the

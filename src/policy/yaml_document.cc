@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "policy/document.h"
@@ -71,8 +72,8 @@ absl::StatusOr<YAML::Node> LoadAndCheck(const std::string& text) {
 std::string OneLine(std::string_view text) {
   std::string line;
   for (const char c : text) {
-    const bool control = (c >= 0 && c < ' ') || c == '\x7f';
-    line += control ? fmt::format("\\x{:02x}", static_cast<unsigned char>(c)) : std::string(1, c);
+    const auto byte = static_cast<unsigned char>(c);
+    line += absl::ascii_iscntrl(byte) ? fmt::format("\\x{:02x}", byte) : std::string(1, c);
   }
   return line;
 }

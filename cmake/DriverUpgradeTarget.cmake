@@ -71,7 +71,7 @@ if(DRIVERUPGRADE_HARDENING)
   include(CheckCXXCompilerFlag)
   include(CheckPIESupported)
   check_pie_supported(LANGUAGES CXX)
-  foreach(flag IN ITEMS -fstack-protector-strong -fstack-clash-protection -fcf-protection)
+  foreach(flag IN ITEMS -fstack-protector-strong -fstack-clash-protection -fcf-protection -mbranch-protection=standard)
     string(MAKE_C_IDENTIFIER "driverupgrade_has${flag}" known)
     check_cxx_compiler_flag(${flag} ${known})  # not every processor supports every flag
     if(${known})

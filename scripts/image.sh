@@ -7,6 +7,8 @@
 #   image.sh [DIRECTORY]: also writes the images into DIRECTORY, in the format of `podman load` and `ctr images import`.
 #   The images have the names that the manifests of deploy and of the examples use.
 #   image.sh --oci DIRECTORY: writes the images as OCI archives. With SOURCE_DATE_EPOCH, the archives are reproducible.
+#   image.sh --root ROOT --programs BIN …: for another architecture. BIN contains the programs, and ROOT is a Debian root of that
+#   architecture, with the libraries that the programs load. An empty ROOT stands for this machine.
 #   If root privileges or one of the tools is missing, the script prints the reason and exits with 77.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -25,13 +27,13 @@ store() { buildah --storage-driver vfs --root "$work/store" --runroot "$work/run
 # The base contains the dependencies of the programs, but no compiler.
 make_base() {
   local container include
-  include=$(scripts/debian-packages.sh "$work"/context/programs/* | paste -sd,),kmod,mount,tzdata
-  if ! cmp -s "$work/base.packages" <<<"$include"; then
+  include=$(scripts/in-root.sh "$root" scripts/debian-packages.sh "$work"/context/programs/* | paste -sd,),kmod,mount,tzdata
+  if ! cmp -s "$work/base.packages" <<<"$arch"$'\n'"$include"; then
     rm -f "$work/base.packages"
-    mmdebstrap --quiet --variant=minbase --include="$include" bookworm "$work/base.tar"
-    echo "$include" >"$work/base.packages"
+    mmdebstrap --quiet --arch="$arch" --variant=minbase --include="$include" bookworm "$work/base.tar"
+    printf '%s\n' "$arch" "$include" >"$work/base.packages"
   fi
-  container=$(store from scratch)
+  container=$(store from --arch "$arch" scratch)
   store add --quiet "$container" "$work/base.tar" / >/dev/null
   store commit --quiet --rm "$container" localhost/base >/dev/null
 }
@@ -47,7 +49,7 @@ make_plain_base() {
 
 # build IMAGE FLAG...
 build() {
-  store bud --quiet --pull-never --build-arg BASE=localhost/base -t "$registry/$1:$version" "${@:2}" \
+  store bud --quiet --pull-never --platform "linux/$arch" --build-arg BASE=localhost/base -t "$registry/$1:$version" "${@:2}" \
     ${SOURCE_DATE_EPOCH:+--timestamp "$SOURCE_DATE_EPOCH"} \
     -f "$work/context/deploy/image/Containerfile" "$work/context" >/dev/null
 }
@@ -58,7 +60,7 @@ run() { store run "$container" -- "/usr/bin/$1" "${@:2}" </dev/null; }
 # try_image IMAGE USER PROGRAM...
 try_image() {
   local program image=$registry/$1:$version
-  container=$(store from --pull-never "$image")
+  container=$(store from --arch "$arch" --pull-never "$image")
   [ "$(store inspect --type image --format '{{.OCIv1.Config.User}}' "$image")" = "$2" ]
   for program in "${@:3}"; do
     run "$program" --help >"$work/$program.help"
@@ -99,6 +101,12 @@ for tool in buildah mmdebstrap; do
 done
 rm -rf "$work/context" "$work/store" "$work/run"
 mkdir -p "$work/context"
+root='' compiled=build/release/bin
+while [[ "${1:-}" = --root || "${1:-}" = --programs ]]; do
+  if [ "$1" = --root ]; then root=$2; else compiled=$2; fi
+  shift 2
+done
+arch=$(scripts/in-root.sh "$root" dpkg --print-architecture)
 write=write_docker
 [ "${1:-}" != --oci ] || { write=write_oci && shift; }
 if [ "${1:-}" = --compile ]; then
@@ -107,12 +115,12 @@ if [ "${1:-}" = --compile ]; then
   make_plain_base
 else
   for program in "${programs[@]}"; do
-    [ -x "build/release/bin/$program" ] || unavailable "there is no build/release/bin/$program"
+    [ -x "$compiled/$program" ] || unavailable "there is no $compiled/$program"
   done
   mkdir -p "$work/context/programs" "$work/context/deploy/image"
   cp deploy/image/* "$work/context/deploy/image/"
   for program in "${programs[@]}"; do
-    strip -o "$work/context/programs/$program" "build/release/bin/$program"
+    "$(dpkg-architecture -A"$arch" -qDEB_TARGET_GNU_TYPE)-strip" -o "$work/context/programs/$program" "$compiled/$program"
   done
   make_base
 fi

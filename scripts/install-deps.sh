@@ -1,16 +1,24 @@
 #!/usr/bin/env bash
-# Installs the Debian packages for building and testing. The options --fuzz, --tidy, --coverage, --docs, --image and
-# --node add the packages that the script with that name needs. The option --format adds the packages that
-# scripts/changed.sh needs, and --browser adds Chromium. Does nothing if everything is installed.
+# Installs the Debian packages for building and testing. The options --fuzz, --tidy, --coverage, --docs, --image, --release
+# and --node add the packages that the script with that name needs. The option --format adds the packages that
+# scripts/changed.sh needs, and --browser adds Chromium. Does nothing if everything is installed. The option
+# --print-libraries only prints the libraries that programs link.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+
+libraries=(
+  libabsl-dev libcli11-dev libcpp-httplib-dev libcpprest-dev libcurl4-openssl-dev libfmt-dev libssl-dev libyaml-cpp-dev
+  prometheus-cpp-dev rapidjson-dev
+)
+if [ "${1:-}" = --print-libraries ]; then
+  printf '%s\n' "${libraries[@]}"
+  exit
+fi
 
 packages=(
   # build
   build-essential ccache cmake ninja-build pkg-config
-  # libraries
-  libabsl-dev libcli11-dev libcpp-httplib-dev libcpprest-dev libcurl4-openssl-dev libfmt-dev libssl-dev libyaml-cpp-dev
-  prometheus-cpp-dev rapidjson-dev
+  "${libraries[@]}"
   # tests; tzdata for the windows of rollouts, ca-certificates and python3-venv for the control plane (tests/controlplane) and for packaging/conan/check.sh
   catch2 ca-certificates libmimalloc-dev python3-jsonschema python3-venv python3-yaml tzdata
   # bench
@@ -25,7 +33,10 @@ packages=(
 # missing.
 [ "${1:-}" != --browser ] || packages+=(chromium)
 [ "${1:-}" != --docs ] || packages+=(doxygen mkdocs mkdocs-material)
-[ "${1:-}" != --image ] || packages+=(buildah mmdebstrap)
+[[ "${1:-}" != --image && "${1:-}" != --release ]] || packages+=(buildah mmdebstrap)
+# Releases contain programs for arm64, which other machines compile with a cross compiler.
+[[ "${1:-}" != --release || "$(dpkg --print-architecture)" = arm64 ]] ||
+  packages+=(arch-test dpkg-dev g++-aarch64-linux-gnu qemu-user-static)
 [ "${1:-}" != --node ] || packages+=(buildah busybox-static containernetworking-plugins iproute2 mmdebstrap runc)
 
 # install_packages PACKAGE...: installs the packages with root privileges.

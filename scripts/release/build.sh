@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 out=$1 work=$PWD/build/release-parts version=$RELEASE_VERSION
-arch=$(dpkg --print-architecture)
+machine=$(dpkg --print-architecture)
 url=${RELEASE_URL:-https://driverupgrade.example/releases/v$version}
 programs=(gpu_operator ofed_operator safe_load_init upgradectl openshift_preflight driver_manager)
 export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 LC_ALL=C TZ=UTC
@@ -15,7 +15,7 @@ mkdir -p "$work/packages"
 # artefact NAME FUNCTION: calls FUNCTION, which writes into $out. Exit code 77: the artifact cannot be built here, and
 # the last line of output is the reason.
 artefact() {
-  local began=$SECONDS log=$work/$2.log status
+  local began=$SECONDS log=$work/$2${arch:+-$arch}.log status
   # The function is not called in a condition, because an error would then not end the function.
   set +e
   (set -e && "$2") >"$log" 2>&1 </dev/null
@@ -34,20 +34,46 @@ pack() {
     -C "$2" -cf - "${@:3}" | gzip -n -9 >"$1"
 }
 
-# compile DIRECTORY OPTION...: configures build/DIRECTORY with the preset `release` and the given options.
+# select_architecture ARCH: sets the variables for the artifacts that depend on the architecture.
+select_architecture() {
+  arch=$1 root='' release=$PWD/build/release shared=$PWD/build/shared cross=()
+  triplet=$(dpkg-architecture -A"$arch" -qDEB_TARGET_GNU_TYPE)
+  parts=$work/$arch
+  mkdir -p "$parts"
+  [ "$arch" != "$machine" ] || return 0
+  root=$work/root-$arch release=$release-$arch shared=$shared-$arch
+  cross=(--toolchain "$PWD/cmake/toolchains/debian-$arch.cmake" -DCMAKE_SYSROOT="$root"
+    -DCMAKE_INSTALL_LIBDIR="lib/$triplet")
+}
+
+# Creates a Debian root of another architecture, with the libraries to link and the tools to read programs.
+foreign_root() {
+  local libraries
+  for tool in arch-test mmdebstrap "$triplet-g++"; do
+    command -v "$tool" || { echo "$tool is missing: scripts/install-deps.sh --release installs it"; exit 77; }
+  done
+  arch-test "$arch" || { echo "this machine cannot run programs for $arch: register qemu with binfmt_misc"; exit 77; }
+  libraries=$(scripts/install-deps.sh --print-libraries | paste -sd,)
+  mmdebstrap --quiet --arch="$arch" --variant=minbase --include="$libraries,dpkg-dev,g++" bookworm "$root"
+}
+
+# within COMMAND...: runs the command in the root of the selected architecture.
+within() { scripts/in-root.sh "$root" "$@"; }
+
+# compile DIRECTORY OPTION...: configures the directory with the preset `release` and the given options.
 compile() {
-  cmake --preset release -B "build/$1" -DDRIVERUPGRADE_BUILD_TESTS=OFF -DCMAKE_INSTALL_PREFIX=/usr \
+  cmake --preset release -B "$1" "${cross[@]}" -DDRIVERUPGRADE_BUILD_TESTS=OFF -DCMAKE_INSTALL_PREFIX=/usr \
     -DCMAKE_EXE_LINKER_FLAGS=-Wl,--build-id=none -DCMAKE_SHARED_LINKER_FLAGS=-Wl,--build-id=none "${@:2}"
 }
 
 compile_programs() {
-  compile release
-  cmake --build build/release --target "${programs[@]}"
+  compile "$release"
+  cmake --build "$release" --target "${programs[@]}"
 }
 
 compile_libraries() {
-  compile shared -DBUILD_SHARED_LIBS=ON -DDRIVERUPGRADE_BUILD_EXAMPLES=OFF
-  cmake --build build/shared
+  compile "$shared" -DBUILD_SHARED_LIBS=ON -DDRIVERUPGRADE_BUILD_EXAMPLES=OFF
+  cmake --build "$shared"
 }
 
 source_archive() {
@@ -74,42 +100,46 @@ crds() {
 }
 
 # debian_versions PACKAGE...: prints each package with its version, for the SBOM.
-debian_versions() { dpkg-query -W -f='${Package} ${Version}\n' "$@" | sort -u; }
+debian_versions() { within dpkg-query -W -f='${Package} ${Version}\n' "$@" | sort -u; }
 
 # The images contain libraries of the Debian base that image.sh creates. Their versions can differ from the versions on
 # this machine.
 images() {
   local image
-  scripts/image.sh --oci "$work"
+  scripts/image.sh --root "$root" --programs "$release/bin" --oci "$parts"
   for image in driverupgrade driver-manager; do
-    mv "$work/$image.tar" "$out/$image-$version-oci-$arch.tar"
+    mv "$parts/$image.tar" "$out/$image-$version-oci-$arch.tar"
   done
   tar -xOf build/image/base.tar ./var/lib/dpkg/status |
-    awk '/^Package: / { name = $2 } /^Version: / { print name, $2 }' | sort -u >"$work/base"
-  tr , '\n' <build/image/base.packages | sort -u | join - "$work/base" >"$work/packages/images"
+    awk '/^Package: / { name = $2 } /^Version: / { print name, $2 }' | sort -u >"$parts/base"
+  tail -n 1 build/image/base.packages | tr , '\n' | sort -u | join - "$parts/base" >"$work/packages/images-$arch"
 }
 
 # The kubectl plugin with all libraries that it loads, including the loader, so that it runs on any distribution.
 plugin() {
-  local root=$work/plugin packages package
-  local archive=$out/upgradectl-$version-linux-$arch.tar.gz
-  mkdir -p "$root/lib" "$root/licenses"
-  strip -o "$root/lib/upgradectl" build/release/bin/upgradectl
-  ldd build/release/bin/upgradectl | awk '$2 == "=>" { print $3 } $1 ~ /^\// && /\(0x/ { print $1 }' | xargs cp -L -t "$root/lib"
-  mv "$root"/lib/ld-linux-*.so.* "$root/lib/loader"
-  cat >"$root/kubectl-driverupgrade" <<'SCRIPT'
+  local directory=$parts/plugin packages package library
+  mkdir -p "$directory/lib" "$directory/licenses"
+  "$triplet-strip" -o "$directory/lib/upgradectl" "$release/bin/upgradectl"
+  within ldd "$release/bin/upgradectl" | awk '$2 == "=>" { print $3 } $1 ~ /^\// && /\(0x/ { print $1 }' >"$parts/libraries"
+  while read -r library; do cp -L "$root$library" "$directory/lib/"; done <"$parts/libraries"
+  mv "$directory"/lib/ld-linux-*.so.* "$directory/lib/loader"
+  cat >"$directory/kubectl-driverupgrade" <<'SCRIPT'
 #!/bin/sh
 lib=$(dirname "$(readlink -f "$0")")/lib
 exec "$lib/loader" --library-path "$lib" --argv0 upgradectl "$lib/upgradectl" "$@"
 SCRIPT
-  chmod +x "$root/kubectl-driverupgrade"
-  cp LICENSE "$root/LICENSE"
-  packages=$(scripts/debian-packages.sh build/release/bin/upgradectl)
-  for package in $packages; do cp -L "/usr/share/doc/$package/copyright" "$root/licenses/$package"; done
+  chmod +x "$directory/kubectl-driverupgrade"
+  cp LICENSE "$directory/LICENSE"
+  packages=$(within scripts/debian-packages.sh "$release/bin/upgradectl")
+  for package in $packages; do cp -L "$root/usr/share/doc/$package/copyright" "$directory/licenses/$package"; done
   # shellcheck disable=SC2086  # one word each
-  debian_versions $packages >"$work/packages/plugin"
-  (cd "$root" && pack "$archive" . *)
-  cat >"$out/driverupgrade.yaml" <<MANIFEST
+  debian_versions $packages >"$work/packages/plugin-$arch"
+  (cd "$directory" && pack "$out/upgradectl-$version-linux-$arch.tar.gz" . *)
+}
+
+krew_manifest() {
+  local archive
+  cat <<MANIFEST >"$out/driverupgrade.yaml"
 apiVersion: krew.googlecontainertools.github.com/v1alpha2
 kind: Plugin
 metadata:
@@ -122,14 +152,18 @@ spec:
     Shows where a rollout of a driver stands, why each node waits and the command that helps, finds what will be in the way of the
     next one, and simulates it on a copy of the cluster.
   platforms:
+MANIFEST
+  for archive in "$out"/upgradectl-"$version"-linux-*.tar.gz; do
+    cat <<PLATFORM >>"$out/driverupgrade.yaml"
   - selector:
       matchLabels:
         os: linux
-        arch: $arch
+        arch: $(basename "${archive##*-linux-}" .tar.gz)
     uri: $url/$(basename "$archive")
     sha256: $(sha256sum "$archive" | cut -d' ' -f1)
     bin: kubectl-driverupgrade
-MANIFEST
+PLATFORM
+  done
 }
 
 go_module() { scripts/release/go_module.py "$out/goproxy"; }
@@ -160,72 +194,83 @@ vcpkg_port() {
   pack "$out/driverupgrade-$version-vcpkg-port.tar.gz" "$work/vcpkg" driverupgrade
 }
 
-# debian_package NAME SECTION DEPENDS SUMMARY: builds a package from the files in $work/NAME.
+# debian_package NAME SECTION DEPENDS SUMMARY: builds a package from the files in $parts/NAME.
 debian_package() {
-  local root=$work/$1
-  mkdir -p "$root/usr/share/doc/$1" "$root/DEBIAN"
-  cp LICENSE "$root/usr/share/doc/$1/copyright"
-  cat >"$root/DEBIAN/control" <<CONTROL
+  local directory=$parts/$1
+  mkdir -p "$directory/usr/share/doc/$1" "$directory/DEBIAN"
+  cp LICENSE "$directory/usr/share/doc/$1/copyright"
+  cat >"$directory/DEBIAN/control" <<CONTROL
 Package: $1
 Version: $version
 Architecture: $arch
 Maintainer: The authors of driverupgrade <driverupgrade@driverupgrade.example>
-Installed-Size: $(find "$root/usr" -type f -printf '%s\n' | awk '{ bytes += $1 } END { print int(bytes / 1024) + 1 }')
+Installed-Size: $(find "$directory/usr" -type f -printf '%s\n' | awk '{ bytes += $1 } END { print int(bytes / 1024) + 1 }')
 Depends: $3
 Section: $2
 Priority: optional
 Description: $4
 CONTROL
-  dpkg-deb --root-owner-group --build -Zxz --threads-max=1 "$root" "$out/$1_${version}_$arch.deb"
+  dpkg-deb --root-owner-group --build -Zxz --threads-max=1 "$directory" "$out/$1_${version}_$arch.deb"
 }
 
 # needed DIRECTORY FILE...: prints the packages that these programs need, except our own libraries, which are in
 # DIRECTORY.
 needed() {
-  mkdir -p "$work/shlibs/debian"
-  echo "Source: driverupgrade" >"$work/shlibs/debian/control"
-  (cd "$work/shlibs" && dpkg-shlibdeps -O --ignore-missing-info "-l$1" "${@:2}") | sed -n 's/^shlibs:Depends=//p'
+  mkdir -p "$parts/shlibs/debian"
+  echo "Source: driverupgrade" >"$parts/shlibs/debian/control"
+  within env -C "$parts/shlibs" dpkg-shlibdeps -O --ignore-missing-info "-l$1" "${@:2}" | sed -n 's/^shlibs:Depends=//p'
 }
 
 debian_packages() {
   local library=libdriverupgrade$version lib
-  DESTDIR=$work/$library cmake --install build/shared --component driverupgrade_rt
-  DESTDIR=$work/libdriverupgrade-dev cmake --install build/shared --component driverupgrade_dev
-  DESTDIR=$work/driverupgrade-tools cmake --install build/release --component upgradectl
-  lib=$(dirname "$(find "$work/$library" -name 'libdriverupgrade_core.so.*')")
-  strip --strip-unneeded "$lib"/*.so.*
-  strip "$work/driverupgrade-tools/usr/bin/upgradectl"
+  DESTDIR=$parts/$library cmake --install "$shared" --component driverupgrade_rt
+  DESTDIR=$parts/libdriverupgrade-dev cmake --install "$shared" --component driverupgrade_dev
+  DESTDIR=$parts/driverupgrade-tools cmake --install "$release" --component upgradectl
+  lib=$(dirname "$(find "$parts/$library" -name 'libdriverupgrade_core.so.*')")
+  "$triplet-strip" --strip-unneeded "$lib"/*.so.*
+  "$triplet-strip" "$parts/driverupgrade-tools/usr/bin/upgradectl"
   debian_package "$library" libs "$(needed "$lib" "$lib"/*.so."$version")" "rolls containerized drivers over Kubernetes: libraries"
   debian_package libdriverupgrade-dev libdevel "$library (= $version), libabsl-dev" \
     "rolls containerized drivers over Kubernetes: headers and CMake files"
-  debian_package driverupgrade-tools admin "$(needed "$lib" "$work/driverupgrade-tools/usr/bin/upgradectl")" \
+  debian_package driverupgrade-tools admin "$(needed "$lib" "$parts/driverupgrade-tools/usr/bin/upgradectl")" \
     "rolls containerized drivers over Kubernetes: upgradectl, also as a plugin of kubectl"
 }
 
 sbom() {
   # The packages with which the programs were compiled.
-  debian_versions g++-12 libc6-dev libabsl-dev libcli11-dev libcpp-httplib-dev libcpprest-dev libcurl4-openssl-dev libfmt-dev \
+  root='' debian_versions g++-12 libc6-dev libabsl-dev libcli11-dev libcpp-httplib-dev libcpprest-dev libcurl4-openssl-dev libfmt-dev \
     libssl-dev libyaml-cpp-dev prometheus-cpp-dev rapidjson-dev >"$work/packages/build"
   scripts/release/sbom.py "$out" "$url" "$work/packages"
 }
 
-echo "release: driverupgrade $version, commit $(git rev-parse HEAD), $arch"
-case $arch in
-  amd64) other=arm64 ;;
-  *) other=amd64 ;;
-esac
-echo "release: $other: not built: programs are compiled for the machine's own architecture; run the same command on an $other machine"
-artefact "programs, compiled" compile_programs
-artefact "shared libraries, compiled" compile_libraries
+# Builds all artifacts that depend on the selected architecture.
+for_architecture() {
+  artefact "programs for $arch, compiled" compile_programs
+  artefact "shared libraries for $arch, compiled" compile_libraries
+  artefact "images for $arch" images
+  artefact "kubectl plugin for $arch" plugin
+  artefact "Debian packages for $arch" debian_packages
+}
+
+echo "release: driverupgrade $version, commit $(git rev-parse HEAD)"
+arch=''
 artefact "source archive" source_archive
-artefact "images" images
 artefact "charts" charts
 artefact "CRDs" crds
-artefact "kubectl plugin" plugin
 artefact "Go module" go_module
 artefact "Conan recipe" conan_recipe
 artefact "vcpkg port" vcpkg_port
-artefact "Debian packages" debian_packages
+select_architecture "$machine"
+for_architecture
+if [ "$machine" = arm64 ]; then
+  echo "release: amd64: not built: only arm64 can be built on another machine"
+else
+  select_architecture arm64
+  artefact "Debian root for $arch" foreign_root
+  [ ! -d "$root/usr" ] || for_architecture
+fi
+arch=''
+artefact "manifest for krew" krew_manifest
 artefact "SBOM" sbom
 
 cd "$out"

@@ -2,7 +2,8 @@
 """Writes the SBOM of a release: SPDX 2.3 in JSON.
 
   sbom.py DIRECTORY URL PACKAGES
-      writes the SBOM into DIRECTORY. PACKAGES contains three lists of Debian packages: images, plugin, build.
+      writes the SBOM into DIRECTORY. PACKAGES contains lists of Debian packages: build, and for each architecture
+      images-ARCH and plugin-ARCH.
   sbom.py --check DIRECTORY
       compares the SBOM with the artifacts in DIRECTORY, and checks its internal references.
 """
@@ -19,8 +20,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 NAME = "driverupgrade"
 # Files that are written after the SBOM.
 NOT_LISTED = re.compile(r".*\.spdx\.json|SHA256SUMS(\.sig)?|signing-key\.pem")
-# Maps each list of packages to the artifacts that contain these packages.
-CONTAINS = {"images": r".*-oci-.*\.tar", "plugin": r"upgradectl-.*\.tar\.gz"}
+# Maps each list of packages, without the architecture, to the artifacts that contain these packages.
+CONTAINS = {"images": r".*-oci-{}\.tar", "plugin": r"upgradectl-.*-{}\.tar\.gz"}
 
 
 def sha256(path):
@@ -48,7 +49,7 @@ def artefacts(folder):
 
 def license_of(artefact):
     """Returns the license of an artifact. Artifacts that contain Debian packages have several licenses."""
-    return "NOASSERTION" if any(re.fullmatch(pattern, artefact) for pattern in CONTAINS.values()) else "Apache-2.0"
+    return "NOASSERTION" if any(re.fullmatch(pattern.format(".*"), artefact) for pattern in CONTAINS.values()) else "Apache-2.0"
 
 
 def debian(listed):
@@ -92,7 +93,8 @@ def document(folder, url, lists):
     relate("SPDXRef-DOCUMENT", "DESCRIBES", main["SPDXID"])
     add(made.values(), lambda id_: relate(id_, "GENERATED_FROM", main["SPDXID"]))
     for listed in sorted(lists.iterdir()):
-        holders = [made[name]["SPDXID"] for name in made if re.fullmatch(CONTAINS.get(listed.name, "$"), name)]
+        kind, _, arch = listed.name.partition("-")
+        holders = [made[name]["SPDXID"] for name in made if re.fullmatch(CONTAINS.get(kind, "$").format(arch), name)]
         for holder in holders:
             add(debian(listed), lambda id_, holder=holder: relate(holder, "CONTAINS", id_))
         if listed.name == "build":

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.."
 release=$1 source=$PWD work=$PWD/build/release-verify
 version=$(basename "$(find "$release" -maxdepth 1 -name 'driverupgrade-*.spdx.json')" .spdx.json)
 version=${version#driverupgrade-}
-arch=$(dpkg --print-architecture)
+machine=$(dpkg --print-architecture) arch=''
 consumer=$source/tests/package/consumers/find_package_core
 failed=0
 rm -rf "$work"
@@ -19,10 +19,15 @@ there() {
   for pattern; do compgen -G "$release/$pattern" >/dev/null || unavailable "the release has no $pattern"; done
 }
 
+# can_run: succeeds if this machine can run programs for the architecture.
+can_run() {
+  [ "$arch" = "$machine" ] || arch-test "$arch" >/dev/null || unavailable "this machine cannot run programs for $arch"
+}
+
 # check NAME FUNCTION: calls FUNCTION and prints the result and the time. The last line of the function's output is a summary or,
 # with exit code 77, the reason.
 check() {
-  local began=$SECONDS log=$work/logs/$2.log status word=failed
+  local began=$SECONDS log=$work/logs/$2${arch:+-$arch}.log status word=failed
   # The function is not called in a condition, because an error would then not end the function.
   set +e
   (set -e && "$2") >"$log" 2>&1 </dev/null
@@ -90,7 +95,7 @@ conan() {
 # image NAME PROGRAM...
 image() {
   local store=(buildah --storage-driver vfs --root "$work/store" --runroot "$work/run") container program
-  container=$("${store[@]}" from --pull "oci-archive:$release/$1-$version-oci-$arch.tar")
+  container=$("${store[@]}" from --arch "$arch" --pull "oci-archive:$release/$1-$version-oci-$arch.tar")
   for program in "${@:2}"; do
     [ "$("${store[@]}" run "$container" -- "/usr/bin/$program" --version)" = "$version" ]
   done
@@ -99,6 +104,7 @@ image() {
 
 images() {
   there "driverupgrade-$version-oci-$arch.tar" "driver-manager-$version-oci-$arch.tar"
+  can_run
   [ "$(id -u)" -eq 0 ] && command -v buildah || unavailable "needs root privileges and buildah"
   export BUILDAH_ISOLATION=chroot
   image driverupgrade gpu_operator ofed_operator safe_load_init upgradectl openshift_preflight
@@ -133,47 +139,53 @@ PYTHON
 
 # Creates a root that contains a shell and apt, but none of the libraries that our programs load.
 make_root() {
+  there "*-$arch.tar.gz"
+  can_run
   [ "$(id -u)" -eq 0 ] && command -v mmdebstrap || unavailable "needs root privileges and mmdebstrap"
-  mmdebstrap --quiet --variant=minbase bookworm "$work/root" || unavailable "no Debian from its mirrors"
-  cp tests/tools/upgradectl/testdata/{fleet.json,policy.yaml} "$work/root/"
+  mmdebstrap --quiet --arch="$arch" --variant=minbase bookworm "$root" || unavailable "no Debian from its mirrors"
+  cp tests/tools/upgradectl/testdata/{fleet.json,policy.yaml} "$root/"
   echo "minbase"
 }
 
 # plan PROGRAM...: runs upgradectl in the root, and prints its plan for a dump.
 plan() {
-  chroot "$work/root" "$@" plan --cluster /fleet.json --policy /policy.yaml --namespace gpu-operator --driver-labels app=nvidia-driver-daemonset
+  chroot "$root" "$@" plan --cluster /fleet.json --policy /policy.yaml --namespace gpu-operator --driver-labels app=nvidia-driver-daemonset
 }
 
 plugin() {
   local archive=upgradectl-$version-linux-$arch.tar.gz
   there "$archive" driverupgrade.yaml
-  [ -d "$work/root" ] || unavailable "no root"
+  [ -d "$root" ] || unavailable "no root"
   grep -q "sha256: $(sha256sum "$release/$archive" | cut -d' ' -f1)\$" "$release/driverupgrade.yaml"
   # krew links the file named in the manifest into a directory of the search path.
-  mkdir -p "$work/root/plugin"
-  tar -xzf "$release/$archive" -C "$work/root/plugin"
-  ln -s "/plugin/$(sed -n 's/^ *bin: //p' "$release/driverupgrade.yaml")" "$work/root/usr/local/bin/kubectl-driverupgrade"
-  [ "$(chroot "$work/root" kubectl-driverupgrade --version)" = "$version" ]
+  mkdir -p "$root/plugin"
+  tar -xzf "$release/$archive" -C "$root/plugin"
+  ln -s "/plugin/$(sed -n '/^ *bin: /{s///p;q}' "$release/driverupgrade.yaml")" "$root/usr/local/bin/kubectl-driverupgrade"
+  [ "$(chroot "$root" kubectl-driverupgrade --version)" = "$version" ]
   plan kubectl-driverupgrade | grep gpu-1
   ! plan /plugin/lib/upgradectl  # The root itself lacks the plugin's libraries.
-  rm "$work/root/usr/local/bin/kubectl-driverupgrade"
+  rm "$root/usr/local/bin/kubectl-driverupgrade"
   echo "a plan of a dump, in a root without any of its libraries"
 }
 
 debian_packages() {
   local library=libdriverupgrade${version}_${version}_$arch.deb dev=libdriverupgrade-dev_${version}_$arch.deb
   there "$library" "$dev" "driverupgrade-tools_${version}_$arch.deb"
-  [ -d "$work/root" ] || unavailable "no root"
-  cp "$release"/*.deb "$work/root/"
-  chroot "$work/root" sh -c "apt-get update -qq && apt-get install -y -qq --no-install-recommends /*.deb" || unavailable "no Debian from its mirrors"
-  [ "$(chroot "$work/root" upgradectl --version)" = "$version" ]
+  [ -d "$root" ] || unavailable "no root"
+  cp "$release"/*_"$arch".deb "$root/"
+  chroot "$root" sh -c "apt-get update -qq && apt-get install -y -qq --no-install-recommends /*.deb" || unavailable "no Debian from its mirrors"
+  [ "$(chroot "$root" upgradectl --version)" = "$version" ]
   plan kubectl-driverupgrade | grep gpu-1
-  chroot "$work/root" sh -c "ldd /usr/lib/*/libdriverupgrade_*.so.*" | (! grep "not found")
-  build_consumer "$work/root/usr"
-  cp "$work/consumer/consumer" "$work/root/"
-  chroot "$work/root" /consumer
-  chroot "$work/root" apt-get remove -y -qq 'driverupgrade-tools' "libdriverupgrade$version"
-  [ -z "$(find "$work/root/usr" -name '*driverupgrade*')" ]
+  chroot "$root" sh -c "ldd /usr/lib/*/libdriverupgrade_*.so.*" | (! grep "not found")
+  if [ "$arch" = "$machine" ]; then
+    build_consumer "$root/usr"
+  else
+    build_consumer /usr --toolchain "$source/cmake/toolchains/debian-$arch.cmake" -DCMAKE_FIND_ROOT_PATH="$root"
+  fi
+  cp "$work/consumer/consumer" "$root/"
+  chroot "$root" /consumer
+  chroot "$root" apt-get remove -y -qq 'driverupgrade-tools' "libdriverupgrade$version"
+  [ -z "$(find "$root/usr" -name '*driverupgrade*')" ]
   echo "installed by apt, run, linked with, and removed"
 }
 
@@ -201,11 +213,14 @@ check "signature" signature
 check "SBOM" sbom
 check "vcpkg port, source archive" port
 check "Conan recipe" conan
-check "images" images
 check "charts" charts
 check "CRDs" crds
-check "empty root" make_root
-check "kubectl plugin" plugin
-check "Debian packages" debian_packages
 check "Go module" go_module
+for arch in amd64 arm64; do
+  root=$work/root-$arch
+  check "images for $arch" images
+  check "empty root for $arch" make_root
+  check "kubectl plugin for $arch" plugin
+  check "Debian packages for $arch" debian_packages
+done
 exit $failed

@@ -236,7 +236,7 @@ absl::StatusOr<std::vector<ControllerRevision>> StoreCluster::ListControllerRevi
   return found;
 }
 
-// Returns the budget with the number of evictions that it currently allows.
+// Returns a copy of the budget that contains the number of evictions that it currently allows.
 PodDisruptionBudget StoreCluster::Counted(PodDisruptionBudget budget) const {
   const auto is_healthy = [&](const auto& entry) {
     const Pod& pod = entry.second;

@@ -163,7 +163,7 @@ class ClusterWriter {
   /// Returns the created object. Errors: AlreadyExists if an object with that name exists.
   [[nodiscard]] virtual absl::StatusOr<NodeMaintenance> CreateNodeMaintenance(
       const CallContext& context, const CreateNodeMaintenanceParams& params);
-  /// Returns the patched object. Errors: Aborted if it is at another version or has another UID.
+  /// Returns the patched object. Errors: Aborted if the stored object has another version or UID.
   [[nodiscard]] virtual absl::StatusOr<NodeMaintenance> PatchNodeMaintenance(const CallContext& context,
                                                                              const PatchNodeMaintenanceParams& params);
   /// Also returns OK if the object, or this incarnation of it, no longer exists. The object's finalizers can delay the
@@ -173,7 +173,7 @@ class ClusterWriter {
   /// Returns the created rule. Errors: AlreadyExists if a rule with that name exists.
   [[nodiscard]] virtual absl::StatusOr<DeviceTaintRule> CreateDeviceTaintRule(
       const CallContext& context, const CreateDeviceTaintRuleParams& params);
-  /// Returns the patched rule. Errors: Aborted if it is at another version or has another UID.
+  /// Returns the patched rule. Errors: Aborted if the stored object has another version or UID.
   [[nodiscard]] virtual absl::StatusOr<DeviceTaintRule> PatchDeviceTaintRule(const CallContext& context,
                                                                              const PatchDeviceTaintRuleParams& params);
   /// Also returns OK if the rule, or this incarnation of it, no longer exists.

@@ -128,7 +128,8 @@ std::string KeyOf(const ListPodsParams& params) {
   return params.ns + "/" + params.node_name + "/" + params.label_selector.ToString();
 }
 
-// Returns a function that replaces the result of each list with the result of the previous list with equal parameters.
+// Returns a function that replaces the result of each list request with the result of the previous list request that
+// had the same parameters.
 template <class Params, class T>
 BentFacade::Answer<Params, T> OneListBehind() {
   return [last = std::map<std::string, std::vector<T>>()](const Params& params, std::vector<T>& objects) mutable {

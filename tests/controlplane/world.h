@@ -76,7 +76,7 @@ class World {
   // pod.
   void DeployHeldValidator() const;
 
-  // Removes the hold of a pod, or of the validator pod on `node`, so that the pod becomes Ready.
+  // Removes the hold on a pod, or on the validator pod on `node`, so that the pod becomes Ready.
   void Release(const std::string& ns, const std::string& pod) const;
   void ReleaseValidator(const std::string& node) const;
 

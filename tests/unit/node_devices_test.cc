@@ -171,7 +171,7 @@ std::pair<std::set<std::string>, std::set<std::string>> HoldersOn(World& world) 
 
 using Names = std::set<std::string>;
 
-TEST_CASE("A pod with a claim on the node uses the driver, whether or not the cluster has device taint rules") {
+TEST_CASE("A pod on the node that has a claim uses the driver, whether or not the cluster has device taint rules") {
   World world(DeviceOptions{.served = GENERATE(DeviceOptions::Served::kRules, DeviceOptions::Served::kClaims)});
   CHECK(HoldersOn(world) == std::pair(Names{"train"}, Names{}));
 }

@@ -46,7 +46,7 @@ TEST_CASE("A change that affects several drivers wakes every subscriber") {
   CHECK(woken == std::array{1, 1});
 }
 
-TEST_CASE("A subscriber is woken while no lock is held, and only by changes that it can take") {
+TEST_CASE("A subscriber is woken while no lock is held, and only by changes that it can accept") {
   Store store;
   int woken = 0;
   store.Subscribe(0, [&] {

@@ -101,7 +101,7 @@ const std::vector<Variable>& Variables() {
       {"DRAIN_POD_SELECTOR_LABEL", "",
        "selector of the pods that the drain evicts (default: all pods); not used for the eviction of GPU pods"},
       {"DRAIN_TIMEOUT_SECONDS", "0s",
-       "timeout of the eviction of GPU pods and, separately, of the drain, such as 300s; 0: no limit"},
+       "timeout for the eviction of GPU pods and, separately, for the drain, such as 300s; 0: no limit"},
       {"DRAIN_DELETE_EMPTYDIR_DATA", "false", "also evict pods with emptyDir volumes, whose data is lost"},
       {"NODE_LABEL_FOR_GPU_POD_EVICTION", "",
        "key of an additional node label to pause, which your own operand uses to select nodes"},

@@ -33,7 +33,7 @@ namespace examples {
 inline constexpr int kExitDone = 0;
 inline constexpr int kExitNotDone = 1;  // a node failed or is not done, or the timeout expired
 inline constexpr int kExitUsage = 2;    // usage or configuration error
-inline constexpr int kExitRefused = 3;  // the cluster refused a request, or cannot be reached
+inline constexpr int kExitRefused = 3;  // the cluster refused a request, or could not be reached
 
 struct ServiceArguments {
   ClusterArguments cluster = {};

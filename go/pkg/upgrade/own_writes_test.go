@@ -12,7 +12,7 @@ import (
 	"driverupgrade.example/go/internal/fakecluster"
 )
 
-// lagOf makes the watches of this resource send changes 50 ms late.
+// lagOf makes the watches of the resource `behind` send changes 50 ms late.
 func lagOf(behind string) func(resource string) time.Duration {
 	return func(resource string) time.Duration {
 		if resource == behind {

@@ -151,9 +151,9 @@ class InvariantChecker {
   void set_rival_acts(bool acts);
   /// Notes a fault: attempts in progress may now need three times as many writes.
   void NoteFault();
-  /// Notes that the clocks of engines that lead at the same time are now a minute apart. An engine does not trust a
-  /// timer that is more than a minute ahead, so each engine restarts the other's timers. An attempt in progress may
-  /// need twice as many writes.
+  /// Notes that the clocks of engines that lead at the same time are now more than a minute apart. An engine does not
+  /// trust a timer that is more than a minute ahead of its clock, so the engine whose clock is behind restarts the
+  /// timers of the other. An attempt in progress may need twice as many writes.
   void NoteClocksApart();
   /// Sets whether faults happen all the time, or several replicas lead. If true, every attempt is treated as it is
   /// after a call to NoteFault.

@@ -1,5 +1,5 @@
-// The state of an InvariantChecker. checker.cc maintains the state, commits.cc and budgets.cc check changes to nodes,
-// and requests.cc checks requests.
+// The state of an InvariantChecker. checker.cc maintains the state, commits.cc, cordons.cc and budgets.cc check changes
+// to nodes, and requests.cc checks requests.
 #ifndef DRIVERUPGRADE_SRC_TESTING_INVARIANTS_CHECKER_IMPL_H_
 #define DRIVERUPGRADE_SRC_TESTING_INVARIANTS_CHECKER_IMPL_H_
 

@@ -75,6 +75,24 @@ TEST_CASE("W1: a driver without a state label counts if the node is cordoned and
   CHECK(internal::LiveCordonNames(node, "nvidia.com/gpu").empty());
 }
 
+TEST_CASE("dep-F8: a driver that left the cordon after a failure does not need it, unless it is in requestor mode") {
+  const DriverIdentity gpu = *DriverIdentity::Create("nvidia.com", "gpu");
+  const auto needs = [&](const StringMap& annotations) {
+    const Node node{
+        .labels = {{gpu.StateLabel(), "upgrade-failed"}}, .annotations = annotations, .unschedulable = true};
+    return internal::DriversWithoutCordonName(node, "nvidia.com/ofed").size() == 1;
+  };
+  const StringMap failed = {{gpu.FailedRevisionAnnotation(), "new"}};
+  CHECK_FALSE(needs(failed));
+  CHECK(needs({}));  // The Go library stores no failed revision, and lifts this cordon.
+  StringMap requested = failed;
+  requested[gpu.RequestorModeAnnotation()] = "true";
+  CHECK(needs(requested));
+  StringMap cordoned_before = failed;
+  cordoned_before[gpu.InitiallyUnschedulableAnnotation()] = "true";
+  CHECK(needs(cordoned_before));
+}
+
 TEST_CASE("W2: a cordon of another program is recognized by the annotation of that program") {
   Node node{.annotations = {{std::string(internal::kForeignCordonMarks.front().key), "true"}}, .unschedulable = true};
   CHECK(internal::ForeignCordonOwner(node) == "NVIDIA's driver manager");

@@ -12,6 +12,7 @@ namespace {
 constexpr std::string_view kStateSuffix = "-driver-upgrade-state";
 constexpr std::string_view kMarkInfix = "-driver-upgrade";
 constexpr std::string_view kRequestorSuffix = "-driver-upgrade-requestor-mode";
+constexpr std::string_view kFailedRevisionSuffix = "-driver-upgrade.failed-revision";
 constexpr std::string_view kInitialSuffix = "-driver-upgrade.node-initial-state.unschedulable";
 // Number of history entries kept for one node. The data that a client has read is seldom more than a few changes old.
 constexpr std::size_t kHistoryMax = 16;
@@ -35,6 +36,13 @@ std::vector<std::string_view> CordonNames(const Node& node, const Keys& keys) {
   return found == node.annotations.end() ? std::vector<std::string_view>{} : Names(found->second);
 }
 
+// Returns true if a failed driver that is not named on the cordon does not lift it either. The Go library does not write
+// the failed revision, and lifts a cordon on which it is not named.
+bool HasLeftCordon(const Node& node, const std::string& driver) {
+  const auto has = [&](std::string_view suffix) { return node.annotations.contains(driver + std::string(suffix)); };
+  return has(kFailedRevisionSuffix) && !has(kRequestorSuffix) && !has(kInitialSuffix);
+}
+
 // Returns true if another driver is past its cordon-required state but is not named on the cordon. `counts(name,
 // state)` can exclude drivers.
 template <class F>
@@ -46,6 +54,7 @@ bool AnyUnnamedDriver(const Node& node, const Keys& keys, F counts) {
     const std::string driver = key.substr(0, key.size() - kStateSuffix.size());
     if (std::find(names.begin(), names.end(), driver) != names.end()) return false;
     const auto state = ParseUpgradeState(label.second);
+    if (state == UpgradeState::kFailed && HasLeftCordon(node, driver)) return false;
     return state && IsBusy(state) && *state != UpgradeState::kCordonRequired && counts(driver, *state);
   });
 }

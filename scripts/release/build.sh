@@ -48,13 +48,18 @@ select_architecture() {
 
 # Creates a Debian root of another architecture, with the libraries to link and the tools to read programs.
 foreign_root() {
-  local libraries
-  for tool in arch-test mmdebstrap "$triplet-g++"; do
-    command -v "$tool" || { echo "$tool is missing: scripts/install-deps.sh --release installs it"; exit 77; }
+  local tool libraries
+  unavailable() { echo "$*" && exit 77; }
+  [ "$(id -u)" -eq 0 ] && unshare --mount true || unavailable "needs root privileges and namespaces"
+  for tool in arch-test mmdebstrap qemu-aarch64-static "$triplet-g++"; do
+    command -v "$tool" || unavailable "$tool is missing: scripts/install-deps.sh --release installs it"
   done
-  arch-test "$arch" || { echo "this machine cannot run programs for $arch: register qemu with binfmt_misc"; exit 77; }
+  arch-test "$arch" || unavailable "this machine cannot run programs for $arch: register qemu with binfmt_misc"
   libraries=$(scripts/install-deps.sh --print-libraries | paste -sd,)
-  mmdebstrap --quiet --arch="$arch" --variant=minbase --include="$libraries,dpkg-dev,g++" bookworm "$root"
+  if ! mmdebstrap --quiet --arch="$arch" --variant=minbase --include="$libraries,dpkg-dev,g++" bookworm "$root"; then
+    rm -rf --one-file-system "$root"
+    unavailable "no Debian for $arch from its mirrors"
+  fi
 }
 
 # within COMMAND...: runs the command in the root of the selected architecture.
@@ -67,6 +72,12 @@ compile() {
 }
 
 compile_programs() {
+  local compiler=g++-12 libraries
+  [ -z "$root" ] || compiler=g++-12-$(tr _ - <<<"$triplet")
+  libraries=$(scripts/install-deps.sh --print-libraries)
+  # shellcheck disable=SC2086  # one word each
+  debian_versions libc6-dev $libraries >"$work/packages/build-$arch"
+  root='' debian_versions "$compiler" >>"$work/packages/build-$arch"
   compile "$release"
   cmake --build "$release" --target "${programs[@]}"
 }
@@ -222,24 +233,24 @@ needed() {
 }
 
 debian_packages() {
-  local library=libdriverupgrade$version lib
+  local library=libdriverupgrade$version lib libraries_need tools_need
   DESTDIR=$parts/$library cmake --install "$shared" --component driverupgrade_rt
   DESTDIR=$parts/libdriverupgrade-dev cmake --install "$shared" --component driverupgrade_dev
   DESTDIR=$parts/driverupgrade-tools cmake --install "$release" --component upgradectl
   lib=$(dirname "$(find "$parts/$library" -name 'libdriverupgrade_core.so.*')")
   "$triplet-strip" --strip-unneeded "$lib"/*.so.*
   "$triplet-strip" "$parts/driverupgrade-tools/usr/bin/upgradectl"
-  debian_package "$library" libs "$(needed "$lib" "$lib"/*.so."$version")" "rolls containerized drivers over Kubernetes: libraries"
+  # An error in an argument would not end the script.
+  libraries_need=$(needed "$lib" "$lib"/*.so."$version")
+  tools_need=$(needed "$lib" "$parts/driverupgrade-tools/usr/bin/upgradectl")
+  debian_package "$library" libs "$libraries_need" "rolls containerized drivers over Kubernetes: libraries"
   debian_package libdriverupgrade-dev libdevel "$library (= $version), libabsl-dev" \
     "rolls containerized drivers over Kubernetes: headers and CMake files"
-  debian_package driverupgrade-tools admin "$(needed "$lib" "$parts/driverupgrade-tools/usr/bin/upgradectl")" \
+  debian_package driverupgrade-tools admin "$tools_need" \
     "rolls containerized drivers over Kubernetes: upgradectl, also as a plugin of kubectl"
 }
 
 sbom() {
-  # The packages with which the programs were compiled.
-  root='' debian_versions g++-12 libc6-dev libabsl-dev libcli11-dev libcpp-httplib-dev libcpprest-dev libcurl4-openssl-dev libfmt-dev \
-    libssl-dev libyaml-cpp-dev prometheus-cpp-dev rapidjson-dev >"$work/packages/build"
   scripts/release/sbom.py "$out" "$url" "$work/packages"
 }
 

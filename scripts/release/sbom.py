@@ -2,8 +2,8 @@
 """Writes the SBOM of a release: SPDX 2.3 in JSON.
 
   sbom.py DIRECTORY URL PACKAGES
-      writes the SBOM into DIRECTORY. PACKAGES contains lists of Debian packages: build, and for each architecture
-      images-ARCH and plugin-ARCH.
+      writes the SBOM into DIRECTORY. PACKAGES contains three lists of Debian packages for each architecture:
+      images-ARCH, plugin-ARCH, and build-ARCH, the packages with which the programs were compiled.
   sbom.py --check DIRECTORY
       compares the SBOM with the artifacts in DIRECTORY, and checks its internal references.
 """
@@ -80,7 +80,9 @@ def document(folder, url, lists):
     packages, relations = {main["SPDXID"]: main}, []
 
     def relate(one, kind, other):
-        relations.append({"spdxElementId": one, "relationshipType": kind, "relatedSpdxElement": other})
+        relation = {"spdxElementId": one, "relationshipType": kind, "relatedSpdxElement": other}
+        if relation not in relations:
+            relations.append(relation)
 
     def add(found, relation):
         for each in found:
@@ -97,7 +99,7 @@ def document(folder, url, lists):
         holders = [made[name]["SPDXID"] for name in made if re.fullmatch(CONTAINS.get(kind, "$").format(arch), name)]
         for holder in holders:
             add(debian(listed), lambda id_, holder=holder: relate(holder, "CONTAINS", id_))
-        if listed.name == "build":
+        if kind == "build":
             add(debian(listed), lambda id_: relate(id_, "BUILD_DEPENDENCY_OF", main["SPDXID"]))
     for zipped in (made[name]["SPDXID"] for name in made if name.endswith(".zip")):
         add(go_modules(), lambda id_, zipped=zipped: relate(zipped, "DEPENDS_ON", id_))

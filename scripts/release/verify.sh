@@ -21,7 +21,9 @@ there() {
 
 # can_run: succeeds if this machine can run programs for the architecture.
 can_run() {
-  [ "$arch" = "$machine" ] || arch-test "$arch" >/dev/null || unavailable "this machine cannot run programs for $arch"
+  [ "$arch" = "$machine" ] && return
+  command -v arch-test >/dev/null || unavailable "arch-test is missing: scripts/install-deps.sh --release installs it"
+  arch-test "$arch" >/dev/null || unavailable "this machine cannot run programs for $arch"
 }
 
 # check NAME FUNCTION: calls FUNCTION and prints the result and the time. The last line of the function's output is a summary or,
@@ -142,7 +144,7 @@ make_root() {
   there "*-$arch.tar.gz"
   can_run
   [ "$(id -u)" -eq 0 ] && command -v mmdebstrap || unavailable "needs root privileges and mmdebstrap"
-  mmdebstrap --quiet --arch="$arch" --variant=minbase bookworm "$root" || unavailable "no Debian from its mirrors"
+  mmdebstrap --quiet --arch="$arch" --variant=minbase bookworm "$root" || { rm -rf --one-file-system "$root" && unavailable "no Debian from its mirrors"; }
   cp tests/tools/upgradectl/testdata/{fleet.json,policy.yaml} "$root/"
   echo "minbase"
 }
@@ -163,15 +165,20 @@ plugin() {
   ln -s "/plugin/$(sed -n '/^ *bin: /{s///p;q}' "$release/driverupgrade.yaml")" "$root/usr/local/bin/kubectl-driverupgrade"
   [ "$(chroot "$root" kubectl-driverupgrade --version)" = "$version" ]
   plan kubectl-driverupgrade | grep gpu-1
-  ! plan /plugin/lib/upgradectl  # The root itself lacks the plugin's libraries.
+  # The root itself lacks the plugin's libraries.
+  if plan /plugin/lib/upgradectl; then return 1; fi
   rm "$root/usr/local/bin/kubectl-driverupgrade"
   echo "a plan of a dump, in a root without any of its libraries"
 }
 
 debian_packages() {
+  local toolchain=$source/cmake/toolchains/debian-$arch.cmake
   local library=libdriverupgrade${version}_${version}_$arch.deb dev=libdriverupgrade-dev_${version}_$arch.deb
   there "$library" "$dev" "driverupgrade-tools_${version}_$arch.deb"
   [ -d "$root" ] || unavailable "no root"
+  if [ "$arch" != "$machine" ]; then
+    [ -e "$toolchain" ] && command -v "$(sed -n 's/.*CXX_COMPILER \(.*\))/\1/p' "$toolchain")" || unavailable "no cross compiler for $arch"
+  fi
   cp "$release"/*_"$arch".deb "$root/"
   chroot "$root" sh -c "apt-get update -qq && apt-get install -y -qq --no-install-recommends /*.deb" || unavailable "no Debian from its mirrors"
   [ "$(chroot "$root" upgradectl --version)" = "$version" ]
@@ -180,7 +187,7 @@ debian_packages() {
   if [ "$arch" = "$machine" ]; then
     build_consumer "$root/usr"
   else
-    build_consumer /usr --toolchain "$source/cmake/toolchains/debian-$arch.cmake" -DCMAKE_FIND_ROOT_PATH="$root"
+    build_consumer /usr --toolchain "$toolchain" -DCMAKE_FIND_ROOT_PATH="$root"
   fi
   cp "$work/consumer/consumer" "$root/"
   chroot "$root" /consumer

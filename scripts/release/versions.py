@@ -29,8 +29,8 @@ PLACES = (
     ("docs/packaging.md", r"find_package\(driverupgrade (\d+\.\d+) "),
     ("docs/packaging.md", r"that requests `(\d+\.\d+)`"),
     ("examples/operators/*/daemonset.yaml", IMAGE),
-    # The WebAssembly that scripts/build-wasm.sh creates contains the version as a string, which the pages of Go
-    # operators show.
+    # The WebAssembly that scripts/build-wasm.sh creates contains the version as a string. The web pages of Go operators
+    # show it.
     ("go/internal/wasm/driverupgrade.go", rf"\\x00{VERSION}\\x00"),
     ("include/driverupgrade/c/driverupgrade.h", rf'version of the library: "{VERSION}"'),
     ("packaging/vcpkg/ports/driverupgrade/vcpkg.json", rf'"version": "{VERSION}"'),

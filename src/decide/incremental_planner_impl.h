@@ -116,7 +116,7 @@ class IncrementalPlanner::Impl {
   Names with_findings_;
   Names in_ledger_;  // nodes that have or need a grant
   AdmissionQueue queue_;
-  Names told_before_;  // nodes without PlannedNode::told, or deleted nodes, whose gate the caller may know
+  Names told_before_;  // nodes whose gate the caller may know although they were deleted or lack PlannedNode::told
   std::uint64_t judgements_ = 0;
 };
 

@@ -251,7 +251,8 @@ bool CurlExchange::Guard(F call) {
   }
 }
 
-// Must be called between two pieces, because Loop does not check the clock while the server continuously sends data.
+// Must be called between pieces of the body, because Loop does not check the clock while the server continuously sends
+// data.
 bool CurlExchange::MayGoOn(const Times& times) {
   if (Steady::now() < times.deadline) return true;
   aborted_ = End::kTimedOut;

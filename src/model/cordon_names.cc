@@ -18,8 +18,8 @@ bool IsLive(const Node& node, const std::string& name) {
 // the node or because the policy returns such nodes to service. The Go library does not write the failed revision.
 bool HasLeftCordon(const Node& node, const DriverIdentity& driver) {
   const NodeMarks marks = DecodeMarks(node, driver);
-  return marks.State() == UpgradeState::kFailed && marks.failed_revision.present() &&
-         !marks.requestor_mode.present() && !marks.initially_unschedulable.present();
+  return marks.State() == UpgradeState::kFailed && marks.failed_revision.present() && !marks.requestor_mode.present() &&
+         !marks.initially_unschedulable.present();
 }
 
 }  // namespace

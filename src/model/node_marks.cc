@@ -169,8 +169,8 @@ bool IsInterrupted(const NodeMarks& marks, bool named, bool driver_runs) {
   // Or an administrator uncordoned the node, and another driver cordoned it again before our engine did.
   const std::set<std::string> none;
   const std::set<std::string>& names = marks.cordoned_by.value() ? *marks.cordoned_by.value() : none;
-  const bool cordoned_by_driver =
-      std::any_of(names.begin(), names.end(), [](const std::string& name) { return ParseDriverName(name).has_value(); });
+  const bool cordoned_by_driver = std::any_of(
+      names.begin(), names.end(), [](const std::string& name) { return ParseDriverName(name).has_value(); });
   return cordoned_by_driver && !driver_runs && StateOfTimer(marks);
 }
 

@@ -1,5 +1,5 @@
-// Contract cases for the kinds of Dynamic Resource Allocation. The device taint rules in these cases name a driver that
-// does not exist, so they do not affect real devices.
+// Contract cases for the object kinds of Dynamic Resource Allocation. The device taint rules in these cases name a
+// driver that does not exist, so they do not affect real devices.
 
 #include <algorithm>
 #include <optional>

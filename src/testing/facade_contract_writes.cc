@@ -230,7 +230,7 @@ std::vector<NeededCase> WriteCases() {
       {"a patch sets a node's taints as a whole, or leaves them alone",
        {{kPatchNode}, NodeReads()},
        PatchSetsTaintsAsAWhole},
-      {"a patch that names another version or UID is Aborted, and changes nothing",
+      {"a patch that names another version or UID fails with Aborted, and changes nothing",
        {{kPatchNode}, NodeReads()},
        PatchOfAnotherVersionIsAborted},
       {"a patch of a node that does not exist is NotFound", {{kPatchNode}}, PatchOfAMissingNodeIsNotFound},

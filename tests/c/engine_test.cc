@@ -342,7 +342,7 @@ std::size_t HeapInUse() {
 }
 
 // Each round consists of a pass, a request that a busy server rejects, and the calls for a status page.
-TEST_CASE("A hundred thousand calls of an engine use constant memory, without leaks") {
+TEST_CASE("A hundred thousand calls to an engine use constant memory, without leaks") {
   World world(1);
   EngineHost host = world.Host([](const auto&) { return HttpAnswer{.status = 503, .body = "later"}; });
   absl::Time now = world.clock->Now();

@@ -172,7 +172,7 @@ constexpr std::string_view kSetsAreListed = "DaemonSets are listed";
 constexpr std::string_view kRevisionsAreListed = "controller revisions are listed";
 constexpr std::string_view kPatchChanges = "a patch changes only the fields that it contains";
 constexpr std::string_view kPatchIsConditional =
-    "a patch that names another version or UID is Aborted, and changes nothing";
+    "a patch that names another version or UID fails with Aborted, and changes nothing";
 constexpr std::string_view kEvictionDeletes = "an eviction deletes the pod";
 constexpr std::string_view kEvictionOfAnother = "an eviction reports that its pod was deleted or replaced";
 constexpr std::string_view kBudgetRefuses = "a budget refuses an eviction, and two refuse it permanently";

@@ -319,7 +319,7 @@ TEST_CASE("The documented patch of the driver's version rolls out the DaemonSet 
   CHECK(policies.Condition("clusterpolicy", "cluster-policy") == "True: the upgrade policy is in effect");
 }
 
-TEST_CASE("The option --until-done succeeds only if the policy enables upgrades and every node is upgraded",
+TEST_CASE("With --until-done, the operator succeeds only if the policy enables upgrades and every node is upgraded",
           "[operators]") {
   World world(ControlPlane::Shared(), "until-done", 2);
   world.DeployDriver();

@@ -117,7 +117,7 @@ TEST_CASE("W1: three idle nodes whose labels are removed cost at most ten writes
   CHECK(writes.size() <= 10);
 }
 
-TEST_CASE("W1: the rollout of a driver that never becomes Ready stops at one node, although the labels are removed",
+TEST_CASE("W1: the rollout of a driver that never becomes Ready stops at one node, even if the labels are removed",
           "[neighbours]") {
   World world(ControlPlane::Shared(), "broken-neighbour", 3);
   world.DeployDriver();

@@ -438,8 +438,7 @@ TEST_CASE("T7: the restart-only predicate runs again when the target revision of
   CHECK(pass->plan.nodes[0].to() == UpgradeState::kPodRestartRequired);
 }
 
-TEST_CASE(
-    "W40: in 200 rollouts with lagging watches, drivers skip the drain if and only if the template is the same") {
+TEST_CASE("W40: in 200 rollouts with lagging watches, drivers skip the drain if and only if the template is the same") {
   constexpr int kRollouts = 10;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     SeededRandom random(seed);

@@ -383,7 +383,7 @@ TEST_CASE("dep-F3: the driver of a failed node is not loaded while the node runs
   CHECK_FALSE(node.After(node.Judge()).annotations.contains(Gpu().SafeLoadAnnotation()));
 }
 
-TEST_CASE("arch-A10, dep-F3: a failed node is evaluated again when a pod that it waits for counts as lost") {
+TEST_CASE("arch-A10, dep-F3: a failed node is evaluated again when a pod that it is waiting for counts as lost") {
   auto node = NodeUnderTest("upgrade-failed", "new").Draining().Annotated(Gpu().SafeLoadAnnotation(), "true");
   node.WithDriverPods({DriverPod("new").NotReady().Build()});
   node.CordonedByUs().WithPods({WebPod().Terminating(kNow + absl::Seconds(30)).Build()});

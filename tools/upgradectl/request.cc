@@ -293,7 +293,7 @@ absl::Status LoadPolicy(const Options& options, Request& request) {
   return examples::SpareSkippedPods(question.identity, question.policy);
 }
 
-// Returns true if one of the policies to compare isolates devices. Errors: same as LoadPolicyFile.
+// Returns true if at least one of the compared policies isolates devices. Errors: same as LoadPolicyFile.
 absl::StatusOr<bool> TriesDevices(const Options& options, const Request& request) {
   bool devices = false;
   for (const std::string& file : options.policies) {

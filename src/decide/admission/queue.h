@@ -62,7 +62,7 @@ class AdmissionQueue {
 
   // Removes from the queue all nodes that may start, and returns their names in admission order.
   std::vector<std::string> Admit(Limits limits);
-  // Returns all nodes that already waited before the last Admit and now wait for a different reason. The result may
+  // Returns all nodes that were already waiting before the last Admit and now wait for another reason. The result may
   // include further nodes.
   std::vector<std::string> ChangedRefusals() const;
 

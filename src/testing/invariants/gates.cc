@@ -310,7 +310,7 @@ void InvariantChecker::Impl::CheckGates(const Writer& who, const Plan& plan) {
     const bool is_under_way = more.contains(truth.uid) || truth.claimed_until == absl::InfiniteFuture();
     if (const int place = gate->second->gate.place; place > 0 && !is_under_way) queue[place] = *node;
     if (IsTrue(who, *node, gate->second->gate, more)) continue;
-    Fail("L5", fmt::format("node {} is reported to wait for {} ({}), but does not", name,
+    Fail("L5", fmt::format("node {} is reported to be waiting for {} ({}), but is not", name,
                            ToString(gate->second->gate.reason), gate->second->gate.detail));
   }
   // The node on which the operator itself runs comes last.

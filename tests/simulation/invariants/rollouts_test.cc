@@ -372,7 +372,7 @@ TEST_CASE("I21: more nodes of a group are in progress than allowed") {
   CHECK(alone.After({0, 1}) == "");
 }
 
-TEST_CASE("I21: a node with a grant keeps its place in the group when another client later puts a node in progress") {
+TEST_CASE("I21: a node with a grant keeps its place in the group when another client later starts a node") {
   for (const bool granted : {false, true}) {
     RackWorld world(NodeGroups{.by = "rack", .mode = GroupMode::kSpread, .max_per_group = Count{1}});
     if (granted) {

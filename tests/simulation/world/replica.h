@@ -69,7 +69,7 @@ class Replica {
   void Step();
   // Called after the driver's policy has changed.
   void OnPolicy();
-  // Called after the cluster has changed, because a cache will receive the event.
+  // Called after the cluster has changed. A replica with a cache plans the arrival of the event.
   void OnChange();
   // Makes the next step due immediately. While earlier faults still have effects, the replica's reports are not
   // checked.

@@ -116,7 +116,7 @@ std::string ImageOf(const std::string& hash) {
 
 std::string TemplateOf(const Setup& setup, const std::string& hash) {
   if (!setup.restart_only) return "";
-  // Every other template has the image of the previous template, and one more container.
+  // Every second template has the image of the template before it, and one more container.
   int image = 0;
   if (!absl::SimpleAtoi(ImageOf(hash), &image)) image = 2 * std::accumulate(hash.begin(), hash.end(), 1000);
   return fmt::format(

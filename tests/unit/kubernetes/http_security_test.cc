@@ -234,8 +234,9 @@ TEST_CASE("By default a token file is read again within a minute, through its cu
   std::filesystem::remove(link);
 }
 
-TEST_CASE("A transport reads an old token again, and switches to the new token before the server refuses the old one",
-          "[http_security]") {
+TEST_CASE(
+    "A transport reads its token again when the token is old, and switches to the new one before the server refuses it",
+    "[http_security]") {
   const TemporaryFile file("old-token");
   std::atomic<int> refused = 0;
   LoopbackServer server([&](Connection& connection, const std::string& request) {

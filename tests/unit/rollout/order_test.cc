@@ -21,7 +21,7 @@ std::vector<std::string> InOrder(const Fleet& fleet, const std::vector<RolloutOr
 
 using Names = std::vector<std::string>;
 
-TEST_CASE("without an order nodes are sorted by name") {
+TEST_CASE("without an order, nodes are sorted by name") {
   Fleet fleet;
   for (const char* name : {"c", "a", "b", "a-1"}) fleet.Add(name);
   CHECK(InOrder(fleet, {}) == Names{"a", "a-1", "b", "c"});

@@ -96,7 +96,7 @@ TEST_CASE("maxParallel of a stage counts only the nodes of this stage") {
   CHECK(fleet.Started({}, rules).size() == 1);
 }
 
-TEST_CASE("a node that was admitted earlier comes first, and counts in its group and stage") {
+TEST_CASE("a node that was admitted earlier comes first, and counts toward its group and stage") {
   Fleet fleet = Cliques();
   fleet.Set("b1", NodeProgress::kUnderWay);
   fleet.node("b1").may_start = true;

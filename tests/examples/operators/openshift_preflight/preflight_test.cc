@@ -234,7 +234,7 @@ TEST_CASE("a rollout of machine configs is reported with its progress, and a stu
   CHECK(Only(facts, "machine-config-degraded").severity == Severity::kError);
 }
 
-TEST_CASE("a driver pod that makes no progress is an error that contains the reason") {
+TEST_CASE("a driver pod that makes no progress is reported as an error with the reason") {
   Facts facts = Good();
   facts.pods = {{.name = "p", .node = "n1", .stalled = "container nvidia-driver-ctr: ImagePullBackOff"}};
   CHECK(Has(Only(facts, "stalled-pod").what, "ImagePullBackOff"));

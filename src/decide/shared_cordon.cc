@@ -31,7 +31,7 @@ bool IsNeededByUnnamed(const Node& node, const DriverIdentity& program) {
     const NodeMarks marks = internal::DecodeMarks(node, driver);
     const std::optional<UpgradeState> state = marks.State();
     return state && IsInProgress(*state) && *state != UpgradeState::kCordonRequired &&
-           !internal::WasInitiallyUnschedulable(marks);
+           !internal::WasInitiallyUnschedulable(marks) && !internal::HasLeftCordon(marks);
   });
 }
 

@@ -43,7 +43,7 @@ Cordon ReadCordon(const Node& node, const DriverIdentity& identity) {
     if (!state || WasInitiallyUnschedulable(marks)) continue;
     if (!IsPastCordon(*state) && !IsMaintained(marks)) continue;
     if (!cordon.rival) cordon.rival = driver.Name();
-    if (!ours || !marks.requestor_mode.present()) cordon.rival_lifts = true;
+    if (!HasLeftCordon(marks) && (!ours || !marks.requestor_mode.present())) cordon.rival_lifts = true;
   }
   const bool is_claimed = ForeignCordonOwner(node).has_value();
   if (live || (!is_claimed && (unlabelled || cordon.rival))) {
@@ -54,11 +54,17 @@ Cordon ReadCordon(const Node& node, const DriverIdentity& identity) {
   return cordon;
 }
 
+bool HasLeftCordon(const NodeMarks& marks) {
+  return marks.State() == UpgradeState::kFailed && marks.failed_revision.present() && !marks.requestor_mode.present() &&
+         !marks.initially_unschedulable.present();
+}
+
 std::optional<std::string> DriverThatNeedsCordon(const Node& node, const DriverIdentity& identity) {
   for (const DriverIdentity& driver : DriversWithoutCordonName(node, identity.Name())) {
     const NodeMarks marks = DecodeMarks(node, driver);
     const std::optional<UpgradeState> state = marks.State();
-    const bool works = state && IsPastCordon(*state) && *state != UpgradeState::kUncordonRequired;
+    const bool works =
+        state && IsPastCordon(*state) && *state != UpgradeState::kUncordonRequired && !HasLeftCordon(marks);
     if (works || IsMaintained(marks)) return driver.Name();
   }
   return std::nullopt;

@@ -33,6 +33,11 @@ struct Cordon {
 };
 Cordon ReadCordon(const Node& node, const DriverIdentity& identity);
 
+// Returns true if the upgrade of a driver that is not named on the cordon failed, and its engine then left the cordon,
+// because an administrator uncordoned the node or because the policy returns such nodes to service. Such a driver does
+// not lift the cordon. The Go library does not write the failed revision.
+bool HasLeftCordon(const NodeMarks& marks);
+
 // Returns the name of a driver that is not in the cordon set, but whose upgrade needs the node to stay evacuated. The
 // node may have been evacuated by the driver's engine or by a maintenance operator. Our upgrade must leave the cordon
 // in place for that driver. Returns nullopt if there is no such driver.

@@ -14,14 +14,6 @@ bool IsLive(const Node& node, const std::string& name) {
   return marks.State() != UpgradeState::kDone;
 }
 
-// Returns true if the driver's upgrade failed, and its engine then left the cordon, because an administrator uncordoned
-// the node or because the policy returns such nodes to service. The Go library does not write the failed revision.
-bool HasLeftCordon(const Node& node, const DriverIdentity& driver) {
-  const NodeMarks marks = DecodeMarks(node, driver);
-  return marks.State() == UpgradeState::kFailed && marks.failed_revision.present() && !marks.requestor_mode.present() &&
-         !marks.initially_unschedulable.present();
-}
-
 }  // namespace
 
 std::optional<DriverIdentity> ParseDriverName(std::string_view name) {
@@ -48,9 +40,8 @@ std::set<std::string> LiveCordonNames(const Node& node, std::string_view except)
 std::vector<DriverIdentity> DriversWithoutCordonName(const Node& node, std::string_view except) {
   const std::set<std::string> names = CordonNames(node);
   std::vector<DriverIdentity> drivers = DriversWithLabel(node);
-  std::erase_if(drivers, [&](const DriverIdentity& driver) {
-    return driver.Name() == except || names.contains(driver.Name()) || HasLeftCordon(node, driver);
-  });
+  std::erase_if(drivers,
+                [&](const DriverIdentity& driver) { return driver.Name() == except || names.contains(driver.Name()); });
   return drivers;
 }
 

@@ -53,8 +53,7 @@ std::set<std::string> CordonNames(const Node& node);
 std::set<std::string> LiveCordonNames(const Node& node, std::string_view except);
 
 // Returns the drivers, except for `except`, that have a state label on the node but no name in the annotation. The Go
-// library, which does not use the annotation, upgrades such drivers. Drivers that left the cordon after a failure are
-// omitted, because they do not lift it.
+// library, which does not use the annotation, upgrades such drivers.
 std::vector<DriverIdentity> DriversWithoutCordonName(const Node& node, std::string_view except);
 
 }  // namespace driverupgrade::internal

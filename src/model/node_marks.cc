@@ -159,26 +159,25 @@ std::optional<UpgradeState> StateOfTimer(const NodeMarks& marks) {
 
 // Returns true if an upgrade was in progress when the state label was removed. A name in the cordon set is only a
 // leftover if the node is schedulable and its driver runs, because another engine has then finished the upgrade.
-bool IsInterrupted(const NodeMarks& marks, bool named, bool driver_runs) {
+bool IsInterrupted(const Node& node, const NodeMarks& marks, bool named, bool driver_runs) {
   if (marks.isolated_devices.present()) return true;
   if (named) return marks.unschedulable || !driver_runs;
   if (!marks.unschedulable) return false;
   // If the cordon set does not contain our name, an administrator or a maintenance operator cordoned the node.
   const bool cordoned_by_others = marks.initially_unschedulable.present() || marks.requestor_mode.present();
   if (cordoned_by_others) return WasAdmitted(marks);
-  // Or an administrator uncordoned the node, and another driver cordoned it again before our engine did.
-  const std::set<std::string> none;
-  const std::set<std::string>& names = marks.cordoned_by.value() ? *marks.cordoned_by.value() : none;
-  const bool cordoned_by_driver = std::any_of(
-      names.begin(), names.end(), [](const std::string& name) { return ParseDriverName(name).has_value(); });
-  return cordoned_by_driver && !driver_runs && StateOfTimer(marks);
+  // Or an administrator uncordoned the node while our driver was loading, and another driver cordoned it again before our
+  // engine did.
+  const std::optional<UpgradeState> timed = StateOfTimer(marks);
+  const bool was_loading = timed == UpgradeState::kPodRestartRequired || timed == UpgradeState::kValidationRequired;
+  return was_loading && !driver_runs && !LiveCordonNames(node, "").empty();
 }
 
 // Derives the state of a node without a state label. If the timer does not name the state, the upgrade continues from
 // the cordon, because states without a timer can be repeated safely.
-std::optional<UpgradeState> StateWithoutLabel(const NodeMarks& marks, bool named, bool driver_runs) {
+std::optional<UpgradeState> StateWithoutLabel(const Node& node, const NodeMarks& marks, bool named, bool driver_runs) {
   const std::optional<UpgradeState> timed = StateOfTimer(marks);
-  const bool is_interrupted = IsInterrupted(marks, named, driver_runs);
+  const bool is_interrupted = IsInterrupted(node, marks, named, driver_runs);
   // The timer shows that the node has not been admitted. Without the timer, the name in the cordon set would mean that
   // the node has been admitted.
   if (named && timed == UpgradeState::kUpgradeRequired) return is_interrupted ? timed : std::nullopt;
@@ -267,7 +266,7 @@ NodeMarks DecodeMarks(const Node& node, const DriverIdentity& identity, bool dri
   if (const std::string* names = FindText(node.annotations, CordonedByKey())) {
     marks.cordoned_by = {*names, ParseNames(*names)};
   }
-  if (!marks.HasLabel()) marks.unlabelled = StateWithoutLabel(marks, IsIsolated(marks, identity), driver_runs);
+  if (!marks.HasLabel()) marks.unlabelled = StateWithoutLabel(node, marks, IsIsolated(marks, identity), driver_runs);
   return marks;
 }
 

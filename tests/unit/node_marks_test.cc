@@ -225,11 +225,16 @@ TEST_CASE("W1: without a state label, the other marks of an upgrade in progress 
   noted[gpu.StageAnnotation()] = "pod-restart-required@1000@new";
   CHECK(state_of(noted, true) == UpgradeState::kPodRestartRequired);
   CHECK(state_of({{cordoned_by, "nvidia.com/ofed"}}, true) == UpgradeState::kUnknown);
-  // Another driver cordoned the node again after an administrator had uncordoned it during our upgrade.
-  StringMap taken_over = timed;
-  taken_over[cordoned_by] = "nvidia.com/ofed";
-  CHECK(state_of(taken_over, true) == UpgradeState::kUnknown);
-  CHECK(state_of(taken_over, true, /*driver_runs=*/false) == UpgradeState::kDrainRequired);
+  // Another driver cordoned the node again after an administrator had uncordoned it while our driver was loading.
+  const auto taken_over = [&](const std::string& stage, bool driver_runs) {
+    const Node node{.labels = {{Ofed().StateLabel(), "drain-required"}},
+                    .annotations = {{cordoned_by, "nvidia.com/ofed"}, {gpu.StageAnnotation(), stage}},
+                    .unschedulable = true};
+    return DecodeMarks(node, gpu, driver_runs).State();
+  };
+  CHECK(taken_over("pod-restart-required@1000@new", /*driver_runs=*/false) == UpgradeState::kPodRestartRequired);
+  CHECK(taken_over("pod-restart-required@1000@new", /*driver_runs=*/true) == UpgradeState::kUnknown);
+  CHECK(taken_over("drain-required@1000@new", /*driver_runs=*/false) == UpgradeState::kUnknown);
   StringMap senseless = named;
   senseless[gpu.StageAnnotation()] = "uncordon-required@1000@new";
   CHECK(state_of(senseless, true) == UpgradeState::kCordonRequired);

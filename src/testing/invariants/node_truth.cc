@@ -54,7 +54,6 @@ bool AnyUnnamedDriver(const Node& node, const Keys& keys, F counts) {
     const std::string driver = key.substr(0, key.size() - kStateSuffix.size());
     if (std::find(names.begin(), names.end(), driver) != names.end()) return false;
     const auto state = ParseUpgradeState(label.second);
-    if (state == UpgradeState::kFailed && HasLeftCordon(node, driver)) return false;
     return state && IsBusy(state) && *state != UpgradeState::kCordonRequired && counts(driver, *state);
   });
 }
@@ -63,6 +62,7 @@ bool AnyUnnamedDriver(const Node& node, const Keys& keys, F counts) {
 // needs the cordon on behalf of such a driver.
 bool UnnamedDriverNeedsCordon(const Node& node, const Keys& keys) {
   return AnyUnnamedDriver(node, keys, [&](const std::string& driver, UpgradeState state) {
+    if (state == UpgradeState::kFailed && HasLeftCordon(node, driver)) return false;
     return node.annotations.contains(driver + std::string(kRequestorSuffix)) ||
            (state != UpgradeState::kNodeMaintenanceRequired && state != UpgradeState::kUncordonRequired);
   });
@@ -165,7 +165,9 @@ bool MayGoOn(const Node& node, const Keys& keys) {
   const bool is_drivers = std::any_of(names.begin(), names.end(), [&](std::string_view name) {
     return name != keys.name && name.find('/') != std::string_view::npos;
   });
-  return is_drivers && !IsMarked(node, keys) && StateOfTimer(node, keys.name).has_value();
+  const auto timed = StateOfTimer(node, keys.name);
+  return is_drivers && !IsMarked(node, keys) &&
+         (timed == UpgradeState::kPodRestartRequired || timed == UpgradeState::kValidationRequired);
 }
 
 std::optional<UpgradeState> StateOf(const Node& node, const Keys& keys) {

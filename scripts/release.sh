@@ -36,7 +36,7 @@ cd "$repository"
 
 tag=v$version out=${out:-$repository/build/releases/$version} work=$repository/build/releases/work
 commit=$(git rev-parse --verify --quiet "refs/tags/$tag^{commit}") || fail "the tag $tag does not exist"
-scripts/install-deps.sh --release >&2
+scripts/install-deps.sh --release >&2 || echo "release: without these packages, some artifacts cannot be built" >&2
 rm -rf "$work" "$out"
 mkdir -p "$work" "$out"
 git -c advice.detachedHead=false clone --quiet --depth 1 --branch "$tag" "file://$repository" "$work/source"

@@ -161,12 +161,8 @@ bool MayGoOn(const Node& node, const Keys& keys) {
   if (HasLabel(node, keys)) return false;
   if (node.annotations.contains(keys.requestor_mode)) return true;
   if (!node.unschedulable) return IsMarked(node, keys);
-  const auto names = CordonNames(node, keys);
-  const bool is_drivers = std::any_of(names.begin(), names.end(), [&](std::string_view name) {
-    return name != keys.name && name.find('/') != std::string_view::npos;
-  });
   const auto timed = StateOfTimer(node, keys.name);
-  return is_drivers && !IsMarked(node, keys) &&
+  return !IsMarked(node, keys) && !LiveName(node, keys).empty() &&
          (timed == UpgradeState::kPodRestartRequired || timed == UpgradeState::kValidationRequired);
 }
 

@@ -71,13 +71,17 @@ if(DRIVERUPGRADE_HARDENING)
   include(CheckCXXCompilerFlag)
   include(CheckPIESupported)
   check_pie_supported(LANGUAGES CXX)
+  # Not every processor supports every flag. clang accepts such a flag with a mere warning, which would break our build
+  # with -Werror.
+  set(CMAKE_REQUIRED_FLAGS -Werror)
   foreach(flag IN ITEMS -fstack-protector-strong -fstack-clash-protection -fcf-protection -mbranch-protection=standard)
     string(MAKE_C_IDENTIFIER "driverupgrade_has${flag}" known)
-    check_cxx_compiler_flag(${flag} ${known})  # not every processor supports every flag
+    check_cxx_compiler_flag(${flag} ${known})
     if(${known})
       list(APPEND driverupgrade_hardening_options ${flag})
     endif()
   endforeach()
+  unset(CMAKE_REQUIRED_FLAGS)
   if(NOT DRIVERUPGRADE_SANITIZE)
     # _FORTIFY_SOURCE needs optimization, and sanitizers have their own checks.
     foreach(flag IN ITEMS -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -54,19 +55,20 @@ class Host final : public testing::HostedEngine {
   explicit Host(testing::HostSeam seam)
       : election_(seam.election),
         on_new_engine_(std::move(seam.on_new_engine)),
+        clock_(seam.options.clock),
         poll_interval_(seam.poll_interval),
         host_(DriverOf(seam), std::make_shared<ApiServer>(std::move(seam.wire))),
         restart_only_(seam.options.snapshot.restart_only) {
     host_.SetObserver(seam.options.observer);
-    if (election_) host_.SetLeadsUntil([election = election_] { return election->LeadsUntil(); });
+    if (election_) host_.SetLeadsUntil([this] { return LeadsUntil(); });
   }
 
   absl::Time Step(const UpgradePolicy& policy, absl::Time now) override {
-    const absl::Time renewal = election_ ? election_->Step({}) : absl::InfiniteFuture();
-    if (election_ && !Leads()) return renewal;
+    if (election_) renewal_ = election_->Step({});
+    if (election_ && !Leads()) return renewal_;
     if (now < std::exchange(looked_at_, now)) due_ = now;  // the clock was set back
     if (due_ <= now) due_ = std::min(MakePass(policy, now), now + poll_interval_);
-    return std::min(renewal, due_);
+    return std::min(renewal_, due_);
   }
 
   absl::StatusOr<bool> Release(absl::Time now) override {
@@ -95,6 +97,14 @@ class Host final : public testing::HostedEngine {
     return true;
   }
 
+  // Returns the time until which the requests of this pass may be sent, or nullopt if its term is over. Renews the lease
+  // during the pass, as client-go does. Otherwise, the first requests of many nodes would use up the lease, and their
+  // second requests would never be sent.
+  std::optional<absl::Time> LeadsUntil() {
+    if (renewal_ <= clock_->Now()) renewal_ = election_->Step({});
+    return election_->terms() == term_ ? election_->LeadsUntil() : std::nullopt;
+  }
+
   // Normalizes each policy only once, as a real host would, instead of in every pass.
   const std::string& Normalized(const std::string& policy) {
     if (policy != std::exchange(policy_, policy)) normalized_ = Call(du_policy_normalize, Str(policy)).text;
@@ -120,8 +130,10 @@ class Host final : public testing::HostedEngine {
 
   const std::shared_ptr<LeaderElection> election_;
   const std::function<void()> on_new_engine_;
+  const std::shared_ptr<Clock> clock_;
   const absl::Duration poll_interval_;
   std::int64_t term_ = 0;
+  absl::Time renewal_ = absl::InfiniteFuture();
   absl::Time looked_at_ = absl::InfinitePast();
   absl::Time due_ = absl::InfinitePast();
   std::string policy_;

@@ -5,8 +5,8 @@
 #
 # Each block of ```sh or ```ini needs a mark above it: `<!-- run: NAME -->` or `<!-- not run: NAME -->`. The name of a
 # block that is run must be unique, and one of TESTS must contain it as "NAME". A block that is not run needs a row `|
-# NAME | reason |` below the page's heading `Not run, because`. If the page has no such heading, the row is in LIST, as
-# `| PAGE NAME | reason |` with PAGE relative to ROOT.
+# NAME | reason |` below the page's heading `Blocks that no test runs`. If the page has no such heading, the row is in
+# LIST, as `| PAGE NAME | reason |` with PAGE relative to ROOT.
 #
 # A block that quotes a file of the examples or the tests has the mark `<!-- from: PATH -->` above it. These files are
 # built and run elsewhere. PATH is relative to ROOT. The file must contain the block literally, except that the lines in
@@ -52,8 +52,8 @@ endfunction()
 function(reasons_of_page result)
   file(READ "${PAGE}" text)
   file(RELATIVE_PATH name "${ROOT}" "${PAGE}")
-  if(text MATCHES "\n## Not run, because\n")
-    string(REGEX REPLACE "^.*\n(## Not run, because\n)" "\\1" rows "${text}")
+  if(text MATCHES "\n## Blocks that no test runs\n")
+    string(REGEX REPLACE "^.*\n(## Blocks that no test runs\n)" "\\1" rows "${text}")
     file(WRITE "${WORK_DIR}/page.rows" "${rows}")
     read_reasons("${WORK_DIR}/page.rows" "" reasons)
   else()

@@ -32,8 +32,8 @@ import (
 
 const (
 	requestTimeout = 10 * time.Second
-	parallelMax    = 32      // concurrent requests
-	bodyMax        = 8 << 20 // bytes of a response; the engine rejects longer responses
+	parallelMax    = 32       // concurrent requests
+	bodyMax        = 64 << 20 // bytes of a response, as in native engines; the longest is a list of all nodes
 )
 
 // Connection is a connection to an API server. The clients for watches and for the engine's requests share one HTTP
@@ -170,7 +170,10 @@ func (c *Connection) send(ctx, queued context.Context, request engine.Request, u
 		return answer{status: unanswered(err), err: err}
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, bodyMax))
+	body, err := io.ReadAll(io.LimitReader(response.Body, bodyMax+1)) // the extra byte shows that the response is too long
+	if err == nil && len(body) > bodyMax {
+		err = fmt.Errorf("the response is longer than %d MiB", bodyMax>>20)
+	}
 	if err != nil {
 		return answer{status: engine.NoAnswer, err: err}
 	}

@@ -418,7 +418,8 @@ func (m *Manager) ApplyState(ctx context.Context, currentState *ClusterUpgradeSt
 
 // Release restores the nodes of currentState to their state before the upgrade, for an operator that is being removed.
 // Each call makes one pass, and returns once the pass's requests have received responses. The operator must call
-// Release repeatedly until no node has a state.
+// Release repeatedly until no node has a state. Release also restores the nodes that BuildState left out because they
+// have no driver pod. To release only some of the driver's nodes, select them with PartOf.
 func (m *Manager) Release(ctx context.Context, currentState *ClusterUpgradeState) error {
 	parts, foreign, err := partsOf(currentState)
 	if err := cmp.Or(err, checkOurs(foreign)); err != nil {
@@ -426,7 +427,7 @@ func (m *Manager) Release(ctx context.Context, currentState *ClusterUpgradeState
 	}
 	var failures []error
 	for _, of := range parts {
-		failures = append(failures, of.host.Release(ctx, of.Nodes))
+		failures = append(failures, of.host.Release(ctx, slices.Concat(of.Nodes, of.Podless)))
 	}
 	return errors.Join(failures...)
 }

@@ -3,6 +3,7 @@ package upgrade
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -210,17 +211,33 @@ func TestReleaseRestoresANodeInProgress(t *testing.T) {
 		w.apply(t.Context(), policyOf(1))
 		return w.cluster.Cordoned("n0") || w.cluster.Cordoned("n1")
 	})
-	w.eventually("no mark on any node", func() bool {
-		if err := w.manager.Release(t.Context(), w.build(t.Context())); err != nil {
-			return false // the state may have changed in the meantime
-		}
+	w.eventually("no mark on any node", w.release)
+}
+
+// release makes one call of Release, and reports whether all nodes are restored.
+func (w *world) release() bool {
+	if err := w.manager.Release(w.t.Context(), w.build(w.t.Context())); err != nil {
+		return false // the state may have changed in the meantime
+	}
+	return !slices.ContainsFunc(w.nodes, func(node string) bool { return w.cluster.State(node) != "" || w.cluster.Cordoned(node) })
+}
+
+func TestReleaseRestoresNodesWithoutADriverPod(t *testing.T) {
+	w := started(t, 2, policyOf(1), func(w *world) {})
+	w.cluster.StartUnready()
+	var cordoned string
+	w.eventually("a node in the middle", func() bool {
+		w.apply(t.Context(), policyOf(1))
 		for _, node := range w.nodes {
-			if w.cluster.State(node) != "" || w.cluster.Cordoned(node) {
-				return false
+			if w.cluster.Cordoned(node) {
+				cordoned = node
 			}
 		}
-		return true
+		return cordoned != ""
 	})
+	w.cluster.LoseDriverPod(cordoned)
+	w.eventually("the state without the pod", func() bool { return len(w.build(t.Context()).podless) == 1 })
+	w.eventually("no mark on any node", w.release)
 }
 
 func TestMetricsContainStatesGatesAndBudgets(t *testing.T) {

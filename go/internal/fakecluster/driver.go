@@ -219,7 +219,17 @@ func (c *Cluster) NewDriverOf(digest string) {
 	c.newDriver(c.drivers[0])
 }
 
-func (c *Cluster) newDriver(of *driver) {
+// NewDriverNumbered adds another revision of the first driver, whose ControllerRevision has this number. Numbers can be
+// wrong if the DaemonSet controller does not know the latest revision yet.
+func (c *Cluster) NewDriverNumbered(number int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.newDriverNumbered(c.drivers[0], number)
+}
+
+func (c *Cluster) newDriver(of *driver) { c.newDriverNumbered(of, of.revision+1) }
+
+func (c *Cluster) newDriverNumbered(of *driver, number int) {
 	of.revision++
 	template := of.podTemplate()
 	template["$patch"] = "replace" // as the DaemonSet controller does
@@ -231,7 +241,7 @@ func (c *Cluster) newDriver(of *driver) {
 		"metadata": Object{"name": fmt.Sprintf("%s-%d", of.name(), of.revision), "namespace": Namespace,
 			"labels":          Object{"app": "driver", "controller-revision-hash": of.hash()},
 			"ownerReferences": []any{c.setOf(of)}},
-		"revision": of.revision, "data": data,
+		"revision": number, "data": data,
 	})
 	set := clone(c.objects["daemonsets"][Namespace+"/"+of.name()])
 	meta(set)["generation"] = of.revision

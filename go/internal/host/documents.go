@@ -18,6 +18,7 @@ type object struct {
 	Metadata metadata `json:"metadata"`
 	Kind     string   `json:"kind"`
 	Revision *int64   `json:"revision,omitempty"`
+	Data     any      `json:"data,omitempty"`
 	Spec     any      `json:"spec,omitempty"`
 	Status   any      `json:"status,omitempty"`
 }
@@ -29,6 +30,7 @@ type metadata struct {
 	Generation        int64                   `json:"generation,omitempty"`
 	Labels            map[string]string       `json:"labels,omitempty"`
 	Annotations       map[string]string       `json:"annotations,omitempty"`
+	CreationTimestamp *metav1.Time            `json:"creationTimestamp,omitempty"` // only of some pods: see reducePod
 	DeletionTimestamp *metav1.Time            `json:"deletionTimestamp,omitempty"`
 	Finalizers        []string                `json:"finalizers,omitempty"`
 	OwnerReferences   []metav1.OwnerReference `json:"ownerReferences,omitempty"`
@@ -114,11 +116,31 @@ type container struct {
 	Resources corev1.ResourceRequirements `json:"resources"`
 }
 
+type toleration struct {
+	Key      string `json:"key,omitempty"`
+	Operator string `json:"operator,omitempty"`
+	Value    string `json:"value,omitempty"`
+	Effect   string `json:"effect,omitempty"`
+}
+
+// toleratesCordon reports whether the pod can be scheduled to a cordoned node, according to this toleration.
+func toleratesCordon(t corev1.Toleration) bool {
+	if t.Effect != "" && t.Effect != corev1.TaintEffectNoSchedule {
+		return false
+	}
+	if t.Operator == corev1.TolerationOpExists {
+		return t.Key == "" || t.Key == corev1.TaintNodeUnschedulable
+	}
+	equal := t.Operator == "" || t.Operator == corev1.TolerationOpEqual
+	return equal && t.Key == corev1.TaintNodeUnschedulable && t.Value == ""
+}
+
 type podSpec struct {
 	NodeName            string                    `json:"nodeName,omitempty"`
 	SchedulerName       string                    `json:"schedulerName,omitempty"`
 	Subdomain           string                    `json:"subdomain,omitempty"`
 	Affinity            *affinity                 `json:"affinity,omitempty"`
+	Tolerations         []toleration              `json:"tolerations,omitempty"`
 	Volumes             []volume                  `json:"volumes,omitempty"`
 	InitContainers      []container               `json:"initContainers,omitempty"`
 	Containers          []container               `json:"containers"`
@@ -131,7 +153,8 @@ type waiting struct {
 }
 
 type containerState struct {
-	Waiting *waiting `json:"waiting,omitempty"`
+	Waiting    *waiting `json:"waiting,omitempty"`
+	Terminated *empty   `json:"terminated,omitempty"`
 }
 
 type containerStatus struct {
@@ -150,9 +173,11 @@ type podStatus struct {
 	ExtendedResourceClaimStatus *corev1.PodExtendedResourceClaimStatus `json:"extendedResourceClaimStatus,omitempty"`
 	InitContainerStatuses       []containerStatus                      `json:"initContainerStatuses,omitempty"`
 	ContainerStatuses           []containerStatus                      `json:"containerStatuses,omitempty"`
+	EphemeralContainerStatuses  []containerStatus                      `json:"ephemeralContainerStatuses,omitempty"`
 }
 
-func reduceStatuses(statuses []corev1.ContainerStatus) []containerStatus {
+// reduceStatuses keeps terminated states only of terminating pods, because other pods may restart their containers.
+func reduceStatuses(statuses []corev1.ContainerStatus, terminating bool) []containerStatus {
 	var reduced []containerStatus
 	for _, s := range statuses {
 		one := containerStatus{Name: s.Name, Ready: s.Ready, RestartCount: s.RestartCount, Started: s.Started}
@@ -160,16 +185,28 @@ func reduceStatuses(statuses []corev1.ContainerStatus) []containerStatus {
 			one.State.Waiting = &waiting{s.State.Waiting.Reason}
 			one.Image = s.Image // the engine reads the image only if the container cannot start
 		}
+		if terminating && s.State.Terminated != nil {
+			one.State.Terminated = &empty{}
+		}
 		reduced = append(reduced, one)
 	}
 	return reduced
 }
 
+// reducePod keeps the creation time and the tolerations only if the pod tolerates the cordon of a node. Few pods do,
+// apart from the pods of DaemonSets.
 func reducePod(pod *corev1.Pod) object {
+	meta, terminating := metadataOf(pod), pod.DeletionTimestamp != nil
 	spec := podSpec{
 		NodeName: pod.Spec.NodeName, SchedulerName: pod.Spec.SchedulerName, Subdomain: pod.Spec.Subdomain,
 		Affinity:       reduceAffinity(pod.Spec.Affinity),
 		ResourceClaims: pod.Spec.ResourceClaims,
+	}
+	for _, t := range pod.Spec.Tolerations {
+		if toleratesCordon(t) {
+			meta.CreationTimestamp = &pod.CreationTimestamp
+			spec.Tolerations = append(spec.Tolerations, toleration{t.Key, string(t.Operator), t.Value, string(t.Effect)})
+		}
 	}
 	for _, v := range pod.Spec.Volumes {
 		reduced := volume{}
@@ -187,13 +224,17 @@ func reducePod(pod *corev1.Pod) object {
 	for _, c := range pod.Spec.EphemeralContainers {
 		spec.EphemeralContainers = append(spec.EphemeralContainers, container{c.Resources})
 	}
-	return object{Metadata: metadataOf(pod), Kind: "Pod", Spec: spec, Status: podStatus{
+	status := podStatus{
 		Phase: pod.Status.Phase, Conditions: reduceConditions(pod.Status.Conditions),
 		ResourceClaimStatuses:       pod.Status.ResourceClaimStatuses,
 		ExtendedResourceClaimStatus: pod.Status.ExtendedResourceClaimStatus,
-		InitContainerStatuses:       reduceStatuses(pod.Status.InitContainerStatuses),
-		ContainerStatuses:           reduceStatuses(pod.Status.ContainerStatuses),
-	}}
+		InitContainerStatuses:       reduceStatuses(pod.Status.InitContainerStatuses, terminating),
+		ContainerStatuses:           reduceStatuses(pod.Status.ContainerStatuses, terminating),
+	}
+	if terminating {
+		status.EphemeralContainerStatuses = reduceStatuses(pod.Status.EphemeralContainerStatuses, terminating)
+	}
+	return object{Metadata: meta, Kind: "Pod", Spec: spec, Status: status}
 }
 
 // reduceConditions keeps Ready with its transition time and, if the pod is not bound, PodScheduled with the scheduler's
@@ -211,32 +252,35 @@ func reduceConditions(conditions []corev1.PodCondition) []condition {
 	return reduced
 }
 
-// placement selects the nodes on which a DaemonSet runs pods.
-type placement struct {
-	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
-	Affinity     *affinity         `json:"affinity,omitempty"`
-}
-
-type podTemplate struct {
-	Spec placement `json:"spec"`
-}
-
 type daemonSetSpec struct {
 	Selector       *metav1.LabelSelector          `json:"selector"`
 	UpdateStrategy appsv1.DaemonSetUpdateStrategy `json:"updateStrategy"`
-	Template       podTemplate                    `json:"template"`
+	Template       corev1.PodTemplateSpec         `json:"template"`
 }
 
 func reduceDaemonSet(set *appsv1.DaemonSet) object {
-	template := set.Spec.Template.Spec
 	return object{Metadata: metadataOf(set), Kind: "DaemonSet", Status: set.Status, Spec: daemonSetSpec{
-		Selector: set.Spec.Selector, UpdateStrategy: set.Spec.UpdateStrategy,
-		Template: podTemplate{placement{template.NodeSelector, reduceAffinity(template.Affinity)}},
+		Selector: set.Spec.Selector, UpdateStrategy: set.Spec.UpdateStrategy, Template: set.Spec.Template,
 	}}
 }
 
+// revisionData is the data of a DaemonSet's ControllerRevision.
+type revisionData struct {
+	Spec struct {
+		Template *corev1.PodTemplateSpec `json:"template"`
+	} `json:"spec"`
+}
+
+// reduceRevision keeps the pod template, because the engine looks for the revision with the DaemonSet's current
+// template: revision numbers can be wrong (kubernetes#80698). The data is not passed on unchanged. Both templates must
+// have the same form, and the DaemonSet's template has lost the fields that the Kubernetes libraries do not know.
 func reduceRevision(revision *appsv1.ControllerRevision) object {
-	return object{Metadata: metadataOf(revision), Kind: "ControllerRevision", Revision: &revision.Revision}
+	reduced := object{Metadata: metadataOf(revision), Kind: "ControllerRevision", Revision: &revision.Revision}
+	var data revisionData
+	if json.Unmarshal(revision.Data.Raw, &data) == nil && data.Spec.Template != nil {
+		reduced.Data = data
+	}
+	return reduced
 }
 
 func reduceMaintenance(maintenance *maintenancev1alpha1.NodeMaintenance) object {

@@ -31,12 +31,14 @@ func fullNode() *corev1.Node {
 
 func fullPod() *corev1.Pod {
 	containers := []corev1.Container{{Name: "c"}}
-	statuses := []corev1.ContainerStatus{{Name: "c", Image: "i", Started: ptr(false), State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull"}}}}
+	statuses := []corev1.ContainerStatus{{Name: "c", Image: "i", Started: ptr(false), State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull"}}},
+		{Name: "ended", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}}}
 	term := corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: "In", Values: []string{"n1"}}}}
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "driver", UID: "u"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "driver", UID: "u", CreationTimestamp: metav1.Unix(1_700_000_000, 0), DeletionTimestamp: &metav1.Time{}},
 		Spec: corev1.PodSpec{
 			NodeName: "n1", SchedulerName: "s", Subdomain: "d", InitContainers: containers, Containers: containers,
+			Tolerations:         []corev1.Toleration{{Key: "node.kubernetes.io/unschedulable", Operator: "Exists", Effect: "NoSchedule"}},
 			EphemeralContainers: []corev1.EphemeralContainer{{}}, ResourceClaims: []corev1.PodResourceClaim{{Name: "gpu"}},
 			Volumes: []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
 			Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
@@ -45,7 +47,7 @@ func fullPod() *corev1.Pod {
 		Status: corev1.PodStatus{
 			Phase: corev1.PodPending, ResourceClaimStatuses: []corev1.PodResourceClaimStatus{{Name: "gpu"}},
 			ExtendedResourceClaimStatus: &corev1.PodExtendedResourceClaimStatus{ResourceClaimName: "gpu"},
-			InitContainerStatuses:       statuses, ContainerStatuses: statuses,
+			InitContainerStatuses:       statuses, ContainerStatuses: statuses, EphemeralContainerStatuses: statuses,
 			Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: "False", Message: "no room"}, {Type: corev1.PodReady, Status: "False"}},
 		},
 	}
@@ -107,8 +109,9 @@ func TestTheEngineGetsAllMembersThatItReads(t *testing.T) {
 		}
 		reduced += string(text)
 	}
-	// The host passes on only the kind of a volume, because the engine does not use the host path.
-	notOfObjects["path"] = true
+	// The host passes on only the kind of a volume, because the engine does not use the host path. Of a container that has
+	// ended, the engine uses only the fact.
+	notOfObjects["path"], notOfObjects["exitCode"] = true, true
 	for _, name := range regexp.MustCompile(`(?:\{|Of\()"(\w+)"`).FindAllStringSubmatch(string(source), -1) {
 		if !notOfObjects[name[1]] && !strings.Contains(reduced, `"`+name[1]+`":`) {
 			t.Errorf("%s is read, and the host leaves it out", name[1])
@@ -116,14 +119,74 @@ func TestTheEngineGetsAllMembersThatItReads(t *testing.T) {
 	}
 }
 
-func TestAReducedDaemonSetKeepsItsNodeSelector(t *testing.T) {
-	set := &appsv1.DaemonSet{}
-	set.Spec.Template.Spec.NodeSelector = map[string]string{"nvidia.com/gpu.deploy.driver": "true"}
-	text, err := json.Marshal(reduceDaemonSet(set))
+func text(t *testing.T, of object) string {
+	t.Helper()
+	text, err := json.Marshal(of)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(text), `"template":{"spec":{"nodeSelector":{"nvidia.com/gpu.deploy.driver":"true"}}}`) {
-		t.Error(string(text))
+	return string(text)
+}
+
+func TestOnlyTerminatingPodsKeepTerminatedStates(t *testing.T) {
+	pod := fullPod()
+	if reduced := text(t, reducePod(pod)); strings.Count(reduced, `"terminated":{}`) != 3 || !strings.Contains(reduced, `"ephemeralContainerStatuses"`) {
+		t.Error(reduced)
+	}
+	pod.DeletionTimestamp = nil
+	if reduced := text(t, reducePod(pod)); strings.Contains(reduced, "terminated") || strings.Contains(reduced, "ephemeralContainerStatuses") {
+		t.Error(reduced)
+	}
+}
+
+func TestOnlyPodsThatTolerateACordonKeepTheirTolerations(t *testing.T) {
+	const key = corev1.TaintNodeUnschedulable
+	for _, row := range []struct {
+		toleration corev1.Toleration
+		kept       string
+	}{
+		{corev1.Toleration{Operator: "Exists"}, `{"operator":"Exists"}`},
+		{corev1.Toleration{Key: key, Operator: "Exists", Effect: "NoSchedule"}, `{"key":"` + key + `","operator":"Exists","effect":"NoSchedule"}`},
+		{corev1.Toleration{Key: key}, `{"key":"` + key + `"}`},
+		{corev1.Toleration{Key: key, Operator: "Equal"}, `{"key":"` + key + `","operator":"Equal"}`},
+		{corev1.Toleration{Key: key, Operator: "Equal", Value: "true"}, ""},
+		{corev1.Toleration{Key: key, Operator: "Exists", Effect: "NoExecute"}, ""},
+		{corev1.Toleration{Key: "nvidia.com/gpu", Operator: "Exists"}, ""},
+		{corev1.Toleration{Key: key, Operator: "Lt", Value: "3"}, ""},
+	} {
+		pod := fullPod()
+		pod.Spec.Tolerations = []corev1.Toleration{{Key: "other", Operator: "Exists"}, row.toleration}
+		reduced := text(t, reducePod(pod))
+		kept := row.kept != ""
+		if strings.Contains(reduced, `"creationTimestamp":"2023-11-14T22:13:20Z"`) != kept || strings.Contains(reduced, `"tolerations":[`+row.kept+`]`) != kept {
+			t.Errorf("%+v: %s", row.toleration, reduced)
+		}
+	}
+}
+
+// A library that is older than the server drops unknown fields of the DaemonSet, so it must drop them here, too.
+func TestARevisionHasItsTemplateInTheFormOfTheDaemonSet(t *testing.T) {
+	set := &appsv1.DaemonSet{}
+	set.Spec.Template.Spec.NodeSelector = map[string]string{"nvidia.com/gpu.deploy.driver": "true"}
+	set.Spec.Template.Spec.Containers = []corev1.Container{{Name: "driver", Image: "driver:1"}}
+	template := func(of object) string {
+		_, found, _ := strings.Cut(text(t, of), `"template":`)
+		var first json.RawMessage
+		if err := json.NewDecoder(strings.NewReader(found)).Decode(&first); err != nil {
+			t.Fatal(err)
+		}
+		return string(first)
+	}
+	revision := &appsv1.ControllerRevision{}
+	revision.Data.Raw = []byte(`{"spec":{"template":{"$patch":"replace","spec":{"newerThanTheLibrary":1,
+		"containers":[{"image":"driver:1","name":"driver"}],"nodeSelector":{"nvidia.com/gpu.deploy.driver":"true"}}}}}`)
+	if of, in := template(reduceDaemonSet(set)), template(reduceRevision(revision)); of != in || !strings.Contains(of, "driver:1") {
+		t.Errorf("the DaemonSet has %s, its revision %s", of, in)
+	}
+	for _, data := range []string{"", `{}`, `{"spec":{"template":7}}`} {
+		revision.Data.Raw = []byte(data)
+		if reduced := text(t, reduceRevision(revision)); strings.Contains(reduced, `"data"`) {
+			t.Errorf("%s: %s", data, reduced)
+		}
 	}
 }

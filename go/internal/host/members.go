@@ -122,11 +122,7 @@ func (h *Host) templateOf(revision string) (*corev1.PodSpec, error) {
 	if !known {
 		return nil, fmt.Errorf("ControllerRevision %s is not known", revision)
 	}
-	var data struct {
-		Spec struct {
-			Template *corev1.PodTemplateSpec
-		}
-	}
+	var data revisionData
 	if err := json.Unmarshal(found.Data.Raw, &data); err != nil {
 		return nil, fmt.Errorf("the template of ControllerRevision %s: %w", revision, err)
 	}

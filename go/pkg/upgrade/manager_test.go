@@ -208,6 +208,20 @@ func TestANodeIsUpgradedAndUncordoned(t *testing.T) {
 	}
 }
 
+// kubernetes#80698: the number of the new revision is lower than, or equal to, the number of the previous revision.
+func TestTheTemplateDecidesIfRevisionNumbersAreWrong(t *testing.T) {
+	w := newWorld(t, 2)
+	w.apply(t.Context(), policyOf(2))
+	w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))
+	for number, revision := range []string{"hash-2", "hash-3"} {
+		w.cluster.NewDriverNumbered(number)
+		w.eventually(revision, func() bool {
+			w.apply(t.Context(), policyOf(2))
+			return w.allIn(UpgradeStateDone)() && w.cluster.Revision("n0") == revision && w.cluster.Revision("n1") == revision
+		})
+	}
+}
+
 func TestBuildStateListsOnceAndSendsNothingAfterwards(t *testing.T) {
 	for name, old := range map[string]bool{"a watch that starts with a list": false, "a list and a watch": true} {
 		t.Run(name, func(t *testing.T) {

@@ -102,17 +102,20 @@ func TestRestartOnlyRequiresEqualDigests(t *testing.T) {
 
 // W40: the predicate compares the revisions in the question, whichever of the two watches is behind.
 func TestRestartOnlyComparesTheRevisionsInTheQuestion(t *testing.T) {
-	for behind, other := range map[string]string{"daemonsets": "controllerrevisions", "controllerrevisions": "daemonsets"} {
+	for _, behind := range []string{"daemonsets", "controllerrevisions"} {
 		t.Run(behind, func(t *testing.T) {
 			w := withDigest(t, 2, "a")
 			w.cluster.HoldWatches(behind)
 			w.cluster.NewDriverOf("b")
-			if other == "controllerrevisions" {
-				w.awaitRevision("hash-3") // the newest revision is the target, regardless of the DaemonSet
+			if behind == "daemonsets" {
+				w.apply(t.Context(), policyOf(2)) // the revision with the DaemonSet's template stays the target
 			} else {
 				w.eventually("the DaemonSet", func() bool {
 					return w.build(t.Context()).NodeStates[UpgradeStateDone][0].DriverDaemonSet.Generation == 3
 				})
+			}
+			if running := w.cluster.Revision("n0"); running != "hash-2" {
+				t.Errorf("n0 runs %s", running)
 			}
 			w.cluster.HoldWatches("")
 			w.awaitRevision("hash-3")

@@ -9,7 +9,8 @@ import (
 
 // DeviceUse recognizes pods that use a driver's devices. Pass its Filter to WithPodDeletionEnabled.
 type DeviceUse struct {
-	// IsDevice reports whether a resource that containers request is such a device, for example nvidia.com/gpu.
+	// IsDevice reports whether a resource that containers request is such a device, for example nvidia.com/gpu. If nil,
+	// only claims count.
 	IsDevice func(corev1.ResourceName) bool
 	// Driver is the driver of such devices in ResourceClaims, for example gpu.nvidia.com. If empty, claims are ignored.
 	Driver string
@@ -47,7 +48,7 @@ func (u DeviceUse) requests(spec corev1.PodSpec) bool {
 
 func (u DeviceUse) names(list corev1.ResourceList) bool {
 	for name := range list {
-		if u.IsDevice(name) {
+		if u.IsDevice != nil && u.IsDevice(name) {
 			return true
 		}
 	}

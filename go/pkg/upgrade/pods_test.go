@@ -50,3 +50,19 @@ func TestAllContainersAndClaimsOfAPodAreUsers(t *testing.T) {
 		}
 	}
 }
+
+func TestOnlyClaimsCountWithoutIsDevice(t *testing.T) {
+	claim := "gpu"
+	use := DeviceUse{Driver: "gpu.nvidia.com", Claim: func(_, name string) (*resourcev1.ResourceClaim, error) {
+		return nil, errors.New("no claim " + name)
+	}}
+	pod := corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{
+		Limits: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1")}}}}}}
+	if use.Filter(pod) {
+		t.Error("a resource counts as a device")
+	}
+	pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: claim, ResourceClaimName: &claim}}
+	if !use.Filter(pod) {
+		t.Error("a claim does not count")
+	}
+}

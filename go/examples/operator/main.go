@@ -101,7 +101,7 @@ func run(ctx context.Context, stop context.CancelCauseFunc) error {
 	states, err := upgrade.NewManager(ctrl.Log, config, operator.GetEventRecorderFor("driver-upgrade"),
 		upgrade.StateOptions{Requestor: upgrade.GetRequestorOptsFromEnvs()},
 		upgrade.WithDomain(*domain), upgrade.WithDriverName(*driver), upgrade.WithInterval(*interval),
-		upgrade.WithOwnPod(cmp.Or(*podNamespace, *namespace), *podName, *nodeName))
+		upgrade.WithElected(operator.Elected()), upgrade.WithOwnPod(cmp.Or(*podNamespace, *namespace), *podName, *nodeName))
 	if err != nil {
 		return err
 	}

@@ -72,7 +72,8 @@ func run(ctx context.Context) error {
 	}
 	states, err := upgrade.NewManager(ctrl.Log, config, operator.GetEventRecorderFor("driver-upgrade"), upgrade.StateOptions{},
 		upgrade.WithDomain(*domain), upgrade.WithDriverName(*driver), upgrade.WithLedger(*namespace, *ledger),
-		upgrade.WithInterval(*interval), upgrade.WithOwnPod(*namespace, os.Getenv("POD_NAME"), os.Getenv("NODE_NAME")))
+		upgrade.WithElected(operator.Elected()), upgrade.WithInterval(*interval),
+		upgrade.WithOwnPod(*namespace, os.Getenv("POD_NAME"), os.Getenv("NODE_NAME")))
 	if err != nil {
 		return err
 	}

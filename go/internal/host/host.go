@@ -72,6 +72,7 @@ type Host struct {
 	reading   int // number of read calls in progress: the host does not end on its own during these calls
 
 	lateHolders, podsKept atomic.Int64 // sums over all engine.Outcomes
+	progress              atomic.Int64 // time at which a node last entered a state, in milliseconds since 1970
 
 	followers map[string]*podFollower // by node; used by the goroutine that runs the rounds
 	zones     map[string]time.Time    // end of the offsets that the engine has, by time zone; used by the goroutine that runs the rounds
@@ -106,6 +107,7 @@ func New(connection *Connection, options Options) (*Host, error) {
 		ctx: ctx, stop: stop, bell: make(chan struct{}, 1), ordered: make(chan struct{}, 1), underWay: map[*task]bool{}, unmarking: map[string]bool{},
 		calledAt: options.Clock.Now(), followers: map[string]*podFollower{}, zones: map[string]time.Time{}, events: make(chan engine.Event, eventsMax)}
 	h.engine = guarded{made, h.end}
+	h.progress.Store(h.calledAt.UnixMilli())
 	h.watch()
 	go h.run()
 	if options.Recorder != nil {
@@ -124,8 +126,13 @@ func (h *Host) watch() {
 		return reduceNode(node)
 	})
 	h.nodes.replaced = func(before, after *corev1.Node) {
-		if before.Labels[stateLabel] != "" && after.Labels[stateLabel] == "" {
+		was, is := before.Labels[stateLabel], after.Labels[stateLabel]
+		switch {
+		case was == is:
+		case is == "":
 			h.unmarked(after)
+		default:
+			h.progress.Store(h.options.Clock.Now().UnixMilli())
 		}
 	}
 	nodes.failuresMax, nodes.doubted = 1, h.nodes.doubt
@@ -264,6 +271,36 @@ func (h *Host) States() map[string]int {
 		}
 	}
 	return states
+}
+
+// Progress returns the time at which a watch last showed that a node entered a state or, before that, the time at which
+// the host was created.
+func (h *Host) Progress() time.Time { return time.UnixMilli(h.progress.Load()) }
+
+// OrderFigures describes the orders of a host.
+type OrderFigures struct {
+	AutoUpgrade, Paused bool           // whether the policy of at least one order has this member
+	Findings            map[string]int // number of findings of the last passes, by code
+}
+
+// Orders describes the orders of the host.
+func (h *Host) Orders() OrderFigures {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	made, findings := OrderFigures{Findings: map[string]int{}}, map[engine.Finding]bool{}
+	for _, o := range h.orders {
+		var policy struct{ AutoUpgrade, Paused bool }
+		_ = json.Unmarshal(o.policyNow(), &policy) // an order without a policy releases its nodes
+		made.AutoUpgrade = made.AutoUpgrade || policy.AutoUpgrade
+		made.Paused = made.Paused || policy.Paused
+		for finding := range o.findings {
+			if !findings[finding] {
+				findings[finding] = true
+				made.Findings[finding.Code]++
+			}
+		}
+	}
+	return made
 }
 
 // Everything returns the results of the last passes.

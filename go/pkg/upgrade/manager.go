@@ -110,6 +110,13 @@ func WithDeviceDrivers(names ...string) Option {
 // WithClock replaces the clock in tests.
 func WithClock(clock clock.Clock) Option { return func(m *Manager) { m.options.Clock = clock } }
 
+// WithElected makes the Collector report whether this replica leads. The channel must be closed when this replica
+// becomes the leader, like the channel that the Elected method of controller-runtime's manager returns. Without this
+// option, the Collector reports that this replica leads.
+func WithElected(elected <-chan struct{}) Option {
+	return func(m *Manager) { m.elected = elected }
+}
+
 // WithOwnPod names the operator's pod and its node: the pod is never evicted, and the node is upgraded last.
 func WithOwnPod(namespace, pod, node string) Option {
 	return func(m *Manager) {
@@ -126,7 +133,8 @@ type Manager struct {
 	log        logr.Logger
 	keys       Keys // if Driver is empty, DriverName is used
 	connection *host.Connection
-	options    host.Options // options that all drivers share
+	options    host.Options    // options that all drivers share
+	elected    <-chan struct{} // nil: this replica leads
 
 	mu          sync.Mutex
 	podDeletion PodDeletionFilter

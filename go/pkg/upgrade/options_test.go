@@ -7,12 +7,15 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/NVIDIA/k8s-operator-libs/api/upgrade/v1alpha1"
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"driverupgrade.example/go/internal/fakecluster"
 )
 
 // started returns a world whose nodes are done with revision 1. Revision 2 has just been released. The function alter
@@ -247,28 +250,6 @@ func TestMetricsContainStatesGatesAndBudgets(t *testing.T) {
 	w.eventually("a node in validation", func() bool { return len(w.inState(UpgradeStateValidationRequired)) == 1 })
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(w.manager.Collector())
-	gauge := func(name string, wanted map[string]string) float64 {
-		t.Helper()
-		families, err := registry.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, family := range families {
-			if family.GetName() != name {
-				continue
-			}
-		metrics:
-			for _, metric := range family.GetMetric() {
-				for _, label := range metric.GetLabel() {
-					if value, asked := wanted[label.GetName()]; asked && value != label.GetValue() {
-						continue metrics
-					}
-				}
-				return metric.GetGauge().GetValue() + metric.GetCounter().GetValue()
-			}
-		}
-		return -1
-	}
 	for _, one := range []struct {
 		metric string
 		labels map[string]string
@@ -283,9 +264,96 @@ func TestMetricsContainStatesGatesAndBudgets(t *testing.T) {
 		{"driverupgrade_nodes_isolated", map[string]string{"scope": "Node"}, 1},
 		{"driverupgrade_nodes_isolated", map[string]string{"scope": "Devices"}, 0},
 		{"driverupgrade_pods_kept_total", map[string]string{"driver": "nvidia.com/gpu"}, 0},
+		{"driverupgrade_leader", map[string]string{"driver": "nvidia.com/gpu"}, 1},
+		{"driverupgrade_auto_upgrade", nil, 1},
+		{"driverupgrade_paused", nil, 0},
+		{"driverupgrade_last_progress_timestamp_seconds", nil, 1_700_000_000},
+		{"driverupgrade_rollout_halted", nil, -1},
+		{"driverupgrade_rollout_stage", nil, -1},
+		{"driverupgrade_rollout_gangs", nil, -1},
 	} {
-		w.eventually(one.metric, func() bool { return gauge(one.metric, one.labels) == one.value })
+		w.eventually(one.metric, func() bool { return metricOf(t, registry, one.metric, one.labels) == one.value })
 	}
+	w.manager.Pause()
+	if paused := metricOf(t, registry, "driverupgrade_paused", nil); paused != 1 {
+		t.Errorf("paused: %v", paused)
+	}
+	w.clock.Step(time.Minute)
+	w.cluster.SetValidator(w.inState(UpgradeStateValidationRequired)[0], true)
+	w.eventually("progress", func() bool {
+		return metricOf(t, registry, "driverupgrade_last_progress_timestamp_seconds", nil) >= 1_700_000_060
+	})
+}
+
+// metricOf returns the value of the first metric with this name and these labels, or -1 if there is no such metric.
+func metricOf(t *testing.T, registry *prometheus.Registry, name string, wanted map[string]string) float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() != name {
+			continue
+		}
+	metrics:
+		for _, metric := range family.GetMetric() {
+			for _, label := range metric.GetLabel() {
+				if value, asked := wanted[label.GetName()]; asked && value != label.GetValue() {
+					continue metrics
+				}
+			}
+			return metric.GetGauge().GetValue() + metric.GetCounter().GetValue()
+		}
+	}
+	return -1
+}
+
+func TestManagersOfSeveralDriversShareARegistry(t *testing.T) {
+	w := newWorld(t, 1)
+	elected := make(chan struct{})
+	other, err := NewManager(logr.Discard(), w.cluster.Config(), nil, StateOptions{}, WithDomain("acme.example"), WithDriverName("fpga"), WithElected(elected))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(w.manager.Collector(), other.Collector())
+	for _, manager := range []*Manager{w.manager, other} {
+		if _, err := manager.BuildState(t.Context(), fakecluster.Namespace, driverLabels); err != nil {
+			t.Fatal(err)
+		}
+	}
+	value := func(name, driver string) float64 {
+		return metricOf(t, registry, name, map[string]string{"driver": driver})
+	}
+	if leads, waits := value("driverupgrade_leader", "nvidia.com/gpu"), value("driverupgrade_leader", "acme.example/fpga"); leads != 1 || waits != 0 {
+		t.Errorf("driverupgrade_leader is %v and %v", leads, waits)
+	}
+	close(elected)
+	if leads := value("driverupgrade_leader", "acme.example/fpga"); leads != 1 {
+		t.Errorf("driverupgrade_leader of the elected replica is %v", leads)
+	}
+	if nodes := value("driverupgrade_nodes", "acme.example/fpga"); nodes < 0 {
+		t.Error("the second Manager has no driverupgrade_nodes")
+	}
+}
+
+func TestMetricsContainTheRolloutAndFindings(t *testing.T) {
+	w := newRollout(t, 2)
+	w.awaitApproval()
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(w.manager.Collector())
+	for metric, want := range map[string]float64{"driverupgrade_rollout_stage": 0, "driverupgrade_rollout_halted": 0, "driverupgrade_rollout_window_open": 1} {
+		if value := metricOf(t, registry, metric, nil); value != want {
+			t.Errorf("%s is %v, not %v", metric, value, want)
+		}
+	}
+	w.cluster.SetObserved(1)
+	w.eventually("the finding", func() bool {
+		w.applyPolicy(canaryFirst)
+		return metricOf(t, registry, "driverupgrade_findings", map[string]string{"code": "RevisionUnknown"}) == 1
+	})
 }
 
 func (w *world) inState(state string) (found []string) {

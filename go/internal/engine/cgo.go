@@ -33,11 +33,17 @@ static du_code host_answer(du_engine *e, TEXT(node), int32_t status, int32_t ret
 static du_code host_rollout(du_engine *e, TEXT(facts), int64_t now, du_buf *out) {
   return du_engine_rollout(e, STR(facts), now, out);
 }
+static du_code host_normalize(TEXT(policy), du_buf *out) { return du_policy_normalize(STR(policy), out); }
 static du_code host_explain(du_engine *e, TEXT(node), du_buf *out) { return du_engine_explain(e, STR(node), out); }
 */
 import "C"
 
-import "unsafe"
+import (
+	"encoding/json"
+	"unsafe"
+
+	"driverupgrade.example/go/internal/timezones"
+)
 
 type native struct{ engine *C.du_engine }
 
@@ -49,6 +55,17 @@ func newBackend(options []byte) (backend, error) {
 		return nil, err
 	}
 	return made, nil
+}
+
+func normalizePolicy(policy []byte, zones []timezones.Zone) error {
+	request, err := json.Marshal(map[string]any{"policy": json.RawMessage(policy), "timeZones": append([]timezones.Zone{}, zones...)})
+	if err != nil {
+		return err
+	}
+	var out C.du_buf
+	text, size := span(request)
+	_, err = result(C.host_normalize(text, size, &out), &out)
+	return err
 }
 
 // span returns the address and the size of the bytes. C reads them only during the call.

@@ -121,6 +121,15 @@ func New(options Options) (Engine, error) {
 	return &locked{backend: made}, nil
 }
 
+// ValidatePolicy returns the reason why an engine would refuse this policy, which must be JSON.
+func ValidatePolicy(policy []byte, now time.Time) error {
+	zones, err := timezones.TablesOf(policy, now, now.AddDate(1, 0, 0))
+	if err != nil {
+		return err
+	}
+	return normalizePolicy(policy, zones)
+}
+
 type locked struct {
 	mu      sync.Mutex
 	backend backend // nil once closed

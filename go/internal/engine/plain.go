@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"driverupgrade.example/go/internal/instance"
+	"driverupgrade.example/go/internal/timezones"
 	"driverupgrade.example/go/internal/wasm"
 )
 
@@ -38,6 +39,11 @@ func newBackend(options []byte) (backend, error) {
 func (p *plain) call(documents [][]byte, run func(m *wasm.Module, texts []int32, out int32) int32) ([]byte, error) {
 	answer, err := p.instance.Call(documents, run)
 	return answer, codeOf(err)
+}
+
+func normalizePolicy(policy []byte, zones []timezones.Zone) error {
+	_, err := wasm.NormalizePolicy(policy, zones...)
+	return codeOf(err)
 }
 
 func codeOf(err error) error {

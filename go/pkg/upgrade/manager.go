@@ -142,6 +142,7 @@ type Manager struct {
 	held        string                     // reason set by Pause; empty if nodes may start
 	hosts       map[string]*host.Host      // by driver, namespace and labels
 	closings    int                        // number of times that all hosts were closed
+	valid       map[string]bool            // policies that were found valid
 }
 
 var _ ClusterUpgradeStateManager = (*Manager)(nil)
@@ -164,7 +165,7 @@ func NewManager(log logr.Logger, k8sConfig *rest.Config, eventRecorder record.Ev
 	if err != nil {
 		return nil, fmt.Errorf("create the clients of the upgrade manager: %w", err)
 	}
-	m := &Manager{log: log, keys: Keys{Domain: defaultDomain}, connection: connection, hosts: map[string]*host.Host{}, options: host.Options{
+	m := &Manager{log: log, keys: Keys{Domain: defaultDomain}, connection: connection, hosts: map[string]*host.Host{}, valid: map[string]bool{}, options: host.Options{
 		Requestor: requestorOf(opts.Requestor), Interval: interval, Clock: clock.RealClock{}, Log: log, Recorder: eventRecorder,
 		Engine: engine.New}}
 	for _, option := range options {

@@ -28,7 +28,7 @@ func WithLedger(namespace, name string) Option {
 // ApplyPolicy is ApplyState for a complete policy as described in docs/policy.md, in YAML or JSON, including stages,
 // canaries, windows, groups and health. Upgrades start only with `autoUpgrade: true`. Errors: same as for ApplyState;
 // the document is not a policy; the policy has a rollout, but the Manager has no ledger; this machine does not know a
-// time zone in the policy.
+// time zone in the policy. If the document is invalid, the previous policy still applies.
 func (m *Manager) ApplyPolicy(ctx context.Context, currentState *ClusterUpgradeState, policy []byte) error {
 	text, err := yaml.YAMLToJSONStrict(policy)
 	if err != nil {
@@ -176,6 +176,27 @@ func rolloutOf(owner string, of engine.Rollout) Rollout {
 	return made
 }
 
+const validMax = 100 // maximum number of policies that are known to be valid
+
+// validate returns an error if the document is not a policy. It must be called before the document replaces the
+// previous policy, and also if autoUpgrade is not true: otherwise a typo would turn upgrades off. Operators apply the
+// same policies again and again, so valid documents are validated only once.
+func (m *Manager) validate(policy []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.valid[string(policy)] {
+		return nil
+	}
+	if err := engine.ValidatePolicy(policy, m.options.Clock.Now()); err != nil {
+		return err
+	}
+	if len(m.valid) >= validMax {
+		clear(m.valid)
+	}
+	m.valid[string(policy)] = true
+	return nil
+}
+
 // apply makes one pass under a policy, and leaves later work to the hosts.
 func (m *Manager) apply(ctx context.Context, currentState *ClusterUpgradeState, members map[string]json.RawMessage) error {
 	parts, foreign, err := partsOf(currentState)
@@ -188,6 +209,9 @@ func (m *Manager) apply(ctx context.Context, currentState *ClusterUpgradeState, 
 	}
 	policy, err := json.Marshal(members)
 	if err != nil {
+		return fmt.Errorf("the upgrade policy: %w", err)
+	}
+	if err := m.validate(policy); err != nil {
 		return fmt.Errorf("the upgrade policy: %w", err)
 	}
 	if off {

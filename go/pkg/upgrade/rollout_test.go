@@ -207,13 +207,41 @@ func TestPoliciesThatApplyPolicyRefuses(t *testing.T) {
 	for policy, wanted := range map[string]string{
 		canaryFirst:                           "the engine has no ledger",
 		"autoUpgrade: [":                      "the upgrade policy",
+		"":                                    "the upgrade policy",
 		"{autoUpgrade: true, maxParallel: 1}": "maxParallel: unknown field",
+		"autoUpgrades: true":                  "autoUpgrades: unknown field",
+		`autoUpgrade: "true"`:                 "autoUpgrade: ",
+		"autoUpgrade: 1":                      "autoUpgrade: ",
+		"maxParallelUpgrades: lots":           "maxParallelUpgrades: ",
+		"hello: world":                        "hello: unknown field",
 		"{autoUpgrade: true, rollout: {closedTimeZone: Mars/Olympus}}": `time zone "Mars/Olympus" is not known`,
 	} {
 		err := w.manager.ApplyPolicy(t.Context(), w.build(t.Context()), []byte(policy))
 		if err == nil || !strings.Contains(err.Error(), wanted) {
 			t.Errorf("%s: %v", policy, err)
 		}
+	}
+}
+
+func TestAnInvalidPolicyDoesNotReplaceThePreviousPolicy(t *testing.T) {
+	w := newWorld(t, 2)
+	w.applyPolicy("autoUpgrade: true")
+	w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))
+	for _, typo := range []string{"autoUpgrades: true", "{autoUpgrade: true, maxParallel: 1}"} {
+		if err := w.manager.ApplyPolicy(t.Context(), w.build(t.Context()), []byte(typo)); err == nil {
+			t.Errorf("no error: %s", typo)
+		}
+	}
+	w.cluster.NewDriver()
+	w.eventually("the new driver", func() bool { return w.upgraded() == 2 })
+	w.applyPolicy("{autoUpgrade: false, maxParallelUpgrades: 7}") // valid, so upgrades are off
+	w.cluster.NewDriver()
+	w.eventually("the new driver in the state", func() bool {
+		state := w.build(t.Context())
+		return len(state.NodeStates[UpgradeStateDone]) == 2 && state.NodeStates[UpgradeStateDone][0].DriverDaemonSet.Generation == 3
+	})
+	if cordoned := w.cluster.TimesCordoned("n0"); cordoned != 1 {
+		t.Errorf("n0 was cordoned %d times", cordoned)
 	}
 }
 

@@ -230,14 +230,17 @@ du_code Guarded(du_engine* engine, du_buf* out, std::initializer_list<du_str> do
 }  // namespace
 
 du_code du_engine_new(du_str options, du_engine** engine, du_buf* out) {
-  return Guard(out, {options}, [&]() -> absl::StatusOr<std::string> {
+  std::unique_ptr<du_engine> made;
+  const du_code code = Guard(out, {options}, [&]() -> absl::StatusOr<std::string> {
     if (engine == nullptr || *engine != nullptr) {
       return absl::InvalidArgumentError("engine: must point to a pointer that is null");
     }
-    DRIVERUPGRADE_ASSIGN_OR_RETURN(std::unique_ptr<du_engine> made, NewEngine(View(options)));
-    *engine = made.release();
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(made, NewEngine(View(options)));
     return kNothing;
   });
+  // Guard also fails if there is no memory for its result. `*engine` must then stay null.
+  if (code == 0) *engine = made.release();
+  return code;
 }
 
 void du_engine_free(du_engine* engine) { delete engine; }

@@ -392,6 +392,18 @@ func rollParts(t *testing.T, random *rand.Rand) {
 	})
 }
 
+func TestBuildStateNeedsANamespaceAndLabels(t *testing.T) {
+	w := newWorld(t, 1)
+	for want, of := range map[string]struct {
+		namespace string
+		labels    map[string]string
+	}{"namespace: must not be empty": {"", driverLabels}, "driverLabels: must not be empty": {fakecluster.Namespace, nil}} {
+		if _, err := w.manager.BuildState(t.Context(), of.namespace, of.labels); err == nil || !contains(err.Error(), want) {
+			t.Errorf("%s: got %v", want, err)
+		}
+	}
+}
+
 func TestAnUnreachableServerIsReported(t *testing.T) {
 	w := newWorld(t, 1)
 	config := w.cluster.Config()

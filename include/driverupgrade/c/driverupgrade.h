@@ -14,9 +14,10 @@
  *
  * Documents are UTF-8. An unknown member in an input document is an error; readers of output documents must ignore
  * unknown members. New versions add functions but never change existing functions, and documents only gain members. The
- * functions never call back into the host, throw or exit. The functions write no log, and read no file, clock or
- * environment variable. They keep state only in the engine that is passed to them. Use an engine from one thread at a
- * time. Other engines, and functions without an engine, can be used from any number of threads at the same time.
+ * functions never call back into the host, throw or exit. The functions write no log and read no clock. They read no
+ * file and no environment variable, except for the machine's time zones: see du_policy_normalize. They keep state only
+ * in the engine that is passed to them. Use an engine from one thread at a time. Other engines, and functions without
+ * an engine, can be used from any number of threads at the same time.
  *
  * Examples: examples/python. docs/c-api.md describes every document.
  */
@@ -82,7 +83,9 @@ du_code du_keys(du_str identity, du_buf *out);
  * Returns an upgrade policy with a value for every field. In: the policy in JSON or YAML, as it appears in a custom
  * resource. Or {"policy":...,"timeZones":[...]}, where the policy is in JSON, and "timeZones" has a table, in the
  * format of du_engine_put_time_zone, for each time zone that the policy names. Without tables, the machine's own time
- * zones apply. Out: one JSON object. Errors: 3 with the path of every invalid field.
+ * zones apply: the function reads them from the directory in the environment variable TZDIR (default:
+ * /usr/share/zoneinfo). The same is true of du_policy_warnings, du_plan, du_simulate and du_preflight. Out: one JSON
+ * object. Errors: 3 with the path of every invalid field.
  */
 du_code du_policy_normalize(du_str policy, du_buf *out);
 
@@ -173,7 +176,8 @@ du_code du_engine_watch_line(du_engine *engine, int32_t kind, du_str line, du_bu
  * Passes all pods on a node whose pods du_engine_apply has requested, from a list that was started after the request.
  * Also pass every later change, from a watch on the node's pods, until the pods are no longer needed. `uses_driver`
  * names the pods that use the driver: {"uids":[...],"errors":[{"uid":"...","error":"..."}]}. Without podDeletion in the
- * engine's options, `uses_driver` is ignored and may be empty. Out: {"taken":true}; false: the list is older than the
+ * engine's options, `uses_driver` is ignored and may be empty. An empty `list` means that the host could not read the
+ * pods: the node then waits until its pods have been put. Out: {"taken":true}; false: `list` is empty or older than the
  * node's cordon, or the node was deleted. If the pods are still needed, a newer list is required. Errors: 3 if `list`
  * is not a list of pods, or has no metadata.resourceVersion.
  */

@@ -97,7 +97,7 @@ class Host final : public testing::HostedEngine {
     return true;
   }
 
-  // Returns the time until which the requests of this pass may be sent, or nullopt if its term is over. Renews the lease
+  // Returns the time until which the requests of this pass may be sent, or nullopt if its term has ended. Renews the lease
   // during the pass, as client-go does. Otherwise, the first requests of many nodes would use up the lease, and their
   // second requests would never be sent.
   std::optional<absl::Time> LeadsUntil() {

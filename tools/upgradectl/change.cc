@@ -92,7 +92,9 @@ absl::StatusOr<NodeChange> Retry(const Request& request, const Node& node, const
 absl::StatusOr<NodeChange> RequestUpgrade(const Request& request, const Node& node, const NodeMarks& marks) {
   if (marks.upgrade_requested.value()) return NodeChange{.what = "is already requested"};
   if (marks.State() == UpgradeState::kFailed) return Refuse(node, "has failed: retry it");
-  if (IsAdmitted(marks) || marks.State() == UpgradeState::kUpgradeRequired) {
+  // A request also starts a waiting node that is not Ready, which would otherwise wait until it is repaired.
+  const bool waits = marks.State() == UpgradeState::kUpgradeRequired && node.ready;
+  if (IsAdmitted(marks) || waits) {
     return Refuse(node, "is already being upgraded, or is waiting for its turn");
   }
   return SetAnnotation(node, request.question.identity.UpgradeRequestedAnnotation(), "true");
@@ -103,7 +105,8 @@ absl::StatusOr<NodeChange> RequestUpgrade(const Request& request, const Node& no
 std::vector<std::string> PodsAtRisk(const Request& request, const Node& node) {
   std::vector<std::string> pods;
   for (const Pod& pod : request.question.cluster.pods) {
-    const bool stays = driverupgrade::IsDaemonSetPod(pod) || pod.mirror || driverupgrade::IsFinished(pod);
+    const bool stays =
+        driverupgrade::IsDaemonSetPod(pod) || pod.mirror || driverupgrade::IsFinished(pod) || pod.containers_ended;
     if (pod.node_name != node.name || stays) continue;
     const auto& uses_driver = request.question.snapshot.uses_driver;
     if (uses_driver && !uses_driver({}, pod).value_or(true)) continue;

@@ -88,6 +88,13 @@ bool DeletesOnTimeout(const driverupgrade::UpgradePolicy& policy) {
          (policy.pod_deletion && policy.pod_deletion->on_timeout != OnTimeout::kFail);
 }
 
+// Returns true if the pods of gangs that may finish first get Events, in their own namespaces.
+bool AnnouncesGangs(const driverupgrade::UpgradePolicy& policy) {
+  if (!policy.rollout || !policy.rollout->gangs) return false;
+  const driverupgrade::NodeGangs& gangs = *policy.rollout->gangs;
+  return gangs.mode == driverupgrade::GangMode::kWhenDone || gangs.wait > absl::ZeroDuration();
+}
+
 HttpRequest Review(const NeededRight& right, const Account& account) {
   json::Document review(json::kObjectType);
   auto& allocator = review.GetAllocator();
@@ -155,6 +162,8 @@ std::vector<NeededRight> RightsNeeded(const Request& request) {
     Add("", {"", {"pods"}, {"delete"}}, rights);
     Add("", {"", {"events"}, {"create", "patch"}}, rights);
   }
+  // This is the permission of deploy/rbac/gangs.
+  if (AnnouncesGangs(request.question.policy)) Add("", {"", {"events"}, {"create", "patch"}}, rights);
   return rights;
 }
 

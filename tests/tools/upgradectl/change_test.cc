@@ -261,6 +261,26 @@ TEST_CASE("A driver may load only on a node that is cordoned and has no pods tha
   CHECK(release(WaitsForLoad(true, web)).find("metadata") != std::string::npos);
   const std::string trainer = PodOnNode(R"({"limits":{"nvidia.com/gpu":"1"}})");
   CHECK(release(WaitsForLoad(true, trainer)).find("lab/web") != std::string::npos);
+  // The pod cannot release its ResourceClaim before the driver runs.
+  const std::string ended =
+      R"(,{"kind":"Pod","metadata":{"namespace":"lab","name":"web","uid":"p","deletionTimestamp":"2026-01-02T12:00:00Z"},
+"spec":{"nodeName":"n1"},"status":{"phase":"Running","containerStatuses":[{"name":"c","state":{"terminated":{}}}]}})";
+  CHECK(release(WaitsForLoad(true, ended), {"--no-gpu-pods"}).find("metadata") != std::string::npos);
+}
+
+TEST_CASE("A request starts a waiting node that is not Ready") {
+  const auto request = [](const std::string& ready) {
+    const auto server = std::make_shared<DumpServer>(fmt::format(
+        R"({{"kind":"List","items":[{{"kind":"Node","metadata":{{"name":"n1","uid":"u","resourceVersion":"1",
+"labels":{{"nvidia.com/gpu-driver-upgrade-state":"upgrade-required"}}}},
+"status":{{"conditions":[{{"type":"Ready","status":"{}"}}]}}}}]}})",
+        ready));
+    const Answer answer = Change({"request", "n1", "--yes"}, server);
+    CAPTURE(answer.err);
+    return server->writes().size();
+  };
+  CHECK(request("False") == 1);
+  CHECK(request("True") == 0);
 }
 
 TEST_CASE("Only interactive users are asked for confirmation, and --yes always confirms") {

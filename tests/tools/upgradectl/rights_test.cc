@@ -54,7 +54,7 @@ TEST_CASE("preflight checks exactly the permissions that deploy/rbac grants to t
   CheckBothWays(of_ofed, Needed(RequestOf({.driver = "ofed"})));
 }
 
-TEST_CASE("Requestor mode, and deadlines that delete pods, need additional roles") {
+TEST_CASE("Requestor mode, deadlines that delete pods, and gangs that may finish first need additional roles") {
   const std::set<std::string> gpu = {"nvidia-gpu-driver-upgrade"};
   const Rights usual = Joined({RightsOf(kRoles / "base", gpu), RightsOf(kRoles / "cluster-policy", gpu)});
   Options options;
@@ -63,6 +63,9 @@ TEST_CASE("Requestor mode, and deadlines that delete pods, need additional roles
   Request deleting = RequestOf({});
   deleting.question.policy.drain = driverupgrade::DrainPolicy{.on_timeout = driverupgrade::OnTimeout::kDelete};
   CheckBothWays(Joined({usual, RightsOf(kRoles / "on-timeout-delete", gpu)}), Needed(deleting));
+  Request waiting = RequestOf({});
+  waiting.question.policy.rollout.emplace().gangs.emplace().mode = driverupgrade::GangMode::kWhenDone;
+  CheckBothWays(Joined({usual, RightsOf(kRoles / "gangs", gpu)}), Needed(waiting));
 }
 
 TEST_CASE("preflight checks the permissions for the Lease and the ledger that the operator reports (W36)") {

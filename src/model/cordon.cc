@@ -70,6 +70,11 @@ std::optional<std::string> DriverThatNeedsCordon(const Node& node, const DriverI
   return std::nullopt;
 }
 
+std::optional<std::string> WhoElseNeedsCordon(const Node& node, const DriverIdentity& identity) {
+  if (const auto program = QuarantinedBy(node)) return std::string(*program);
+  return DriverThatNeedsCordon(node, identity);
+}
+
 void SetCordonNames(std::set<std::string> names, NodeMarks& marks) {
   if (names.empty()) {
     marks.cordoned_by.Remove();

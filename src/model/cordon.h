@@ -39,9 +39,13 @@ Cordon ReadCordon(const Node& node, const DriverIdentity& identity);
 bool HasLeftCordon(const NodeMarks& marks);
 
 // Returns the name of a driver that is not in the cordon set, but whose upgrade needs the node to stay evacuated. The
-// node may have been evacuated by the driver's engine or by a maintenance operator. Our upgrade must leave the cordon
-// in place for that driver. Returns nullopt if there is no such driver.
+// node may have been evacuated by the driver's engine or by a maintenance operator. Returns nullopt if there is no such
+// driver.
 std::optional<std::string> DriverThatNeedsCordon(const Node& node, const DriverIdentity& identity);
+
+// Returns the name of a driver that needs the cordon, or of a program that has quarantined the node. Our upgrade must
+// then leave the cordon in place. Returns nullopt if nobody else needs the cordon.
+std::optional<std::string> WhoElseNeedsCordon(const Node& node, const DriverIdentity& identity);
 
 // Writes `names` to the cordon set, or removes the cordon set if there are no names.
 void SetCordonNames(std::set<std::string> names, NodeMarks& marks);

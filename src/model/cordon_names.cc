@@ -31,6 +31,14 @@ std::optional<std::string_view> ForeignCordonOwner(const Node& node) {
   return std::nullopt;
 }
 
+// NVSentinel leaves the first annotation behind if an administrator cancels the quarantine by uncordoning the node
+// (NVIDIA/NVSentinel#753).
+std::optional<std::string_view> QuarantinedBy(const Node& node) {
+  if (!node.unschedulable || !node.annotations.contains("quarantineHealthEventIsCordoned")) return std::nullopt;
+  if (node.annotations.contains("quarantinedNodeUncordonedManually")) return std::nullopt;
+  return "NVSentinel";
+}
+
 std::set<std::string> LiveCordonNames(const Node& node, std::string_view except) {
   std::set<std::string> names = CordonNames(node);
   std::erase_if(names, [&](const std::string& name) { return name == except || !IsLive(node, name); });

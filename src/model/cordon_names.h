@@ -42,6 +42,11 @@ inline constexpr std::array kForeignCordonMarks = {
 // schedulable.
 std::optional<std::string_view> ForeignCordonOwner(const Node& node);
 
+// Returns the name of a program that has quarantined the cordoned node because of a fault; nullopt if the node is not
+// quarantined. The program may have found the node cordoned by our upgrade. It then relies on our cordon, and removes
+// its mark when the node has recovered.
+std::optional<std::string_view> QuarantinedBy(const Node& node);
+
 // Returns the names in the annotation, without surrounding white space. A name might be stale, or might not be a valid
 // driver name.
 std::set<std::string> CordonNames(const Node& node);

@@ -91,7 +91,7 @@ constexpr Row kRows[] = {
      "Automatic upgrades are off; set autoUpgrade to true.",
      {"$POLICY autoUpgrade true"},
      kPausedTooLong},
-    {GateReason::kOtherDriver, "Check the progress of the other driver's upgrade."},
+    {GateReason::kOtherDriver, "Check the progress of the other driver's upgrade, or of NVSentinel's repair."},
     {GateReason::kUnsettled,
      "Wait a few seconds. If the gate stays, read the API server's response in the detail; the cause is often a "
      "missing permission."},

@@ -82,7 +82,7 @@ TEST_CASE("dep-F8: a driver that left the cordon after a failure does not need i
   const auto needs = [&](const StringMap& annotations) {
     const Node node{
         .labels = {{gpu.StateLabel(), "upgrade-failed"}}, .annotations = annotations, .unschedulable = true};
-    return internal::DriverThatNeedsCordon(node, ofed).has_value();
+    return internal::WhoElseNeedsCordon(node, ofed).has_value();
   };
   const StringMap failed = {{gpu.FailedRevisionAnnotation(), "new"}};
   CHECK_FALSE(needs(failed));
@@ -98,6 +98,16 @@ TEST_CASE("W2: a cordon of another program is recognized by the annotation of th
   node.unschedulable = false;
   CHECK_FALSE(internal::ForeignCordonOwner(node));
   CHECK_FALSE(internal::ForeignCordonOwner({.unschedulable = true}));
+}
+
+TEST_CASE("W2: a node that NVSentinel has quarantined stays cordoned until the quarantine ends") {
+  const DriverIdentity gpu = *DriverIdentity::Create("nvidia.com", "gpu");
+  Node node{.annotations = {{"quarantineHealthEventIsCordoned", "True"}}, .unschedulable = true};
+  CHECK(internal::WhoElseNeedsCordon(node, gpu) == "NVSentinel");
+  node.annotations["quarantinedNodeUncordonedManually"] = "True";
+  CHECK_FALSE(internal::WhoElseNeedsCordon(node, gpu));
+  node.annotations.clear();
+  CHECK_FALSE(internal::WhoElseNeedsCordon(node, gpu));
 }
 
 TEST_CASE(

@@ -54,10 +54,10 @@ bool LiftsCordon(const Walk& walk) {
   return walk.view.node.unschedulable && IsOursToLift(walk.view.node, walk.in.identity, walk.before(), walk.after());
 }
 
-// Waits while another driver relies on the cordon that would be lifted. Returns nullopt if no wait is necessary.
+// Waits while another driver or program relies on the cordon that would be lifted. Returns nullopt if no wait is necessary.
 std::optional<Progress> WaitForOtherDriver(Walk& walk) {
   if (!LiftsCordon(walk)) return std::nullopt;
-  const auto other = internal::DriverThatNeedsCordon(walk.view.node, walk.in.identity);
+  const auto other = internal::WhoElseNeedsCordon(walk.view.node, walk.in.identity);
   if (!other) return std::nullopt;
   return walk.Wait({.reason = GateReason::kOtherDriver,
                     .detail = fmt::format("{} needs the node to stay cordoned", *other),
@@ -88,9 +88,9 @@ Progress QueueAgain(Walk& walk) {
 std::string GiveBack(const Node& node, const DriverIdentity& identity, NodeMarks& after) {
   std::string reason = "released";
   if (node.unschedulable && IsOursToLift(node, identity, after, after)) {
-    const std::optional<std::string> other = internal::DriverThatNeedsCordon(node, identity);
+    const std::optional<std::string> other = internal::WhoElseNeedsCordon(node, identity);
     after.unschedulable = other.has_value();
-    if (other) reason += fmt::format("; the cordon stays, because the upgrade of {} needs it", *other);
+    if (other) reason += fmt::format("; the cordon stays, because {} needs it", *other);
   }
   internal::SetCordonNames(internal::LiveCordonNames(node, identity.Name()), after);
   RemoveOurAnnotations(after);
@@ -102,7 +102,7 @@ std::string GiveBack(const Node& node, const DriverIdentity& identity, NodeMarks
 void ReturnToService(Walk& walk) {
   const DriverIdentity& identity = walk.in.identity;
   const Node& node = walk.view.node;
-  const bool lifts = LiftsCordon(walk) && !internal::DriverThatNeedsCordon(node, identity);
+  const bool lifts = LiftsCordon(walk) && !internal::WhoElseNeedsCordon(node, identity);
   walk.Remove(&NodeMarks::isolated_devices);
   if (lifts || !node.unschedulable) walk.Edit().unschedulable = false;
   internal::SetCordonNames(internal::LiveCordonNames(node, identity.Name()), walk.Edit());

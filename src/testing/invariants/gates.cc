@@ -34,7 +34,7 @@ bool HasRules(const FakeCluster& cluster, const Node& node) {
 bool OtherDriverHolds(const Node& node, const internal::Keys& keys) {
   return node.unschedulable &&
          (internal::UnnamedDriverMadeCordon(node, keys) || internal::UnnamedDriverIsMaintained(node, keys) ||
-          internal::FactsOf(node, keys).unnamed_driver_relies);
+          internal::FactsOf(node, keys).unnamed_driver_relies || internal::IsQuarantined(node));
 }
 
 // Returns true if a stage has its own limit, which applies in addition to the policy's limit and is reported by the

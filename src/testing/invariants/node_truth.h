@@ -94,8 +94,10 @@ bool OtherDriverAtWork(const Node& node, const Keys& keys);
 std::string LiveName(const Node& node, const Keys& keys);
 // Returns all other drivers that are named on the cordon and whose upgrades are in progress.
 std::set<std::string> OthersLiveNames(const Node& node, const Keys& keys);
-// Returns another driver that relies on the cordon: the driver is named on it and its upgrade is in progress, or the
-// driver is active without being named on it. Empty if there is no such driver.
+// Returns true if NVSentinel has quarantined the node.
+bool IsQuarantined(const Node& node);
+// Returns the name of another driver or program that relies on the cordon. A driver relies on it if it is named on the
+// cordon and its upgrade is in progress, or if it is active without being named. Empty if nobody else relies on it.
 std::string WhoRelies(const Node& node, const Keys& keys);
 // Returns true if another driver that is not named on the cordon started before the node was cordoned, and will lift
 // the cordon (dep-F8).

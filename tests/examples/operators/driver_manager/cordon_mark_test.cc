@@ -35,7 +35,7 @@ TEST_CASE("the engine treats our cordon as the cordon of an upgrade in progress"
   const Node cordoned = Cordoned(NodeBuilder("gpu-7").Build());
   CHECK(driverupgrade::internal::ReadCordon(cordoned, ofed).kind == driverupgrade::internal::CordonKind::kUpgrade);
   CHECK(driverupgrade::internal::LiveCordonNames(cordoned, ofed.Name()) == std::set<std::string>{kCordonName});
-  CHECK_FALSE(driverupgrade::internal::DriverThatNeedsCordon(cordoned, ofed).has_value());
+  CHECK_FALSE(driverupgrade::internal::WhoElseNeedsCordon(cordoned, ofed).has_value());
 }
 
 TEST_CASE("an administrator's cordon is neither marked nor lifted") {

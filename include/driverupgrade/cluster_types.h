@@ -133,6 +133,12 @@ struct Pod {
   /// True if the pod has the annotation kubernetes.io/config.mirror. Such a pod is a static pod and cannot be evicted.
   bool mirror = false;
   bool has_empty_dir = false;
+  /// metadata.creationTimestamp of a pod that tolerates the taint node.kubernetes.io/unschedulable:NoSchedule, which
+  /// every cordoned node has. The replacement of such a pod may be bound to the cordoned node again. nullopt for other
+  /// pods.
+  std::optional<absl::Time> tolerates_cordon_since = {};
+  /// True if the pod is terminating and the kubelet reports that all its containers have ended.
+  bool containers_ended = false;
   std::vector<ContainerStatus> init_container_statuses = {};
   std::vector<ContainerStatus> container_statuses = {};
   /// Time at which the condition Ready became False, in whole seconds; nullopt if it is True or the time is unknown.

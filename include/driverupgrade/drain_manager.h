@@ -38,6 +38,9 @@ struct PodSelection {
   std::vector<Blocked> blocked = {};
   /// Pods that stay: pods of DaemonSets, static pods, and the operator's own pod.
   std::vector<const Pod*> left_alone = {};
+  /// Pods that stay because they tolerate the cordon and were created after the drain began: replacements of evicted
+  /// pods. Their replacements could in turn be bound to this node, so evicting them would never end.
+  std::vector<const Pod*> returned = {};
 };
 
 /// The result of one level-triggered check of the pods that must leave the node.
@@ -69,13 +72,19 @@ class DrainManager {
  public:
   explicit DrainManager(std::optional<PodRef> own_pod = std::nullopt) : own_pod_(std::move(own_pod)) {}
 
-  PodSelection Select(const std::vector<Pod>& pods, const DrainPolicy& policy) const;
+  /// `began`: time at which the drain of the node began; InfiniteFuture: not known, so that no pod counts as returned.
+  PodSelection Select(const std::vector<Pod>& pods, const DrainPolicy& policy,
+                      absl::Time began = absl::InfiniteFuture()) const;
 
   /// Applies only the filters, to pods that the caller has already selected.
   PodSelection Classify(const std::vector<const Pod*>& pods, bool force, bool delete_empty_dir) const;
 
-  /// Decides which of `pods` (all of them pods of `view`) to evict now, given the earlier attempts. A pod that is still
-  /// terminating after its grace period on a node that is not ready counts as deleted.
+  /// Decides which of `pods` (all of them pods of `view`) to evict now, given the earlier attempts. A
+  /// terminating pod counts as deleted
+  ///   - if it is finished, because a finalizer may hold it as long as its job runs;
+  ///   - if its node is not ready, at the end of its grace period;
+  ///   - if its containers have ended and it has ResourceClaims, one minute after its grace period: the claims may be
+  ///     released only once the driver runs.
   EvictionRound Pace(const std::vector<const Pod*>& pods, const NodeView& view, absl::Time now) const;
 
   /// Lists the pods in `pods` that Pace waits for, and the reason why each remains, for an error message: `team-a/web
@@ -96,7 +105,7 @@ class DrainManager {
 
  private:
   bool IsOwn(const Pod& pod) const;
-  void Sort(const Pod& pod, bool force, bool delete_empty_dir, PodSelection& selection) const;
+  void Sort(const Pod& pod, bool force, bool delete_empty_dir, absl::Time began, PodSelection& selection) const;
   std::optional<PodRef> own_pod_;
 };
 

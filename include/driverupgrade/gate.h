@@ -46,7 +46,7 @@ enum class GateReason : std::uint8_t {
   kMachineConfig,   ///< OpenShift's Machine Config Operator is about to reboot the node.
   // In any state.
   kFrozen,           ///< autoUpgrade is off.
-  kOtherDriver,      ///< Another driver is being upgraded on the node.
+  kOtherDriver,      ///< Another driver is being upgraded on the node, or NVSentinel has quarantined it.
   kUnsettled,        ///< A write to the node has no response, or its outcome is not known yet.
   kUnknownState,     ///< The state label has an unknown value.
   kUnreadable,       ///< The node cannot be read, so its state is unknown.
@@ -224,7 +224,7 @@ enum class FindingCode : std::uint8_t {
   kPodWithoutRevision,    ///< A driver pod has no controller-revision-hash label.
   kUpdateStrategy,        ///< A driver DaemonSet does not use OnDelete: Kubernetes restarts its pods on its own.
   kTimerRestarted,        ///< A timer or a failure count could not be trusted and was restarted.
-  kPodLeftAlone,          ///< A pod that uses the driver stays: a DaemonSet pod, a static pod, or the operator's own.
+  kPodLeftAlone,          ///< A pod stays although it uses the driver or tolerates the cordon.
   kForeignCordon,         ///< No recorded owner of the cordon is active; the cordon counts as an administrator's.
   kClaimLeftBehind,       ///< An upgrade left a NodeMaintenance behind on a node that is done; the engine withdraws it.
   kHookFailed,            ///< A callback of the embedding operator failed.

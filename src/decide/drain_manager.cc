@@ -16,7 +16,8 @@ constexpr std::size_t kPodsInText = 5;
 // Usual size of a gate's detail, which is reserved in advance because each pass writes a gate for every node that is
 // being drained.
 constexpr std::size_t kDetailSize = 96;
-// Time by which a terminating pod on a Ready node may exceed its grace period before it counts as stuck.
+// Time by which a terminating pod on a Ready node may exceed its grace period before it counts as stuck or, if only its
+// ResourceClaims hold it, as gone.
 constexpr absl::Duration kStuckAfter = absl::Minutes(1);
 
 const PodAttempt* AttemptOn(const Pod& pod, const NodeView& view) {
@@ -56,7 +57,11 @@ void AppendHoldup(const Pod& pod, const PodAttempt* attempt, std::string& text) 
                       attempt->budget.empty() ? absl::string_view("(unnamed)") : attempt->budget);
       return;
     case Refusal::kSeveralBudgets: text += "matched by several disruption budgets"; return;
-    case Refusal::kThrottled: text += "the API server is busy"; return;
+    case Refusal::kThrottled:
+      // Admission webhooks also use the status 429 (kubevirt#11532), so only the message shows the cause.
+      text +=
+          attempt->message.empty() ? "the API server is busy" : absl::StrCat("too many requests: ", attempt->message);
+      return;
     case Refusal::kNamespaceTerminating: text += "its namespace is terminating"; return;
     case Refusal::kOther: absl::StrAppend(&text, "the request failed: ", attempt->message); return;
     case Refusal::kNone: break;
@@ -81,12 +86,17 @@ bool IsRefusedEviction(const PodAttempt& attempt) {
   return attempt.outcome && attempt.refusal != Refusal::kNone && attempt.refusal != Refusal::kOther;
 }
 
-// Returns the time from which the kubelet of a NotReady node is no longer expected to report that a terminating pod has
-// ended (dep-F11). Adds a second, because the timestamp is truncated to whole seconds.
-absl::Time LostAt(const Pod& pod) { return *pod.deletion_timestamp + absl::Seconds(1); }
-
-bool IsLost(const Pod& pod, const Node& node, absl::Time now) {
-  return pod.deletion_timestamp && LostAt(pod) <= now && !node.ready;
+// Returns the time from which the pod counts as gone although it still exists; InfiniteFuture if it must be deleted.
+absl::Time GoneAt(const Pod& pod, const Node& node) {
+  if (!pod.deletion_timestamp) return absl::InfiniteFuture();
+  // Kueue keeps its finalizer on the ended pods of a group until the whole group ends (kueue#5130).
+  if (IsFinished(pod)) return absl::InfinitePast();
+  // The kubelet of a NotReady node is not expected to report that the pod has ended (dep-F11). Adds a second, because
+  // the timestamp is truncated to whole seconds.
+  if (!node.ready) return *pod.deletion_timestamp + absl::Seconds(1);
+  // The DRA plugin, which releases the claims, may need the driver (k8s-driver-manager#213).
+  if (pod.containers_ended && !pod.resource_claims.empty()) return *pod.deletion_timestamp + kStuckAfter;
+  return absl::InfiniteFuture();
 }
 
 // The pods that still exist, and the reason to report.
@@ -130,12 +140,15 @@ bool DrainManager::IsOwn(const Pod& pod) const {
 }
 
 // The filters are applied in the order of drain-D10: the first filter that keeps a pod decides.
-void DrainManager::Sort(const Pod& pod, bool force, bool delete_empty_dir, PodSelection& selection) const {
+void DrainManager::Sort(const Pod& pod, bool force, bool delete_empty_dir, absl::Time began,
+                        PodSelection& selection) const {
   const bool finished = IsFinished(pod);
   // A terminating pod was already deleted by another client, so the policy can no longer protect it.
   const bool leaves_anyway = finished || pod.deletion_timestamp;
   if (IsOwn(pod) || (IsDaemonSetPod(pod) && !finished) || pod.mirror) {
     selection.left_alone.push_back(&pod);
+  } else if (pod.tolerates_cordon_since > began) {
+    selection.returned.push_back(&pod);
   } else if (pod.has_empty_dir && !leaves_anyway && !delete_empty_dir) {
     selection.blocked.push_back({&pod, "has emptyDir volumes, and deleteEmptyDir is off"});
   } else if (ControllerOf(pod) == nullptr && !leaves_anyway && !force) {
@@ -147,7 +160,7 @@ void DrainManager::Sort(const Pod& pod, bool force, bool delete_empty_dir, PodSe
 
 PodSelection DrainManager::Classify(const std::vector<const Pod*>& pods, bool force, bool delete_empty_dir) const {
   PodSelection selection;
-  for (const Pod* pod : pods) Sort(*pod, force, delete_empty_dir, selection);
+  for (const Pod* pod : pods) Sort(*pod, force, delete_empty_dir, /*began=*/absl::InfiniteFuture(), selection);
   return selection;
 }
 
@@ -159,11 +172,11 @@ LabelSelector DrainablePods(const DriverIdentity& identity) {
   return selector.ok() ? *std::move(selector) : LabelSelector::Nothing();
 }
 
-PodSelection DrainManager::Select(const std::vector<Pod>& pods, const DrainPolicy& policy) const {
+PodSelection DrainManager::Select(const std::vector<Pod>& pods, const DrainPolicy& policy, absl::Time began) const {
   PodSelection selection;
   selection.evict.reserve(pods.size());
   for (const Pod& pod : pods) {
-    if (policy.pod_selector.Matches(pod.labels)) Sort(pod, policy.force, policy.delete_empty_dir, selection);
+    if (policy.pod_selector.Matches(pod.labels)) Sort(pod, policy.force, policy.delete_empty_dir, began, selection);
   }
   return selection;
 }
@@ -172,11 +185,11 @@ EvictionRound DrainManager::Pace(const std::vector<const Pod*>& pods, const Node
   EvictionRound round;
   RemainingPods remaining;
   for (const Pod* pod : pods) {
-    if (IsLost(*pod, view.node, now)) continue;
+    if (GoneAt(*pod, view.node) <= now) continue;
     const PodAttempt* attempt = AttemptOn(*pod, view);
     remaining.Add(*pod, attempt);
     if (pod->deletion_timestamp) {
-      if (!view.node.ready) WakeAt(LostAt(*pod), round);
+      WakeAt(GoneAt(*pod, view.node), round);
       continue;
     }
     const absl::Time due = attempt == nullptr ? now : internal::NextPodRequestDue(*attempt, pod->ref.uid);
@@ -196,7 +209,7 @@ std::string DrainManager::Remaining(const std::vector<const Pod*>& pods, const N
   std::string text;
   std::size_t count = 0;
   for (const Pod* pod : pods) {
-    if (IsLost(*pod, view.node, now)) continue;
+    if (GoneAt(*pod, view.node) <= now) continue;
     if (++count > kPodsInText) return text + ", ...";
     absl::StrAppend(&text, count > 1 ? ", " : "", pod->ref.ns, "/", pod->ref.name, " (");
     AppendHoldup(*pod, AttemptOn(*pod, view), text);
@@ -224,7 +237,7 @@ absl::Time DrainManager::StuckAt(const std::vector<const Pod*>& pods, const Node
   absl::Time first = absl::InfiniteFuture();
   if (!view.node.ready) return first;
   for (const Pod* pod : pods) {
-    if (!pod->deletion_timestamp) continue;
+    if (!pod->deletion_timestamp || GoneAt(*pod, view.node) < absl::InfiniteFuture()) continue;
     const absl::Time due = *pod->deletion_timestamp;
     first = std::min(first, (on_timeout == OnTimeout::kForceDelete ? std::max(due, deadline) : due) + kStuckAfter);
   }

@@ -142,6 +142,16 @@ PodBuilder& PodBuilder::WithEmptyDir() {
   return *this;
 }
 
+PodBuilder& PodBuilder::ToleratingCordon(absl::Time created) {
+  pod_.tolerates_cordon_since = created;
+  return *this;
+}
+
+PodBuilder& PodBuilder::WithEndedContainers() {
+  pod_.containers_ended = true;
+  return NotReady();
+}
+
 PodBuilder& PodBuilder::WithHostPath(std::string path) {
   pod_.volumes.push_back({.name = "host", .kind = "hostPath", .host_path = std::move(path)});
   return *this;

@@ -160,9 +160,10 @@ absl::Status Model::DeletePod(const DeletePodParams& params) {
 void Model::StartDeletion(Actor actor, const Key& key) {
   const PodRecord& record = pods_.at(key);
   if (record.pod->deletion_timestamp.has_value()) return;
-  const absl::Duration grace = record.behavior.grace_period;
+  absl::Duration grace = record.behavior.grace_period;
   // E20, E21: without a grace period, and for a pod that is unbound or finished, the deletion is immediate.
-  if (grace <= absl::ZeroDuration() || record.pod->node_name.empty() || IsFinished(*record.pod)) {
+  if (record.pod->node_name.empty() || IsFinished(*record.pod)) grace = absl::ZeroDuration();
+  if (grace <= absl::ZeroDuration() && record.pod->finalizers.empty()) {
     ErasePod(actor, Key(key));
     return;
   }

@@ -58,6 +58,7 @@ void Model::Enrol(const Pod& pod, const PodBehavior& behavior) {
         .replicas = IsActive(pod) ? 1 : 0,
         .behavior = behavior,
         .has_empty_dir = pod.has_empty_dir,
+        .tolerates_cordon = pod.tolerates_cordon_since.has_value(),
         .resource_names = pod.resource_names};
     found = workloads_.find(EnsureWorkload(std::move(spec), owner->uid).uid);
     Devices::PodClaims claims = devices_.ClaimsOf(pod);
@@ -99,6 +100,7 @@ void Model::CreateWorkloadPod(Actor actor, const WorkloadRecord& record, const s
           .has_empty_dir = spec.has_empty_dir,
           .container_statuses = OneContainer(spec.name, false),
           .resource_names = spec.resource_names};
+  if (spec.tolerates_cordon) pod.tolerates_cordon_since = absl::FromUnixSeconds(absl::ToUnixSeconds(now_));
   if (spec.has_empty_dir) pod.volumes = {{.name = "scratch", .kind = "emptyDir"}};
   pod.resource_claims = record.shared_claims;
   for (const DeviceRequest& request : record.own_claims) {
@@ -175,6 +177,11 @@ std::string Model::PickNode(const Pod& pod) {
   if (!pod.unscheduled_message.empty()) return "";
   if (!pod.affinity_node_name.empty()) return nodes_.contains(pod.affinity_node_name) ? pod.affinity_node_name : "";
   if (!pod.resource_claims.empty()) return FirstNodeWithDevices(pod);
+  if (pod.tolerates_cordon_since) {
+    const auto cordoned =
+        std::find_if(nodes_.begin(), nodes_.end(), [](const auto& node) { return node.second->unschedulable; });
+    if (cordoned != nodes_.end()) return cordoned->first;
+  }
   const OwnerReference* owner = ControllerOf(pod);
   auto workload = owner != nullptr ? workloads_.find(owner->uid) : workloads_.end();
   if (workload == workloads_.end()) return open_nodes_.empty() ? "" : *open_nodes_.begin();

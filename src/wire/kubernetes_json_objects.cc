@@ -151,7 +151,8 @@ std::string_view PhaseName(PodPhase phase) {
   return "Unknown";
 }
 
-void WriteContainerStatuses(JsonWriter& writer, std::string_view member, const std::vector<ContainerStatus>& statuses) {
+void WriteContainerStatuses(JsonWriter& writer, std::string_view member, const std::vector<ContainerStatus>& statuses,
+                            bool ended) {
   if (statuses.empty()) return;
   writer.ArrayMember(member, [&] {
     for (const ContainerStatus& status : statuses) {
@@ -164,8 +165,13 @@ void WriteContainerStatuses(JsonWriter& writer, std::string_view member, const s
         const std::string_view reason = status.start_error.empty() && status.image_pull_fails
                                             ? std::string_view("ImagePullBackOff")
                                             : std::string_view(status.start_error);
-        if (reason.empty()) return;
-        writer.ObjectMember("state", [&] { writer.ObjectMember("waiting", [&] { writer.Member("reason", reason); }); });
+        if (ended) {
+          writer.ObjectMember("state",
+                              [&] { writer.ObjectMember("terminated", [&] { writer.Member("exitCode", 0); }); });
+        } else if (!reason.empty()) {
+          writer.ObjectMember("state",
+                              [&] { writer.ObjectMember("waiting", [&] { writer.Member("reason", reason); }); });
+        }
       });
     }
   });
@@ -226,6 +232,9 @@ void WritePodSpec(JsonWriter& writer, const Pod& pod) {
   writer.MemberIfAny("schedulerName", pod.scheduler_name);
   writer.MemberIfAny("subdomain", pod.subdomain);
   WriteVolumes(writer, pod);
+  if (pod.tolerates_cordon_since) {
+    writer.ArrayMember("tolerations", [&] { writer.Object([&] { writer.Member("operator", "Exists"); }); });
+  }
   writer.ArrayMember("containers", [&] {
     writer.Object([&] {
       writer.Member("name", "main");
@@ -251,6 +260,7 @@ void WriteMembers(JsonWriter& writer, const Pod& pod) {
     writer.Member("namespace", pod.ref.ns);
     writer.Member("uid", pod.ref.uid);
     writer.Member("resourceVersion", pod.resource_version);
+    if (pod.tolerates_cordon_since) WriteTime(writer, "creationTimestamp", *pod.tolerates_cordon_since);
     if (pod.deletion_timestamp) WriteTime(writer, "deletionTimestamp", *pod.deletion_timestamp);
     WriteStrings(writer, "labels", pod.labels);
     if (!pod.finalizers.empty()) {
@@ -267,8 +277,8 @@ void WriteMembers(JsonWriter& writer, const Pod& pod) {
   writer.ObjectMember("status", [&] {
     writer.Member("phase", PhaseName(pod.phase));
     WritePodConditions(writer, pod);
-    WriteContainerStatuses(writer, "initContainerStatuses", pod.init_container_statuses);
-    WriteContainerStatuses(writer, "containerStatuses", pod.container_statuses);
+    WriteContainerStatuses(writer, "initContainerStatuses", pod.init_container_statuses, pod.containers_ended);
+    WriteContainerStatuses(writer, "containerStatuses", pod.container_statuses, pod.containers_ended);
   });
 }
 

@@ -108,6 +108,37 @@ std::vector<ContainerStatus> ReadContainerStatuses(const JsonField& field) {
   return result;
 }
 
+// Returns true if at least one container of the pod has ended, and no other container is still to end.
+bool HaveContainersEnded(const JsonField& status) {
+  bool any = false;
+  bool all = true;
+  for (const char* member : {"initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"}) {
+    const JsonField statuses = status.Member(member);
+    statuses.ForEachItem([&](const JsonField& container) {
+      const JsonField state = container.Member("state");
+      const bool ended = state.Member("terminated").present();
+      any |= ended;
+      all &= ended;
+    });
+  }
+  return any && all;
+}
+
+// Returns true if the pod tolerates the taint that every cordoned node has. An empty key with `Exists` matches every
+// taint, and an empty effect matches every effect.
+bool ToleratesCordon(const JsonField& spec) {
+  bool tolerates = false;
+  spec.Member("tolerations").ForEachItem([&](const JsonField& toleration) {
+    const std::string key = toleration.Member("key").String();
+    const std::string effect = toleration.Member("effect").String();
+    const bool exists = toleration.Member("operator").String() == "Exists";
+    const bool matches_key = key.empty() ? exists : key == "node.kubernetes.io/unschedulable";
+    const bool matches_value = exists || toleration.Member("value").String().empty();
+    tolerates |= matches_key && matches_value && (effect.empty() || effect == "NoSchedule");
+  });
+  return tolerates;
+}
+
 // Returns NODE from `matchFields: [{key: metadata.name, operator: In, values: [NODE]}]`.
 std::string ReadAffinityNode(const JsonField& spec) {
   const JsonField affinity = spec.Member("affinity");
@@ -233,7 +264,9 @@ void ReadObject(const JsonField& object, Pod& pod) {
   pod.mirror = pod.annotations.contains("kubernetes.io/config.mirror");
   const JsonField spec = object.Member("spec");
   ReadPodSpec(spec, pod);
+  if (ToleratesCordon(spec)) pod.tolerates_cordon_since = ReadTime(metadata.Member("creationTimestamp"));
   const JsonField status = object.Member("status");
+  if (pod.deletion_timestamp) pod.containers_ended = HaveContainersEnded(status);
   pod.resource_claims = ReadResourceClaims(spec, status);
   pod.phase = ReadPhase(status.Member("phase").String());
   ReadPodConditions(status, pod);

@@ -15,7 +15,8 @@ constexpr std::string_view kAnyOther;
 
 constexpr WantedMember kCondition[] = {{"type"}, {"status"}, {"lastTransitionTime"}};
 constexpr WantedMember kWaiting[] = {{"reason"}};
-constexpr WantedMember kContainerState[] = {Of("waiting", kWaiting)};
+constexpr WantedMember kTerminated[] = {{"exitCode"}};
+constexpr WantedMember kContainerState[] = {Of("waiting", kWaiting), Of("terminated", kTerminated)};
 constexpr WantedMember kContainerStatus[] = {{"name"},    {"ready"}, {"restartCount"},
                                              {"started"}, {"image"}, Of("state", kContainerState)};
 
@@ -26,6 +27,7 @@ constexpr WantedMember kMetadata[] = {{"namespace"},
                                       {"labels"},
                                       {"annotations"},
                                       {"ownerReferences"},
+                                      {"creationTimestamp"},
                                       {"deletionTimestamp"},
                                       {"finalizers"}};
 
@@ -52,6 +54,7 @@ constexpr WantedMember kAffinity[] = {Of("nodeAffinity", kNodeAffinity)};
 constexpr WantedMember kVolumeSource[] = {{"path"}};
 constexpr WantedMember kVolume[] = {{"name"}, Of(kAnyOther, kVolumeSource)};
 constexpr WantedMember kContainer[] = {{"resources"}};
+constexpr WantedMember kToleration[] = {{"key"}, {"operator"}, {"value"}, {"effect"}};
 constexpr WantedMember kPodSpec[] = {{"nodeName"},
                                      {"schedulerName"},
                                      {"subdomain"},
@@ -60,6 +63,7 @@ constexpr WantedMember kPodSpec[] = {{"nodeName"},
                                      Of("initContainers", kContainer),
                                      Of("containers", kContainer),
                                      Of("ephemeralContainers", kContainer),
+                                     Of("tolerations", kToleration),
                                      {"resourceClaims"}};
 constexpr WantedMember kExtendedClaim[] = {{"resourceClaimName"}};
 constexpr WantedMember kPodCondition[] = {{"type"}, {"status"}, {"message"}, {"lastTransitionTime"}};
@@ -68,7 +72,8 @@ constexpr WantedMember kPodStatus[] = {{"phase"},
                                        {"resourceClaimStatuses"},
                                        Of("extendedResourceClaimStatus", kExtendedClaim),
                                        Of("initContainerStatuses", kContainerStatus),
-                                       Of("containerStatuses", kContainerStatus)};
+                                       Of("containerStatuses", kContainerStatus),
+                                       Of("ephemeralContainerStatuses", kContainerStatus)};
 constexpr WantedMember kPod[] = {{"kind"},
                                  {"apiVersion"},
                                  Of("metadata", kMetadata),

@@ -237,6 +237,8 @@ std::string Scenario::Pod(Arguments& arguments) {
   for (const auto& [key, value] : arguments.Pairs("annotation")) builder.WithAnnotation(key, value);
   if (arguments.Flag("emptydir")) builder.WithEmptyDir();
   if (arguments.Flag("mirror")) builder.Mirror();
+  if (arguments.Flag("tolerates-cordon")) builder.ToleratingCordon(world_->clock()->Now());
+  if (arguments.Flag("ended")) builder.WithEndedContainers();
   if (arguments.Flag("not-ready")) builder.NotReady();
   if (const auto finalizer = arguments.Value("finalizer")) builder.WithFinalizer(*finalizer);
   if (const auto ahead = arguments.Duration("terminating")) builder.Terminating(world_->clock()->Now() + *ahead);
@@ -267,6 +269,7 @@ std::string Scenario::Workload(Arguments& arguments) {
   spec.node_selector = MapOf(arguments.Pairs("on"));
   spec.replicas = arguments.Number("replicas").value_or(1);
   spec.has_empty_dir = arguments.Flag("emptydir");
+  spec.tolerates_cordon = arguments.Flag("tolerates-cordon");
   if (const auto devices = arguments.Number("devices")) {
     spec.devices = testing::DeviceRequest{.driver = kDeviceDriver, .count = *devices};
   }

@@ -296,6 +296,60 @@ TEST_CASE("dep-F11: on a node that is not ready, the engine does not wait for a 
   CHECK(Path(node.Judge().plan) == "pod-restart-required");
 }
 
+TEST_CASE("a finished pod that a finalizer holds does not delay the drain") {
+  auto node = DrainingNode().WithPods({WebPod().Succeeded().WithFinalizer("kueue.x-k8s.io/managed").Build()});
+  CHECK(Evicted(node.Judge()) == "team-a/web");
+  node.WithPods({WebPod().Succeeded().WithFinalizer("kueue.x-k8s.io/managed").Terminating(kNow).Build()});
+  CHECK(Path(node.Judge().plan) == "pod-restart-required");
+  node.WithPods({WebPod().WithFinalizer("example.com/hold").Terminating(kNow).Build()});
+  CHECK(GateOf(node.Judge()) == "PodsTerminating");
+}
+
+TEST_CASE("a pod that only its ResourceClaims hold delays the drain for a minute after its grace period") {
+  Pod pod = WebPod().WithEndedContainers().Terminating(kNow - absl::Seconds(59)).Build();
+  pod.resource_claims = {"gpu"};
+  auto node = DrainingNode().WithPods({pod});
+  Verdict verdict = node.Judge();
+  CHECK(GateOf(verdict) == "PodsTerminating");
+  CHECK(verdict.wake_at == node.now + absl::Seconds(1));
+  node.now += absl::Seconds(1);
+  CHECK(Path(node.Judge().plan) == "pod-restart-required");
+  pod.containers_ended = false;
+  CHECK(GateOf(node.WithPods({pod}).Judge()) == "PodsTerminating");
+  pod.containers_ended = true;
+  pod.resource_claims.clear();
+  CHECK(GateOf(node.WithPods({pod}).Judge()) == "PodsTerminating");
+}
+
+TEST_CASE("a drain leaves a pod on the node that tolerates the cordon and was created after the drain began") {
+  const auto pod = [](absl::Duration age) { return WebPod().ToleratingCordon(kNow - age).Build(); };
+  auto node = DrainingNode().StageBegan("drain-required", absl::Seconds(20));
+  CHECK(Evicted(node.WithPods({pod(absl::Seconds(21))}).Judge()) == "team-a/web");
+  CHECK(Evicted(node.WithPods({pod(absl::Seconds(20))}).Judge()) == "team-a/web");  // a replacement comes later
+  Verdict verdict = node.WithPods({pod(absl::Seconds(19))}).Judge();
+  CHECK(Path(verdict.plan) == "pod-restart-required");
+  REQUIRE(verdict.findings.size() == 1);
+  CHECK(verdict.findings[0].code == FindingCode::kPodLeftAlone);
+  CHECK(Evicted(node.WithPods({WebPod().Build()}).Judge()) == "team-a/web");
+  SECTION("it does not hold up the driver pod either") {
+    auto restarting = NodeUnderTest("pod-restart-required").CordonedByUs().Draining();
+    restarting.StageBegan("pod-restart-required", {}).WithPods({pod(absl::Seconds(19))});
+    CHECK(restarting.Judge().plan.remove.size() == 1);
+  }
+  SECTION("the beginning of the drain is on the node even if the drain has no limit") {
+    auto entering = NodeUnderTest("wait-for-jobs-required").CordonedByUs().Draining();
+    entering.policy.drain->timeout = absl::InfiniteDuration();
+    const Verdict entered = entering.Judge();
+    CHECK(Path(entered.plan) == "drain-required");
+    CHECK(entering.After(entered).annotations.at(Gpu().StageAnnotation()) == "drain-required@1000@new");
+  }
+}
+
+TEST_CASE("a pod that uses the driver is evicted again even if it tolerates the cordon") {
+  auto node = DeletingPods({WebPod().ToleratingCordon(kNow).Build()});
+  CHECK(Evicted(node.Judge()) == "team-a/web");
+}
+
 TEST_CASE("I2: before a driver pod is deleted, an empty patch confirms that the node is still evacuated") {
   auto node = NodeUnderTest("pod-restart-required").CordonedByUs().StageBegan("pod-restart-required", {}).WithPods({});
   SECTION("the node may have been uncordoned since") {

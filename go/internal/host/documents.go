@@ -152,9 +152,13 @@ type waiting struct {
 	Reason string `json:"reason,omitempty"`
 }
 
+type terminated struct {
+	ExitCode int32 `json:"exitCode"`
+}
+
 type containerState struct {
-	Waiting    *waiting `json:"waiting,omitempty"`
-	Terminated *empty   `json:"terminated,omitempty"`
+	Waiting    *waiting    `json:"waiting,omitempty"`
+	Terminated *terminated `json:"terminated,omitempty"`
 }
 
 type containerStatus struct {
@@ -186,7 +190,7 @@ func reduceStatuses(statuses []corev1.ContainerStatus, terminating bool) []conta
 			one.Image = s.Image // the engine reads the image only if the container cannot start
 		}
 		if terminating && s.State.Terminated != nil {
-			one.State.Terminated = &empty{}
+			one.State.Terminated = &terminated{s.State.Terminated.ExitCode}
 		}
 		reduced = append(reduced, one)
 	}

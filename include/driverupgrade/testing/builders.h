@@ -61,6 +61,10 @@ class PodBuilder {
   PodBuilder& Terminating(absl::Time deletion_timestamp);
   PodBuilder& Mirror();
   PodBuilder& WithEmptyDir();
+  /// Makes the pod tolerate the taint of cordoned nodes. `created`: metadata.creationTimestamp.
+  PodBuilder& ToleratingCordon(absl::Time created);
+  /// Reports all containers of a terminating pod as ended.
+  PodBuilder& WithEndedContainers();
   PodBuilder& WithHostPath(std::string path);
   PodBuilder& WithAnnotation(const std::string& key, std::string value);
   PodBuilder& WithFinalizer(std::string finalizer);

@@ -139,6 +139,9 @@ struct WorkloadSpec {
   int replicas = 1;
   PodBehavior behavior = {};
   bool has_empty_dir = false;
+  /// True if the pods tolerate the taint of cordoned nodes. The scheduler then binds them to a cordoned node if there is
+  /// one, which is the worst case for a drain.
+  bool tolerates_cordon = false;
   std::vector<std::string> resource_names = {};
   /// Devices that each pod requests through its own ResourceClaim, as if created from a ResourceClaimTemplate; nullopt:
   /// none.

@@ -155,7 +155,12 @@ Progress LeaveDrain(Walk& walk) {
     }
     return walk.WaitForPods(deadline);
   }
-  const PodSelection selection = walk.drains.Select(*pods, *policy);
+  const PodSelection selection = walk.drains.Select(*pods, *policy, walk.DrainBegan());
+  if (!selection.returned.empty()) {
+    walk.Note(
+        FindingCode::kPodLeftAlone,
+        fmt::format("{}: tolerates the cordon, came back after its eviction, and stays", Names(selection.returned)));
+  }
   if (!selection.blocked.empty()) {
     return walk.FailEvacuation(policy->on_failure, "Failed to drain the node", Names(selection.blocked));
   }

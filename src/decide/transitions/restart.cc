@@ -65,7 +65,8 @@ Evacuation Evacuate(Walk& walk, bool spares_pending = false) {
     result.on_timeout = deletion->on_timeout;
   }
   if (walk.in.policy.drain && !walk.IsolatesDevices() && (!deletion || !selection.blocked.empty())) {
-    selection = walk.drains.Select(*pods, *walk.in.policy.drain);
+    // The node has been drained, so any pod that tolerates the cordon was created since.
+    selection = walk.drains.Select(*pods, *walk.in.policy.drain, /*began=*/absl::InfinitePast());
     result.on_timeout = walk.in.policy.drain->on_timeout;
   }
   if (walk.InRequestorMode()) {

@@ -136,6 +136,8 @@ class Walk {
   // the engine has been active for min(timeout, 60 s) (dep-F4). Writes or repairs the timer of the stage if necessary.
   absl::Time Deadline(absl::Duration timeout);
   bool Expired(absl::Time deadline) const { return in.now >= deadline; }
+  // Returns the time at which the drain of the node began; InfiniteFuture if it is not known.
+  absl::Time DrainBegan() const;
 
   // Returns the node's past failures. Their number is zero if the annotation is missing or invalid.
   Failures PastFailures() const;

@@ -195,6 +195,7 @@ class InvariantChecker::Impl {
   void JudgePath(const Node& before, const Node& after);
   void JudgePolicy(const std::string& object);
   void CountRequest(const std::string& node);
+  bool CameBack(const Pod& pod) const;
   bool Stays(const Pod& pod) const;
   bool HoldsDevices(const Pod& pod, const IsolationPolicy& isolation) const;
   bool Uses(const Pod& pod, const UpgradePolicy& the_policy) const;

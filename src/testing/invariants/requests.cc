@@ -120,6 +120,14 @@ bool InvariantChecker::Impl::MayGoByOldLabels(const Pod& pod) const {
   return std::max(PodsRead(pod.node_name), cordoned) < bound_.at(pod.ref.uid);
 }
 
+// Returns true if the pod was bound to a cordoned node, as the replacement of an evicted pod that tolerates the cordon.
+bool InvariantChecker::Impl::CameBack(const Pod& pod) const {
+  const auto node = nodes.find(pod.node_name);
+  const auto bound = bound_.find(pod.ref.uid);
+  return pod.tolerates_cordon_since && node != nodes.end() && bound != bound_.end() &&
+         bound->second > node->second.cordoned_at;
+}
+
 bool InvariantChecker::Impl::Stays(const Pod& pod) const {
   if (options.own_pod && pod.ref.ns == options.own_pod->ns && pod.ref.name == options.own_pod->name) return true;
   return pod.mirror || (IsDaemonSetPod(pod) && !IsFinished(pod));
@@ -309,7 +317,8 @@ std::vector<const Pod*> InvariantChecker::Impl::Protected(const std::vector<Pod>
   if (!the_policy.drain || isolated || (deletes && !blocked)) return result;
   result.clear();
   for (const Pod& pod : pods) {
-    if (!Stays(pod) && !IsFinished(pod) && the_policy.drain->pod_selector.Matches(pod.labels)) result.push_back(&pod);
+    if (Stays(pod) || IsFinished(pod) || CameBack(pod)) continue;
+    if (the_policy.drain->pod_selector.Matches(pod.labels)) result.push_back(&pod);
   }
   return result;
 }

@@ -82,6 +82,12 @@ class PodSearch {
                       "If its data may be lost, set deleteEmptyDir: true; otherwise set the skip-drain label."},
                      name);
     }
+    if (pod.tolerates_cordon_since && ControllerOf(pod) != nullptr) {
+      obstacles_.Add({kWarning, "ToleratesCordon",
+                      "The pod tolerates the cordon, so its replacement may be scheduled onto the same node.",
+                      "Remove its toleration of node.kubernetes.io/unschedulable."},
+                     name);
+    }
     CheckEnd(pod, eviction, name);
     if (!leaves_anyway) CheckBudgetsOf(pod, name);
     AddRequests(pod);

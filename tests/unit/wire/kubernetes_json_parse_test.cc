@@ -47,6 +47,7 @@ TEST_CASE("a pod is parsed with all fields that an upgrade needs") {
             .finalizers = {"example.com/unload"},
             .mirror = true,
             .has_empty_dir = true,
+            .tolerates_cordon_since = absl::FromCivil(absl::CivilSecond(2026, 1, 2, 3, 4, 5), absl::UTCTimeZone()),
             .init_container_statuses = {{.name = "wait", .ready = true}},
             .container_statuses = {{.name = "driver", .ready = false, .restart_count = 11},
                                    {.name = "sidecar", .ready = true}},
@@ -443,6 +444,43 @@ TEST_CASE("a raw control character at any position in a string causes an error")
                   .starts_with(fmt::format("malformed JSON at byte {}: ", before.size() + place)));
     }
   }
+}
+
+TEST_CASE("a pod tolerates the cordon if a toleration matches the taint of cordoned nodes") {
+  const auto tolerates = [](const std::string& toleration) {
+    const Pod pod = *ParseObject<Pod>(
+        R"({"kind":"Pod","metadata":{"creationTimestamp":"1970-01-01T00:16:40Z"},"spec":{"tolerations":[)" +
+        toleration + "]}}");
+    CHECK(*ParseObject<Pod>(FormatObject(pod)) == pod);
+    return pod.tolerates_cordon_since.has_value();
+  };
+  CHECK(tolerates(R"({"operator":"Exists"})"));
+  CHECK(tolerates(R"({"operator":"Exists","effect":"NoSchedule"})"));
+  CHECK(tolerates(R"({"key":"node.kubernetes.io/unschedulable","operator":"Exists","effect":"NoSchedule"})"));
+  CHECK(tolerates(R"({"key":"node.kubernetes.io/unschedulable"})"));
+  CHECK(tolerates(R"({"key":"nvidia.com/gpu","operator":"Exists"},{"operator":"Exists"})"));
+  CHECK_FALSE(tolerates(""));
+  CHECK_FALSE(tolerates(R"({"key":"nvidia.com/gpu","operator":"Exists"})"));
+  CHECK_FALSE(tolerates(R"({"operator":"Exists","effect":"NoExecute"})"));
+  CHECK_FALSE(tolerates(R"({"key":"node.kubernetes.io/unschedulable","operator":"Equal","value":"x"})"));
+}
+
+TEST_CASE("the containers of a terminating pod have ended if the kubelet reports so for all of them") {
+  const auto ended = [](const std::string& statuses, const std::string& deleted = "2026-01-02T03:04:05Z") {
+    const Pod pod = *ParseObject<Pod>(R"({"kind":"Pod","metadata":{"deletionTimestamp":")" + deleted +
+                                      R"("},"status":{)" + statuses + "}}");
+    CHECK(*ParseObject<Pod>(FormatObject(pod)) == pod);
+    return pod.containers_ended;
+  };
+  const std::string one = R"({"name":"a","state":{"terminated":{"exitCode":137}}})";
+  const std::string runs = R"({"name":"b","state":{"running":{}}})";
+  CHECK(ended(R"("containerStatuses":[)" + one + "]"));
+  CHECK(ended(R"("initContainerStatuses":[)" + one + R"(],"containerStatuses":[)" + one + "]"));
+  CHECK_FALSE(ended(R"("containerStatuses":[)" + one + "," + runs + "]"));
+  CHECK_FALSE(ended(R"("initContainerStatuses":[)" + runs + R"(],"containerStatuses":[)" + one + "]"));
+  CHECK_FALSE(ended(R"("containerStatuses":[)" + one + R"(],"ephemeralContainerStatuses":[)" + runs + "]"));
+  CHECK_FALSE(ended(R"("containerStatuses":[])"));
+  CHECK_FALSE(ended(R"("containerStatuses":[)" + one + "]", ""));  // a pod that is not terminating may restart them
 }
 
 TEST_CASE("unused members are skipped, but must be valid JSON") {

@@ -143,6 +143,9 @@ type Manager struct {
 	hosts       map[string]*host.Host      // by driver, namespace and labels
 	closings    int                        // number of times that all hosts were closed
 	valid       map[string]bool            // policies that were found valid
+	// Nodes of each selection for which BuildState was called, by driver: the nodes with a driver pod, and the podless
+	// nodes whose last driver pod belonged to this selection.
+	owned map[host.Identity]map[string]map[string]bool
 }
 
 var _ ClusterUpgradeStateManager = (*Manager)(nil)
@@ -165,9 +168,10 @@ func NewManager(log logr.Logger, k8sConfig *rest.Config, eventRecorder record.Ev
 	if err != nil {
 		return nil, fmt.Errorf("create the clients of the upgrade manager: %w", err)
 	}
-	m := &Manager{log: log, keys: Keys{Domain: defaultDomain}, connection: connection, hosts: map[string]*host.Host{}, valid: map[string]bool{}, options: host.Options{
-		Requestor: requestorOf(opts.Requestor), Interval: interval, Clock: clock.RealClock{}, Log: log, Recorder: eventRecorder,
-		Engine: engine.New}}
+	m := &Manager{log: log, keys: Keys{Domain: defaultDomain}, connection: connection, hosts: map[string]*host.Host{}, valid: map[string]bool{},
+		owned: map[host.Identity]map[string]map[string]bool{}, options: host.Options{
+			Requestor: requestorOf(opts.Requestor), Interval: interval, Clock: clock.RealClock{}, Log: log, Recorder: eventRecorder,
+			Engine: engine.New}}
 	for _, option := range options {
 		option(m)
 	}
@@ -304,6 +308,7 @@ func (m *Manager) BuildState(ctx context.Context, namespace string,
 	if err != nil {
 		return nil, fmt.Errorf("the upgrade state of driver pods in namespace %q: %w", namespace, err)
 	}
+	m.own(from, members, podless)
 	state := NewClusterUpgradeState()
 	state.podless = podless
 	read := &reading{host: from}
@@ -340,6 +345,45 @@ func (m *Manager) read(ctx context.Context, namespace string, driverLabels map[s
 			return one, members, podless, err
 		}
 	}
+}
+
+// own records which nodes belong to the selection of a host. A node belongs to the selection that had the node's last
+// driver pod.
+func (m *Manager) own(of *host.Host, members []host.Member, podless []host.Podless) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	selections := m.owned[of.Driver()]
+	if selections == nil {
+		selections = map[string]map[string]bool{}
+		m.owned[of.Driver()] = selections
+	}
+	owned := map[string]bool{}
+	for _, node := range podless {
+		if selections[of.Selection()][node.Name] {
+			owned[node.Name] = true
+		}
+	}
+	for _, member := range members {
+		for _, others := range selections {
+			delete(others, member.Node.Name)
+		}
+		owned[member.Node.Name] = true
+	}
+	selections[of.Selection()] = owned
+}
+
+// ownedOf returns those of the podless nodes that belong to the selection of a host. All selections of a driver share
+// one state label, so the label does not show to which selection a podless node belongs.
+func (m *Manager) ownedOf(of *host.Host, podless []string) (owned []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	selections := m.owned[of.Driver()]
+	for _, node := range podless {
+		if len(selections) == 1 || selections[of.Selection()][node] {
+			owned = append(owned, node)
+		}
+	}
+	return owned
 }
 
 // part contains the nodes of a state that belong to one host and one owner.
@@ -427,8 +471,13 @@ func (m *Manager) ApplyState(ctx context.Context, currentState *ClusterUpgradeSt
 
 // Release restores the nodes of currentState to their state before the upgrade, for an operator that is being removed.
 // Each call makes one pass, and returns once the pass's requests have received responses. The operator must call
-// Release repeatedly until no node has a state. Release also restores the nodes that BuildState left out because they
-// have no driver pod. To release only some of the driver's nodes, select them with PartOf.
+// Release repeatedly until no node has a state. To release only some of the driver's nodes, select them with PartOf.
+//
+// Release also restores the nodes that BuildState left out because they have no driver pod. The exception is a Manager
+// whose BuildState was called with several namespaces or labels for one driver. It restores such a node only if a
+// BuildState with the namespace and labels of currentState has found a driver pod on the node before. The Manager keeps
+// this record in memory, so call BuildState for all selections before the first Release. To release the remaining
+// nodes, select them with PartOf.
 func (m *Manager) Release(ctx context.Context, currentState *ClusterUpgradeState) error {
 	parts, foreign, err := partsOf(currentState)
 	if err := cmp.Or(err, checkOurs(foreign)); err != nil {
@@ -436,7 +485,7 @@ func (m *Manager) Release(ctx context.Context, currentState *ClusterUpgradeState
 	}
 	var failures []error
 	for _, of := range parts {
-		failures = append(failures, of.host.Release(ctx, slices.Concat(of.Nodes, of.Podless)))
+		failures = append(failures, of.host.Release(ctx, slices.Concat(of.Nodes, m.ownedOf(of.host, of.Podless))))
 	}
 	return errors.Join(failures...)
 }

@@ -10,12 +10,14 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/NVIDIA/k8s-operator-libs/api/upgrade/v1alpha1"
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"driverupgrade.example/go/internal/fakecluster"
+	"driverupgrade.example/go/internal/host"
 )
 
 // started returns a world whose nodes are done with revision 1. Revision 2 has just been released. The function alter
@@ -241,6 +243,60 @@ func TestReleaseRestoresNodesWithoutADriverPod(t *testing.T) {
 	w.cluster.LoseDriverPod(cordoned)
 	w.eventually("the state without the pod", func() bool { return len(w.build(t.Context()).podless) == 1 })
 	w.eventually("no mark on any node", w.release)
+}
+
+func TestReleaseKeepsThePodlessNodesOfOtherSelections(t *testing.T) {
+	w := started(t, 2, policyOf(1), func(w *world) {})
+	w.cluster.StartUnready()
+	w.eventually("a node in the middle", func() bool {
+		w.apply(t.Context(), policyOf(1))
+		return len(w.cordoned()) == 1
+	})
+	other := func() *ClusterUpgradeState {
+		t.Helper()
+		state, err := w.manager.BuildState(t.Context(), fakecluster.Namespace, map[string]string{"app": "other-driver"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return state
+	}
+	releaseOther := func() {
+		t.Helper()
+		if err := w.manager.Release(t.Context(), other()); err != nil {
+			t.Fatal(err)
+		}
+		for _, node := range w.nodes {
+			if w.cluster.State(node) == "" {
+				t.Errorf("%s was released: %s", node, w.states())
+			}
+		}
+	}
+	w.eventually("the nodes in the other selection", func() bool { return len(other().podless) == 2 })
+	releaseOther()
+	for _, node := range w.nodes { // as if the DaemonSet were deleted
+		w.cluster.LoseDriverPod(node)
+	}
+	w.eventually("the state without pods", func() bool { return len(w.build(t.Context()).podless) == 2 })
+	releaseOther()
+	w.eventually("no mark on any node", w.release)
+}
+
+func TestANodeBelongsToTheSelectionOfItsLastDriverPod(t *testing.T) {
+	w := newWorld(t, 1)
+	w.build(t.Context())
+	other := map[string]string{"app": "lookalike"}
+	if _, err := w.manager.BuildState(t.Context(), fakecluster.Namespace, other); err != nil {
+		t.Fatal(err)
+	}
+	hosts := w.manager.allHosts() // sorted by labels
+	node := []host.Member{{Node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n0"}}}}
+	podless := []host.Podless{{Name: "n0"}}
+	w.manager.own(hosts[1], node, nil)
+	w.manager.own(hosts[0], nil, podless)
+	w.manager.own(hosts[1], nil, podless)
+	if first, second := w.manager.ownedOf(hosts[0], []string{"n0"}), w.manager.ownedOf(hosts[1], []string{"n0"}); len(first) != 0 || len(second) != 1 {
+		t.Errorf("the selections have %v and %v", first, second)
+	}
 }
 
 func TestMetricsContainStatesGatesAndBudgets(t *testing.T) {

@@ -142,6 +142,7 @@ type Manager struct {
 	held        string                     // reason set by Pause; empty if nodes may start
 	hosts       map[string]*host.Host      // by driver, namespace and labels
 	closings    int                        // number of times that all hosts were closed
+	retired     bool                       // Close was called, and no BuildState has followed
 	valid       map[string]bool            // policies that were found valid
 	// Nodes of each selection for which BuildState was called, by driver: the nodes with a driver pod, and the podless
 	// nodes whose last driver pod belonged to this selection.
@@ -288,7 +289,7 @@ func (m *Manager) hostOf(namespace string, driverLabels map[string]string) (of *
 		return nil, 0, fmt.Errorf("start the engine for driver %q in namespace %q: %w", driver, namespace, err)
 	}
 	made.Hold(m.held)
-	m.hosts[key] = made
+	m.hosts[key], m.retired = made, false
 	return made, m.closings, nil
 }
 
@@ -491,11 +492,12 @@ func (m *Manager) Release(ctx context.Context, currentState *ClusterUpgradeState
 }
 
 // Close ends the watches, the remaining work of ApplyState, and all goroutines, but does not wait for the goroutines to
-// end. The next BuildState starts new ones.
+// end. The next BuildState starts new ones. Until then, the Collector reports nothing.
 func (m *Manager) Close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.closeAll()
+	m.retired = true
 }
 
 func (m *Manager) closeAll() {
@@ -504,6 +506,12 @@ func (m *Manager) closeAll() {
 	}
 	clear(m.hosts)
 	m.closings++
+}
+
+func (m *Manager) isRetired() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.retired
 }
 
 func (m *Manager) closed() int {

@@ -128,7 +128,11 @@ type collector struct{ manager *Manager }
 // this replica leads (WithElected), even before the first BuildState.
 //
 // Register the Collector with controller-runtime: metrics.Registry.MustRegister(manager.Collector()). It sends no
-// requests. Several Managers can register their Collectors, provided that their drivers differ.
+// requests. Several Managers can register their Collectors with one registry, provided that their drivers differ. If two
+// Managers of one driver report to the same registry, its Gather returns an error because of duplicate metrics.
+//
+// A registry cannot unregister the Collector. To replace a Manager, close it before the next Gather: after Close, its
+// Collector reports nothing.
 func (m *Manager) Collector() prometheus.Collector { return collector{m} }
 
 // Describe implements prometheus.Collector. It sends nothing, because a registry would otherwise refuse the Collector of
@@ -177,7 +181,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	gauge := func(metric *prometheus.Desc, value int, labels ...string) {
 		out <- prometheus.MustNewConstMetric(metric, prometheus.GaugeValue, float64(value), labels...)
 	}
-	if own := c.manager.Keys(); own.Driver != "" {
+	if own := c.manager.Keys(); own.Driver != "" && !c.manager.isRetired() {
 		out <- prometheus.MustNewConstMetric(leaderMetric, prometheus.GaugeValue, number(c.manager.leads()), host.Identity(own).String())
 	}
 	for driver, of := range drivers {

@@ -395,6 +395,30 @@ func TestManagersOfSeveralDriversShareARegistry(t *testing.T) {
 	}
 }
 
+func TestAClosedManagerReportsNoMetrics(t *testing.T) {
+	w := newWorld(t, 1)
+	registry := prometheus.NewPedanticRegistry()
+	closed := w.manager
+	registry.MustRegister(closed.Collector())
+	w.apply(t.Context(), policyOf(1))
+	w.manage(setup{}) // closes the previous Manager
+	if families, err := registry.Gather(); err != nil || len(families) > 0 {
+		t.Errorf("after Close: %v, %v", families, err)
+	}
+	registry.MustRegister(w.manager.Collector())
+	w.apply(t.Context(), policyOf(1))
+	if leads := metricOf(t, registry, "driverupgrade_leader", nil); leads != 1 {
+		t.Errorf("driverupgrade_leader of the new Manager is %v", leads)
+	}
+	w.manager.Close()
+	if _, err := closed.BuildState(t.Context(), fakecluster.Namespace, driverLabels); err != nil {
+		t.Fatal(err)
+	}
+	if leads := metricOf(t, registry, "driverupgrade_leader", nil); leads != 1 {
+		t.Errorf("driverupgrade_leader after another BuildState is %v", leads)
+	}
+}
+
 func TestMetricsContainTheRolloutAndFindings(t *testing.T) {
 	w := newRollout(t, 2)
 	w.awaitApproval()

@@ -118,16 +118,31 @@ func (h *Host) Hold(reason string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.hold = reason
-	if reason == "" {
-		return
+	if reason != "" {
+		h.holdOrders(reason, func(*order) bool { return true })
 	}
+}
+
+// HoldPart prevents further nodes from starting in the orders that contain a node of the part, until a later call
+// replaces these orders.
+func (h *Host) HoldPart(part Part, reason string) {
+	nodes := map[string]bool{}
+	for _, node := range slices.Concat(part.Nodes, part.Podless) {
+		nodes[node] = true
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.holdOrders(reason, func(o *order) bool { return o.hasOneOf(nodes) })
+}
+
+func (h *Host) holdOrders(reason string, has func(*order) bool) {
 	for _, o := range h.orders {
-		if o.policy != nil && o.held == "" {
+		if o.policy != nil && o.held == "" && has(o) {
 			o.held = reason
 		}
 	}
 	for task := range h.underWay {
-		if task.order.policy != nil && task.starts {
+		if task.order.policy != nil && task.starts && has(task.order) {
 			task.withdraw()
 		}
 	}

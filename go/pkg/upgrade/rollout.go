@@ -28,7 +28,8 @@ func WithLedger(namespace, name string) Option {
 // ApplyPolicy is ApplyState for a complete policy as described in docs/policy.md, in YAML or JSON, including stages,
 // canaries, windows, groups and health. Upgrades start only with `autoUpgrade: true`. Errors: same as for ApplyState;
 // the document is not a policy; the policy has a rollout, but the Manager has no ledger; this machine does not know a
-// time zone in the policy. If the document is invalid, the previous policy still applies.
+// time zone in the policy. If the document is invalid, the previous policy still applies, except that an explicit
+// `autoUpgrade: false` or `paused: true` takes effect if the document can be parsed.
 func (m *Manager) ApplyPolicy(ctx context.Context, currentState *ClusterUpgradeState, policy []byte) error {
 	text, err := yaml.YAMLToJSONStrict(policy)
 	if err != nil {
@@ -197,7 +198,8 @@ func (m *Manager) validate(policy []byte) error {
 	return nil
 }
 
-// apply makes one pass under a policy, and leaves later work to the hosts.
+// apply makes one pass under a policy, and leaves later work to the hosts. An explicit stop takes effect even if the
+// policy is invalid: an administrator who stops the upgrades must not depend on the other fields.
 func (m *Manager) apply(ctx context.Context, currentState *ClusterUpgradeState, members map[string]json.RawMessage) error {
 	parts, foreign, err := partsOf(currentState)
 	if err != nil {
@@ -211,13 +213,21 @@ func (m *Manager) apply(ctx context.Context, currentState *ClusterUpgradeState, 
 	if err != nil {
 		return fmt.Errorf("the upgrade policy: %w", err)
 	}
+	var failures []error
 	if err := m.validate(policy); err != nil {
-		return fmt.Errorf("the upgrade policy: %w", err)
+		failures = append(failures, fmt.Errorf("the upgrade policy: %w", err))
+		if string(members["autoUpgrade"]) != "false" {
+			if string(members["paused"]) == "true" {
+				for _, of := range parts {
+					of.host.HoldPart(of.Part, "paused by a policy with an error; no node starts before the next valid policy")
+				}
+			}
+			return failures[0]
+		}
 	}
 	if off {
 		policy = []byte(`{"autoUpgrade":false}`)
 	}
-	var failures []error
 	for _, of := range parts {
 		err := of.host.Apply(ctx, of.Part, policy, off)
 		if off && errors.Is(err, host.ErrClosed) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -242,6 +243,44 @@ func TestAnInvalidPolicyDoesNotReplaceThePreviousPolicy(t *testing.T) {
 	})
 	if cordoned := w.cluster.TimesCordoned("n0"); cordoned != 1 {
 		t.Errorf("n0 was cordoned %d times", cordoned)
+	}
+}
+
+func TestAnExplicitStopInAnInvalidPolicyTakesEffect(t *testing.T) {
+	w := newWorld(t, 2)
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(w.manager.Collector())
+	refuse := func(policy string) {
+		t.Helper()
+		if err := w.manager.ApplyPolicy(t.Context(), w.build(t.Context()), []byte(policy)); err == nil || !contains(err.Error(), "bogus: unknown field") {
+			t.Errorf("%s: %v", policy, err)
+		}
+	}
+	w.applyPolicy("autoUpgrade: true")
+	w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))
+	refuse("{autoUpgrade: true, paused: true, bogus: 1}")
+	w.cluster.NewDriver()
+	for _, node := range w.nodes {
+		if gate := w.awaitGate(node, "Paused"); !contains(gate.Detail, "paused by a policy with an error") {
+			t.Errorf("the gate of %s says %q", node, gate.Detail)
+		}
+	}
+	w.applyPolicy("autoUpgrade: true")
+	w.eventually("the new driver", func() bool { return w.upgraded() == 2 })
+	refuse("{autoUpgrade: false, bogus: 1}")
+	// The order has ended: nothing is left that could start a node.
+	if on := metricOf(t, registry, "driverupgrade_auto_upgrade", nil); on != 0 {
+		t.Errorf("driverupgrade_auto_upgrade is %v", on)
+	}
+	if err := w.manager.SetExtraPolicy([]byte(`{"autoUpgrade": false, "bogus": 1}`)); err != nil {
+		t.Fatal(err)
+	}
+	w.applyPolicy("autoUpgrade: true")
+	if err := w.manager.ApplyState(t.Context(), w.build(t.Context()), policyOf(1)); err == nil {
+		t.Error("ApplyState returned no error")
+	}
+	if on := metricOf(t, registry, "driverupgrade_auto_upgrade", nil); on != 0 {
+		t.Errorf("driverupgrade_auto_upgrade after ApplyState is %v", on)
 	}
 }
 

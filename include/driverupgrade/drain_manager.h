@@ -87,12 +87,15 @@ class DrainManager {
   ///     released only once the driver runs.
   EvictionRound Pace(const std::vector<const Pod*>& pods, const NodeView& view, absl::Time now) const;
 
+  /// Returns true if the pod counts as deleted: Pace does not wait for it.
+  static bool IsGone(const Pod& pod, const Node& node, absl::Time now);
+
   /// Lists the pods in `pods` that Pace waits for, and the reason why each remains, for an error message: `team-a/web
   /// (refused by disruption budget web)`. Empty if Pace waits for none of them.
   std::string Remaining(const std::vector<const Pod*>& pods, const NodeView& view, absl::Time now) const;
 
   /// Returns which of `pods` to delete now that their eviction has timed out: only pods that are not terminating or,
-  /// with OnTimeout::kForceDelete, all of them. A refused eviction does not delay the deletion; a failed deletion is
+  /// with OnTimeout::kForceDelete, all that Pace waits for. A refused eviction does not delay the deletion; a failed deletion is
   /// paced like an eviction.
   std::vector<PodRef> Overdue(const std::vector<const Pod*>& pods, const NodeView& view, OnTimeout on_timeout,
                               absl::Time now) const;

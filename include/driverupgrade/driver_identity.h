@@ -63,6 +63,9 @@ class DriverIdentity {
 
   /// Node annotation `<state>@<unix seconds>@<target revision>`: the time at which the node's current phase started.
   const std::string& StageAnnotation() const;
+  /// Node annotation, in Unix seconds: the creation time of the newest pod that tolerates the cordon and that the drain
+  /// evicts. Pods that tolerate the cordon and were created later stay on the node, because they replace evicted pods.
+  const std::string& DrainStartAnnotation() const;
   /// Node annotation: the target revision at which the node's upgrade failed.
   const std::string& FailedRevisionAnnotation() const;
   /// Node annotation `<count>@<unix seconds>`: how many times the node's upgrade has failed at the revision in

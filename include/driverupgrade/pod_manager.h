@@ -58,8 +58,11 @@ class PodManager {
   /// and static pods are excluded, because they never finish.
   std::vector<const Pod*> AwaitedPods(const std::vector<Pod>& pods, const WaitForCompletionPolicy& policy) const;
 
-  /// Selects the pods that use the driver according to the operator's filter or the policy's selector, and applies the
-  /// drain's filters. DaemonSet and static pods stay, with a finding.
+  /// Returns true if the pod uses the driver according to the operator's filter or the policy's selector.
+  bool UsesDriver(const Pod& pod, const NodeView& view, const PodDeletionPolicy& policy) const;
+
+  /// Selects the pods that use the driver, and applies the drain's filters. DaemonSet and static pods stay, with a
+  /// finding.
   PodSelection SelectForDeletion(const NodeView& view, const PodDeletionPolicy& policy,
                                  const DrainManager& drains) const;
 };

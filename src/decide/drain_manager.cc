@@ -147,7 +147,7 @@ void DrainManager::Sort(const Pod& pod, bool force, bool delete_empty_dir, absl:
   const bool leaves_anyway = finished || pod.deletion_timestamp;
   if (IsOwn(pod) || (IsDaemonSetPod(pod) && !finished) || pod.mirror) {
     selection.left_alone.push_back(&pod);
-  } else if (pod.tolerates_cordon_since > began) {
+  } else if (pod.tolerates_cordon_since > began && !pod.deletion_timestamp) {
     selection.returned.push_back(&pod);
   } else if (pod.has_empty_dir && !leaves_anyway && !delete_empty_dir) {
     selection.blocked.push_back({&pod, "has emptyDir volumes, and deleteEmptyDir is off"});
@@ -181,11 +181,13 @@ PodSelection DrainManager::Select(const std::vector<Pod>& pods, const DrainPolic
   return selection;
 }
 
+bool DrainManager::IsGone(const Pod& pod, const Node& node, absl::Time now) { return GoneAt(pod, node) <= now; }
+
 EvictionRound DrainManager::Pace(const std::vector<const Pod*>& pods, const NodeView& view, absl::Time now) const {
   EvictionRound round;
   RemainingPods remaining;
   for (const Pod* pod : pods) {
-    if (GoneAt(*pod, view.node) <= now) continue;
+    if (IsGone(*pod, view.node, now)) continue;
     const PodAttempt* attempt = AttemptOn(*pod, view);
     remaining.Add(*pod, attempt);
     if (pod->deletion_timestamp) {
@@ -209,7 +211,7 @@ std::string DrainManager::Remaining(const std::vector<const Pod*>& pods, const N
   std::string text;
   std::size_t count = 0;
   for (const Pod* pod : pods) {
-    if (GoneAt(*pod, view.node) <= now) continue;
+    if (IsGone(*pod, view.node, now)) continue;
     if (++count > kPodsInText) return text + ", ...";
     absl::StrAppend(&text, count > 1 ? ", " : "", pod->ref.ns, "/", pod->ref.name, " (");
     AppendHoldup(*pod, AttemptOn(*pod, view), text);
@@ -222,6 +224,7 @@ std::vector<PodRef> DrainManager::Overdue(const std::vector<const Pod*>& pods, c
                                           OnTimeout on_timeout, absl::Time now) const {
   std::vector<PodRef> overdue;
   for (const Pod* pod : pods) {
+    if (IsGone(*pod, view.node, now)) continue;
     if (pod->deletion_timestamp && on_timeout != OnTimeout::kForceDelete) continue;
     const auto attempt = view.attempts.pods.find(pod->ref.uid);
     const bool due = attempt == view.attempts.pods.end() || IsRefusedEviction(attempt->second) ||

@@ -126,13 +126,17 @@ std::vector<const Pod*> PodManager::AwaitedPods(const std::vector<Pod>& pods,
   return awaited;
 }
 
+bool PodManager::UsesDriver(const Pod& pod, const NodeView& view, const PodDeletionPolicy& policy) const {
+  const bool selected = !policy.pod_selector.empty() && policy.pod_selector.Matches(pod.labels);
+  return selected || view.pods_using_driver.contains(pod.ref.uid);
+}
+
 PodSelection PodManager::SelectForDeletion(const NodeView& view, const PodDeletionPolicy& policy,
                                            const DrainManager& drains) const {
   std::vector<const Pod*> using_driver;
   if (view.pods) {
     for (const Pod& pod : *view.pods) {
-      const bool selected = !policy.pod_selector.empty() && policy.pod_selector.Matches(pod.labels);
-      if (selected || view.pods_using_driver.contains(pod.ref.uid)) using_driver.push_back(&pod);
+      if (UsesDriver(pod, view, policy)) using_driver.push_back(&pod);
     }
   }
   return drains.Classify(using_driver, policy.force, policy.delete_empty_dir);

@@ -54,6 +54,7 @@ struct DriverIdentity::Keys {
   const std::string requestor_mode_annotation = Key("-requestor-mode");
   const std::string event_reason = EventReasonOf(driver);
   const std::string stage_annotation = Key(".stage");
+  const std::string drain_start_annotation = Key(".drain-start");
   const std::string failed_revision_annotation = Key(".failed-revision");
   const std::string failures_annotation = Key(".failures");
   const std::string failure_class_annotation = Key(".failure-class");
@@ -111,6 +112,7 @@ const std::string& DriverIdentity::UpgradeRequestedAnnotation() const { return k
 const std::string& DriverIdentity::RequestorModeAnnotation() const { return keys_->requestor_mode_annotation; }
 const std::string& DriverIdentity::EventReason() const { return keys_->event_reason; }
 const std::string& DriverIdentity::StageAnnotation() const { return keys_->stage_annotation; }
+const std::string& DriverIdentity::DrainStartAnnotation() const { return keys_->drain_start_annotation; }
 const std::string& DriverIdentity::FailedRevisionAnnotation() const { return keys_->failed_revision_annotation; }
 const std::string& DriverIdentity::FailuresAnnotation() const { return keys_->failures_annotation; }
 const std::string& DriverIdentity::FailureClassAnnotation() const { return keys_->failure_class_annotation; }

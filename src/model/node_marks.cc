@@ -99,6 +99,7 @@ constexpr std::tuple kAnnotations{
     Row<Stage>{&NodeMarks::stage, &DriverIdentity::StageAnnotation, ParseStage},
     Row<absl::Time>{&NodeMarks::pod_completion_start, &DriverIdentity::PodCompletionStartAnnotation, ParseUnixSeconds},
     Row<absl::Time>{&NodeMarks::validation_start, &DriverIdentity::ValidationStartAnnotation, ParseUnixSeconds},
+    Row<absl::Time>{&NodeMarks::drain_start, &DriverIdentity::DrainStartAnnotation, ParseUnixSeconds},
     Row<std::string>{&NodeMarks::failed_revision, &DriverIdentity::FailedRevisionAnnotation, ParseText},
     Row<Failures>{&NodeMarks::failures, &DriverIdentity::FailuresAnnotation, ParseFailures},
     Row<std::string>{&NodeMarks::failure_class, &DriverIdentity::FailureClassAnnotation, ParseText},

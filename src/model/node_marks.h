@@ -105,6 +105,7 @@ struct NodeMarks {
   Mark<Stage> stage = {};
   Mark<absl::Time> pod_completion_start = {};
   Mark<absl::Time> validation_start = {};
+  Mark<absl::Time> drain_start = {};
   Mark<std::string> failed_revision = {};
   Mark<Failures> failures = {};
   Mark<std::string> failure_class = {};

@@ -111,9 +111,12 @@ bool Stays(const Pod& pod, const StateMachineOptions& options) {
   return own || pod.mirror || (daemon != pod.owners.end() && !finished);
 }
 
-// dep-F11: returns whether no kubelet will ever report the end of the pod.
+// dep-F11: returns whether no kubelet will ever report the end of the pod, or whether only a finalizer keeps a finished
+// pod.
 bool IsLost(const Pod& pod, const NodeView& view, absl::Time now) {
-  return !view.node.ready && pod.deletion_timestamp && *pod.deletion_timestamp < now;
+  if (!pod.deletion_timestamp) return false;
+  const bool finished = pod.phase == PodPhase::kSucceeded || pod.phase == PodPhase::kFailed;
+  return finished || (!view.node.ready && *pod.deletion_timestamp < now);
 }
 
 std::string BrokenEviction(const RandomCluster& cluster, const NodeView& view, const PodRef& ref) {

@@ -27,6 +27,7 @@ std::string Names(const std::vector<PodSelection::Blocked>& pods) {
 // once.
 Progress EnterDrain(Walk& walk, std::string reason) {
   walk.Enter(UpgradeState::kDrainRequired, std::move(reason));
+  walk.Remove(&NodeMarks::drain_start);  // Forgets an earlier drain.
   if (walk.in.policy.drain) walk.Event(false, "Scheduling drain of the node");
   return Progress::kMoved;
 }
@@ -155,7 +156,7 @@ Progress LeaveDrain(Walk& walk) {
     }
     return walk.WaitForPods(deadline);
   }
-  const PodSelection selection = walk.drains.Select(*pods, *policy, walk.DrainBegan());
+  const PodSelection selection = walk.SelectForDrain(*pods);
   if (!selection.returned.empty()) {
     walk.Note(
         FindingCode::kPodLeftAlone,
@@ -164,6 +165,7 @@ Progress LeaveDrain(Walk& walk) {
   if (!selection.blocked.empty()) {
     return walk.FailEvacuation(policy->on_failure, "Failed to drain the node", Names(selection.blocked));
   }
+  walk.NoteDrainStart(selection.evict);
   EvictionRound round = walk.drains.Pace(selection.evict, walk.view, walk.in.now);
   if (round.finished) {
     walk.Event(false, "Successfully drained the node");

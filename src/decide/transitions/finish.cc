@@ -33,6 +33,7 @@ bool IsOursToLift(const Node& node, const DriverIdentity& identity, const NodeMa
 // Keeps annotations that another driver or an administrator wrote (dep-F6, I6).
 void RemoveOurAnnotations(NodeMarks& marks) {
   marks.stage.Remove();
+  marks.drain_start.Remove();
   marks.pod_completion_start.Remove();
   marks.validation_start.Remove();
   marks.initially_unschedulable.Remove();
@@ -54,11 +55,10 @@ bool LiftsCordon(const Walk& walk) {
   return walk.view.node.unschedulable && IsOursToLift(walk.view.node, walk.in.identity, walk.before(), walk.after());
 }
 
-// Waits while another driver or program relies on the cordon that would be lifted. Returns nullopt if no wait is necessary.
-std::optional<Progress> WaitForOtherDriver(Walk& walk) {
-  if (!LiftsCordon(walk)) return std::nullopt;
-  const auto other = internal::WhoElseNeedsCordon(walk.view.node, walk.in.identity);
-  if (!other) return std::nullopt;
+// Waits while `other`, a driver or program, relies on the cordon that would be lifted. Returns nullopt if no wait is
+// necessary.
+std::optional<Progress> WaitFor(const std::optional<std::string>& other, Walk& walk) {
+  if (!other || !LiftsCordon(walk)) return std::nullopt;
   return walk.Wait({.reason = GateReason::kOtherDriver,
                     .detail = fmt::format("{} needs the node to stay cordoned", *other),
                     .subject = GateSubject(GateSubjectKind::kDriver, "", *other)});
@@ -128,7 +128,7 @@ Progress EnterDone(Walk& walk, std::string reason) {
   // Claims are released even if the requestor-mode annotation is missing, because another client may have removed the
   // annotation.
   if (const auto releasing = ReleaseMaintenance(walk)) return *releasing;
-  if (const auto waits = WaitForOtherDriver(walk)) return *waits;
+  if (const auto waits = WaitFor(internal::WhoElseNeedsCordon(walk.view.node, walk.in.identity), walk)) return *waits;
   if (const auto releasing = ReleaseRules(walk)) return *releasing;
   if (LiftsCordon(walk) || !walk.view.node.unschedulable) walk.Edit().unschedulable = false;
   RemoveOurAnnotations(walk.Edit());
@@ -155,7 +155,9 @@ Progress FinishUpgrade(Walk& walk, std::string reason) {
 Progress LeaveUncordon(Walk& walk) {
   const bool is_left_alone = walk.InRequestorMode() && !walk.requestor;
   if (!walk.driver.ready && !is_left_alone) {
-    if (const auto waits = WaitForOtherDriver(walk)) return *waits;
+    // A quarantine does not keep the driver from being repaired.
+    const auto other = internal::DriverThatNeedsCordon(walk.view.node, walk.in.identity);
+    if (const auto waits = WaitFor(other, walk)) return *waits;
     if (walk.driver.unknown) return walk.Wait(GateReason::kRevisionUnknown, walk.driver.why_unknown);
     return NeedsAdmission(walk) ? QueueAgain(walk) : RestartAgain(walk);
   }

@@ -24,6 +24,8 @@ struct Evacuation {
   Status status = Status::kDone;
   std::vector<const Pod*> pods = {};
   EvictionRound round = {};
+  // True if the rules of the drain apply, and not those of pod deletion.
+  bool is_drain = false;
   OnTimeout on_timeout = OnTimeout::kFail;
   OnFailure on_failure = OnFailure::kFail;
   // Set if `status` is kStuck: the obstacle that the engine cannot remove itself.
@@ -65,8 +67,8 @@ Evacuation Evacuate(Walk& walk, bool spares_pending = false) {
     result.on_timeout = deletion->on_timeout;
   }
   if (walk.in.policy.drain && !walk.IsolatesDevices() && (!deletion || !selection.blocked.empty())) {
-    // The node has been drained, so any pod that tolerates the cordon was created since.
-    selection = walk.drains.Select(*pods, *walk.in.policy.drain, /*began=*/absl::InfinitePast());
+    selection = walk.SelectForDrain(*pods);
+    result.is_drain = true;
     result.on_timeout = walk.in.policy.drain->on_timeout;
   }
   if (walk.InRequestorMode()) {
@@ -86,6 +88,7 @@ Evacuation Evacuate(Walk& walk, bool spares_pending = false) {
   }
   result.pods = std::move(selection.evict);
   result.round = walk.drains.Pace(result.pods, walk.view, walk.in.now);
+  std::erase_if(result.pods, [&](const Pod* pod) { return DrainManager::IsGone(*pod, walk.view.node, walk.in.now); });
   result.status = result.round.finished ? Evacuation::Status::kDone : Evacuation::Status::kEvicting;
   absl::Time due = absl::InfiniteFuture();
   if (!result.done() || spares_pending) return result;
@@ -131,6 +134,7 @@ Progress EvictNewcomers(Walk& walk, Evacuation evacuation) {
                                            absl::ToInt64Seconds(timeout), evacuation.Remaining(walk)));
   }
   const bool fails = evacuation.on_timeout == OnTimeout::kFail;
+  if (evicting && evacuation.is_drain) walk.NoteDrainStart(evacuation.pods);
   if (evicting) return walk.Evict(std::move(evacuation.round), deadline, fails ? deadline : absl::InfiniteFuture());
   evacuation.stuck.fails_at = Finite(deadline);
   return walk.Wait(std::move(evacuation.stuck), std::min(deadline, NextRead(walk.in.now)));

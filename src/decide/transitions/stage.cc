@@ -99,14 +99,7 @@ void Walk::DropStage() {
   Remove(&NodeMarks::validation_start);
 }
 
-absl::Time Walk::DrainBegan() const {
-  if (entered_) return in.now;
-  const std::optional<internal::Stage>& stage = after().stage.value();
-  return stage && stage->state == state_ ? stage->began : absl::InfiniteFuture();
-}
-
-// Returns the time limit of the current state; nullopt if the state needs no timer. A drain without a limit needs a timer,
-// too, because it distinguishes the pods that were created after the drain began.
+// Returns the time limit of the current state; nullopt if the state has no limit and therefore needs no timer.
 std::optional<absl::Duration> Walk::StageTimeout() const {
   const auto finite = [](absl::Duration timeout) {
     return timeout == absl::InfiniteDuration() ? std::nullopt : std::optional(timeout);
@@ -117,7 +110,7 @@ std::optional<absl::Duration> Walk::StageTimeout() const {
       if (!in.policy.wait_for_completion || in.policy.wait_for_completion->pod_selector.empty()) break;
       return finite(in.policy.wait_for_completion->timeout);
     case StageLimit::kPodDeletion: return PodDeletion(in) ? finite(PodDeletion(in)->timeout) : std::nullopt;
-    case StageLimit::kDrain: return in.policy.drain ? std::optional(in.policy.drain->timeout) : std::nullopt;
+    case StageLimit::kDrain: return in.policy.drain ? finite(in.policy.drain->timeout) : std::nullopt;
     case StageLimit::kPodRestart: {
       const absl::Duration evacuation = EvacuationTimeout(in).value_or(absl::InfiniteDuration());
       return finite(std::min(in.policy.deadlines.pod_restart.value_or(absl::InfiniteDuration()), evacuation));

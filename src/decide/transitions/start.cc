@@ -246,6 +246,7 @@ Progress LeaveUpgradeRequired(Walk& walk) {
   walk.verdict.plan.needs_grant = candidate.needs_slot || candidate.needs_headroom;
   NoteInitialState(walk, cordon);
   NoteRequestedRestart(walk);
+  walk.Remove(&NodeMarks::drain_start);
   walk.Remove(&NodeMarks::failed_revision);
   walk.Remove(&NodeMarks::failure_class);
   walk.Remove(&NodeMarks::failure_cause);

@@ -187,6 +187,29 @@ Progress Walk::Evict(EvictionRound round, absl::Time deadline, absl::Time fails_
   return Wait(std::move(round.gate), due);
 }
 
+PodSelection Walk::SelectForDrain(const std::vector<Pod>& on_node) const {
+  const DrainPolicy& policy = *in.policy.drain;
+  PodSelection selection = drains.Select(on_node, policy, after().drain_start.value().value_or(absl::InfiniteFuture()));
+  const std::optional<PodDeletionPolicy> deletion = PodDeletion(in);
+  if (!deletion) return selection;
+  std::vector<const Pod*>& returned = selection.returned;
+  const auto users = std::stable_partition(returned.begin(), returned.end(), [&](const Pod* pod) {
+    return view.hook_errors.empty() && !pods.UsesDriver(*pod, view, *deletion);
+  });
+  const PodSelection to_leave = drains.Classify({users, returned.end()}, policy.force, policy.delete_empty_dir);
+  returned.erase(users, returned.end());
+  selection.evict.insert(selection.evict.end(), to_leave.evict.begin(), to_leave.evict.end());
+  selection.blocked.insert(selection.blocked.end(), to_leave.blocked.begin(), to_leave.blocked.end());
+  return selection;
+}
+
+void Walk::NoteDrainStart(const std::vector<const Pod*>& evict) {
+  if (after().drain_start.value()) return;
+  std::optional<absl::Time> newest;
+  for (const Pod* pod : evict) newest = std::max(newest, pod->tolerates_cordon_since);
+  if (newest) Write(&NodeMarks::drain_start, WholeSecond(*newest));
+}
+
 bool Walk::DeletesOverdue(OnTimeout on_timeout, const std::vector<const Pod*>& overdue_pods,
                           absl::Time deadline) const {
   return on_timeout != OnTimeout::kFail && !Expired(drains.StuckAt(overdue_pods, view, on_timeout, deadline));

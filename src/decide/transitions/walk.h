@@ -117,6 +117,13 @@ class Walk {
   Progress Evict(EvictionRound round, absl::Time deadline, absl::Time fails_at = absl::InfiniteFuture());
   // Returns true if the policy deletes pods that are left at `deadline`, unless a pod is stuck despite its deletion.
   bool DeletesOverdue(OnTimeout on_timeout, const std::vector<const Pod*>& overdue_pods, absl::Time deadline) const;
+  // Returns the pods of the node that the drain evicts, and the pods that stay. A pod that tolerates the cordon stays if
+  // it was created later than the pods that the drain has evicted, unless it uses the driver. Another pod like it would
+  // take its place.
+  PodSelection SelectForDrain(const std::vector<Pod>& on_node) const;
+  // Records on the node the creation time of the newest pod in `evict` that tolerates the cordon. Both this time and
+  // the times that are compared with it come from the API server's clock.
+  void NoteDrainStart(const std::vector<const Pod*>& evict);
   // Deletes pods whose eviction is overdue, and waits until they no longer exist.
   Progress DeleteOverdue(OnTimeout on_timeout, const std::vector<const Pod*>& overdue_pods, EvictionRound round,
                          absl::Time deadline);
@@ -136,8 +143,6 @@ class Walk {
   // the engine has been active for min(timeout, 60 s) (dep-F4). Writes or repairs the timer of the stage if necessary.
   absl::Time Deadline(absl::Duration timeout);
   bool Expired(absl::Time deadline) const { return in.now >= deadline; }
-  // Returns the time at which the drain of the node began; InfiniteFuture if it is not known.
-  absl::Time DrainBegan() const;
 
   // Returns the node's past failures. Their number is zero if the annotation is missing or invalid.
   Failures PastFailures() const;

@@ -149,7 +149,8 @@ Keys::Keys(const DriverIdentity& identity)
       written({initial, stage, restart_only, cordoned_by, identity.PodCompletionStartAnnotation(),
                identity.ValidationStartAnnotation(), requestor_mode, identity.FailedRevisionAnnotation(),
                identity.FailuresAnnotation(), identity.FailureCauseAnnotation(), identity.WaitingForAnnotation(),
-               identity.UnitAnnotation(), restart_pod, failure_class, isolated_devices}),
+               identity.UnitAnnotation(), identity.DrainStartAnnotation(), restart_pod, failure_class,
+               isolated_devices}),
       removed({safe_load, identity.UpgradeRequestedAnnotation()}) {}
 
 bool HasLabel(const Node& node, const Keys& keys) {

@@ -120,12 +120,12 @@ bool InvariantChecker::Impl::MayGoByOldLabels(const Pod& pod) const {
   return std::max(PodsRead(pod.node_name), cordoned) < bound_.at(pod.ref.uid);
 }
 
-// Returns true if the pod was bound to a cordoned node, as the replacement of an evicted pod that tolerates the cordon.
+// Returns true if the pod tolerates the cordon, and was created after the upgrade of its node began or bound to the node
+// after the cordon.
 bool InvariantChecker::Impl::CameBack(const Pod& pod) const {
   const auto node = nodes.find(pod.node_name);
-  const auto bound = bound_.find(pod.ref.uid);
-  return pod.tolerates_cordon_since && node != nodes.end() && bound != bound_.end() &&
-         bound->second > node->second.cordoned_at;
+  if (node == nodes.end() || !pod.tolerates_cordon_since) return false;
+  return pod.tolerates_cordon_since >= node->second.first_write || bound_.at(pod.ref.uid) > node->second.cordoned_at;
 }
 
 bool InvariantChecker::Impl::Stays(const Pod& pod) const {
@@ -317,7 +317,9 @@ std::vector<const Pod*> InvariantChecker::Impl::Protected(const std::vector<Pod>
   if (!the_policy.drain || isolated || (deletes && !blocked)) return result;
   result.clear();
   for (const Pod& pod : pods) {
-    if (Stays(pod) || IsFinished(pod) || CameBack(pod)) continue;
+    if (Stays(pod) || IsFinished(pod) ||
+        (!pod.deletion_timestamp && CameBack(pod) && !(deletes && Uses(pod, the_policy))))
+      continue;
     if (the_policy.drain->pod_selector.Matches(pod.labels)) result.push_back(&pod);
   }
   return result;

@@ -87,6 +87,7 @@ class PodTroubles final : public Actor {
     if (world_.setup.validation) AddValidator(world_);
     cluster.ClearCrashRules(kDriverNs, kDriver);
     cluster.SetDaemonSetBehavior(kDriverNs, kDriver, {.start_delay = absl::Seconds(10)});
+    AddAgents(0);
     for (const PodRef& pod : made_) {
       cluster.SetPodBehavior(pod.ns, pod.name, {.stop_delay = absl::ZeroDuration()});
       cluster.RemovePod(pod.ns, pod.name);
@@ -95,7 +96,7 @@ class PodTroubles final : public Actor {
     for (const Pod& pod : cluster.pods()) {
       const bool driver = pod.ref.ns == kDriverNs && world_.driver_labels.Matches(pod.labels);
       if (driver && !served.insert(pod.node_name).second) cluster.RemovePod(pod.ref.ns, pod.ref.name);
-      if (pod.ref.ns == kDoomedNs) cluster.RemovePod(pod.ref.ns, pod.ref.name);
+      if (pod.ref.ns == kDoomedNs || pod.tolerates_cordon_since) cluster.RemovePod(pod.ref.ns, pod.ref.name);
       if (pod.ref.ns == kDriverNs && pod.phase == PodPhase::kRunning)
         cluster.SetPodReady(pod.ref.ns, pod.ref.name, true);
     }
@@ -121,9 +122,28 @@ class PodTroubles final : public Actor {
     made_.push_back(world_.cluster->AddPod(builder.Build(), behavior).ref);
   }
 
+  // Adds pods that tolerate the cordon, so that their replacements return to the node.
+  void AddAgents(int count) {
+    world_.cluster->AddWorkload({.ns = kWorkloadNs,
+                                 .name = "agent",
+                                 .replicas = count,
+                                 .behavior = {.stop_delay = absl::Seconds(5)},
+                                 .tolerates_cordon = true});
+  }
+
   void Stick(const std::string& node) {
     FakeCluster& cluster = *world_.cluster;
     const std::string name = fmt::format("stuck-{}", ++count_);
+    if (agents_.Percent(15)) {
+      world_.trace.Line("pods: two pods that tolerate the cordon");
+      return AddAgents(2);
+    }
+    if (agents_.Percent(15)) {
+      world_.trace.Line("pods: finished pod {} with a finalizer on {}", name, node);
+      PodBuilder finished(kWorkloadNs, name);
+      finished.OnNode(node).WithLabel("uses", "driver").OwnedByJob("j").Succeeded().WithFinalizer("example.com/hold");
+      return AddPod(finished, {.stop_delay = absl::InfiniteDuration()});
+    }
     if (SelectsByTier() && tiers_.Percent(50)) {
       const std::string tier = std::to_string(tiers_.Between(2, 4));
       return AddPod(PodBuilder(kWorkloadNs, name).OnNode(node).WithLabel("tier", tier).OwnedByJob("j"));
@@ -281,6 +301,7 @@ class PodTroubles final : public Actor {
   int count_ = 0;
   // Separate stream, so that its draws do not change the rest of the seed.
   Random odd_{world_.seed, "odd troubles"};
+  Random agents_{world_.seed, "pods that return or stay"};
   Random tiers_{world_.seed, "tiers"};
 };
 

@@ -31,11 +31,15 @@ std::optional<std::string_view> ForeignCordonOwner(const Node& node) {
   return std::nullopt;
 }
 
-// NVSentinel leaves the first annotation behind if an administrator cancels the quarantine by uncordoning the node
-// (NVIDIA/NVSentinel#753).
+// NVSentinel may leave its annotation behind if an administrator cancels the quarantine by uncordoning the node
+// (NVSentinel#753). In a dry run, it writes the annotation, but leaves the node in service.
 std::optional<std::string_view> QuarantinedBy(const Node& node) {
-  if (!node.unschedulable || !node.annotations.contains("quarantineHealthEventIsCordoned")) return std::nullopt;
-  if (node.annotations.contains("quarantinedNodeUncordonedManually")) return std::nullopt;
+  const auto has = [&](const std::string& prefix) {
+    const auto found = node.annotations.lower_bound(prefix);
+    return found != node.annotations.end() && found->first.starts_with(prefix);
+  };
+  const bool is_cancelled = has("quarantinedNodeUncordonedManually") || has("quarantineHealthEventDryRun");
+  if (!node.unschedulable || !has("quarantineHealthEventIsCordoned") || is_cancelled) return std::nullopt;
   return "NVSentinel";
 }
 

@@ -104,8 +104,11 @@ TEST_CASE("W2: a node that NVSentinel has quarantined stays cordoned until the q
   const DriverIdentity gpu = *DriverIdentity::Create("nvidia.com", "gpu");
   Node node{.annotations = {{"quarantineHealthEventIsCordoned", "True"}}, .unschedulable = true};
   CHECK(internal::WhoElseNeedsCordon(node, gpu) == "NVSentinel");
-  node.annotations["quarantinedNodeUncordonedManually"] = "True";
-  CHECK_FALSE(internal::WhoElseNeedsCordon(node, gpu));
+  for (const char* key : {"quarantinedNodeUncordonedManually", "quarantineHealthEventDryRun"}) {
+    Node other = node;
+    other.annotations[key] = "True";
+    CHECK_FALSE(internal::WhoElseNeedsCordon(other, gpu));
+  }
   node.annotations.clear();
   CHECK_FALSE(internal::WhoElseNeedsCordon(node, gpu));
 }

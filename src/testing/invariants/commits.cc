@@ -192,6 +192,7 @@ void InvariantChecker::Impl::OnNode(const Change& change) {
     counted.annotations.clear();
   }
   NoteShares(counted, maker, change.revision, change.time, truth);
+  if (truth.state == UpgradeState::kDone) truth.tolerant_evicted = absl::InfiniteFuture();
   CountDriverNode(after->name, change.revision);
   if (before != nullptr && by_engine) Judge(*before, *after, truth);
   if (before != nullptr) NoteHands(*before, *after, maker, truth);

@@ -169,6 +169,8 @@ struct NodeTruth {
   int refusals = 0;
   int meddled = 0;
   absl::Time first_write = absl::InfinitePast();
+  // Time of the first eviction of a pod that tolerates the cordon since the node was last done.
+  absl::Time tolerant_evicted = absl::InfiniteFuture();
   // Number of templates at the start of the attempt.
   int templates = 0;
   // I19: number of nodes that engines were allowed to process at the same time when an engine last started this node;

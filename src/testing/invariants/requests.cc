@@ -120,12 +120,15 @@ bool InvariantChecker::Impl::MayGoByOldLabels(const Pod& pod) const {
   return std::max(PodsRead(pod.node_name), cordoned) < bound_.at(pod.ref.uid);
 }
 
-// Returns true if the pod tolerates the cordon, and was created after the upgrade of its node began or bound to the node
-// after the cordon.
+// Returns true if the pod tolerates the cordon, and arrived after such pods were evicted from the node, after its upgrade
+// began, or after it was cordoned.
 bool InvariantChecker::Impl::CameBack(const Pod& pod) const {
   const auto node = nodes.find(pod.node_name);
   if (node == nodes.end() || !pod.tolerates_cordon_since) return false;
-  return pod.tolerates_cordon_since >= node->second.first_write || bound_.at(pod.ref.uid) > node->second.cordoned_at;
+  const NodeTruth& truth = node->second;
+  // Creation times are whole seconds.
+  return *pod.tolerates_cordon_since + absl::Seconds(1) > std::min(truth.tolerant_evicted, truth.first_write) ||
+         bound_.at(pod.ref.uid) > truth.cordoned_at;
 }
 
 bool InvariantChecker::Impl::Stays(const Pod& pod) const {

@@ -1,6 +1,7 @@
 // Detects new attempts to upgrade a node, and checks the number of requests in each attempt (I13).
 #include "testing/invariants/tries.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -88,7 +89,11 @@ void InvariantChecker::Impl::CountRequest(const std::string& node) {
 // every upgrade deletes driver pods.
 void InvariantChecker::Impl::NoteRemoval(const Pod& pod, bool accepted) {
   const bool goes = accepted && !pod.deletion_timestamp && !IsDriverPod(pod);
-  if (const auto found = nodes.find(pod.node_name); found != nodes.end()) found->second.pods_gone += goes;
+  if (const auto found = nodes.find(pod.node_name); found != nodes.end()) {
+    absl::Time& evicted = found->second.tolerant_evicted;
+    found->second.pods_gone += goes;
+    if (goes && pod.tolerates_cordon_since) evicted = std::min(evicted, cluster->Now());
+  }
   CountRequest(pod.node_name);
 }
 

@@ -125,7 +125,7 @@ bool InvariantChecker::Impl::MayGoByOldLabels(const Pod& pod) const {
 bool InvariantChecker::Impl::CameBack(const Pod& pod) const {
   const auto node = nodes.find(pod.node_name);
   if (node == nodes.end() || !pod.tolerates_cordon_since) return false;
-  const NodeTruth& truth = node->second;
+  const internal::NodeTruth& truth = node->second;
   // Creation times are whole seconds.
   return *pod.tolerates_cordon_since + absl::Seconds(1) > std::min(truth.tolerant_evicted, truth.first_write) ||
          bound_.at(pod.ref.uid) > truth.cordoned_at;

@@ -97,7 +97,8 @@ std::set<std::string> OthersLiveNames(const Node& node, const Keys& keys);
 // Returns true if NVSentinel has quarantined the node.
 bool IsQuarantined(const Node& node);
 // Returns the name of another driver or program that relies on the cordon. A driver relies on it if it is named on the
-// cordon and its upgrade is in progress, or if it is active without being named. Empty if nobody else relies on it.
+// cordon and its upgrade is in progress, or if it is active without being named. Empty if there is no such driver or
+// program.
 std::string WhoRelies(const Node& node, const Keys& keys);
 // Returns true if another driver that is not named on the cordon started before the node was cordoned, and will lift
 // the cordon (dep-F8).

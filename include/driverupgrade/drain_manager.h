@@ -95,8 +95,8 @@ class DrainManager {
   std::string Remaining(const std::vector<const Pod*>& pods, const NodeView& view, absl::Time now) const;
 
   /// Returns which of `pods` to delete now that their eviction has timed out: only pods that are not terminating or,
-  /// with OnTimeout::kForceDelete, all that Pace waits for. A refused eviction does not delay the deletion; a failed deletion is
-  /// paced like an eviction.
+  /// with OnTimeout::kForceDelete, all that Pace waits for. A refused eviction does not delay the deletion; a failed
+  /// deletion is paced like an eviction.
   std::vector<PodRef> Overdue(const std::vector<const Pod*>& pods, const NodeView& view, OnTimeout on_timeout,
                               absl::Time now) const;
 

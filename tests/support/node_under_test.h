@@ -142,6 +142,13 @@ inline std::string GateOf(const Verdict& verdict) {
   return verdict.gate ? std::string(ToString(verdict.gate->reason)) : std::string();
 }
 
+/// Returns the pods that the plan evicts, e.g. `team-a/web,team-b/api`.
+inline std::string Evicted(const Verdict& verdict) {
+  std::string text;
+  for (const PodRef& pod : verdict.plan.evict) text += (text.empty() ? "" : ",") + pod.ToString();
+  return text;
+}
+
 }  // namespace driverupgrade::tests
 
 #endif  // DRIVERUPGRADE_TESTS_SUPPORT_NODE_UNDER_TEST_H_

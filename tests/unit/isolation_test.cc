@@ -94,12 +94,6 @@ std::string Calls(const Verdict& verdict) {
   return text;
 }
 
-std::string Evicted(const Verdict& verdict) {
-  std::string text;
-  for (const PodRef& pod : verdict.plan.evict) text += (text.empty() ? "" : ",") + pod.ToString();
-  return text;
-}
-
 bool Contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 bool IsMarked(const DeviceNode& node, const Verdict& verdict) {

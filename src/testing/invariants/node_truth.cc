@@ -292,11 +292,6 @@ std::set<std::string> OthersLiveNames(const Node& node, const Keys& keys) {
   return live;
 }
 
-bool IsQuarantined(const Node& node) {
-  return node.unschedulable && node.annotations.contains("quarantineHealthEventIsCordoned") &&
-         !node.annotations.contains("quarantinedNodeUncordonedManually");
-}
-
 std::string WhoRelies(const Node& node, const Keys& keys) {
   if (IsQuarantined(node)) return "NVSentinel";
   if (std::string name = LiveName(node, keys); !name.empty()) return name;

@@ -38,8 +38,8 @@ struct PodSelection {
   std::vector<Blocked> blocked = {};
   /// Pods that stay: pods of DaemonSets, static pods, and the operator's own pod.
   std::vector<const Pod*> left_alone = {};
-  /// Pods that stay because they tolerate the cordon and were created after the drain began: replacements of evicted
-  /// pods. Their replacements could in turn be bound to this node, so evicting them would never end.
+  /// Pods that stay because they tolerate the cordon and were created after the drain began. Most of them replace evicted
+  /// pods, and their own replacements could be bound to this node again, so evicting them would never end.
   std::vector<const Pod*> returned = {};
 };
 
@@ -79,8 +79,8 @@ class DrainManager {
   /// Applies only the filters, to pods that the caller has already selected.
   PodSelection Classify(const std::vector<const Pod*>& pods, bool force, bool delete_empty_dir) const;
 
-  /// Decides which of `pods` (all of them pods of `view`) to evict now, given the earlier attempts. A
-  /// terminating pod counts as deleted
+  /// Decides which of `pods` (all of them pods of `view`) to evict now, given the earlier attempts. A terminating
+  /// pod counts as deleted
   ///   - if it is finished, because a finalizer may hold it as long as its job runs;
   ///   - if its node is not ready, at the end of its grace period;
   ///   - if its containers have ended and it has ResourceClaims, one minute after its grace period: the claims may be

@@ -158,9 +158,8 @@ Progress LeaveDrain(Walk& walk) {
   }
   const PodSelection selection = walk.SelectForDrain(*pods);
   if (!selection.returned.empty()) {
-    walk.Note(
-        FindingCode::kPodLeftAlone,
-        fmt::format("{}: tolerates the cordon, came back after its eviction, and stays", Names(selection.returned)));
+    walk.Note(FindingCode::kPodLeftAlone,
+              fmt::format("{}: tolerates the cordon, arrived during the drain, and stays", Names(selection.returned)));
   }
   if (!selection.blocked.empty()) {
     return walk.FailEvacuation(policy->on_failure, "Failed to drain the node", Names(selection.blocked));

@@ -24,8 +24,6 @@ struct Evacuation {
   Status status = Status::kDone;
   std::vector<const Pod*> pods = {};
   EvictionRound round = {};
-  // True if the rules of the drain apply, and not those of pod deletion.
-  bool is_drain = false;
   OnTimeout on_timeout = OnTimeout::kFail;
   OnFailure on_failure = OnFailure::kFail;
   // Set if `status` is kStuck: the obstacle that the engine cannot remove itself.
@@ -68,7 +66,6 @@ Evacuation Evacuate(Walk& walk, bool spares_pending = false) {
   }
   if (walk.in.policy.drain && !walk.IsolatesDevices() && (!deletion || !selection.blocked.empty())) {
     selection = walk.SelectForDrain(*pods);
-    result.is_drain = true;
     result.on_timeout = walk.in.policy.drain->on_timeout;
   }
   if (walk.InRequestorMode()) {
@@ -107,10 +104,6 @@ bool AreNewcomers(const Walk& walk, const std::vector<const Pod*>& pods) {
   return std::none_of(pods.begin(), pods.end(), tried) && !std::all_of(pods.begin(), pods.end(), overstays);
 }
 
-bool AnyStays(const std::vector<const Pod*>& pods) {
-  return std::any_of(pods.begin(), pods.end(), [](const Pod* pod) { return !pod->deletion_timestamp; });
-}
-
 // Evicts pods that arrived on the node after the evacuation. The evacuation timeout applies (dep-F8), but starts when
 // the pods arrive, because the node may have entered pod-restart-required long ago.
 Progress EvictNewcomers(Walk& walk, Evacuation evacuation) {
@@ -120,7 +113,9 @@ Progress EvictNewcomers(Walk& walk, Evacuation evacuation) {
   const bool evicting = evacuation.status == Evacuation::Status::kEvicting;
   // For pods whose eviction is requested in this pass, the timeout starts now, unless the engine has just become
   // active, because it may have requested the evictions before its restart.
-  const bool asked_now = walk.in.now > walk.in.active_since && AnyStays(evacuation.pods);
+  const auto leaves = [](const Pod* pod) { return pod->deletion_timestamp.has_value(); };
+  const bool asked_now =
+      walk.in.now > walk.in.active_since && !std::all_of(evacuation.pods.begin(), evacuation.pods.end(), leaves);
   if (evicting && AreNewcomers(walk, evacuation.pods) && (asked_now || walk.Expired(deadline))) {
     walk.RestartStage(timeout);
     deadline = walk.Deadline(timeout);
@@ -134,7 +129,7 @@ Progress EvictNewcomers(Walk& walk, Evacuation evacuation) {
                                            absl::ToInt64Seconds(timeout), evacuation.Remaining(walk)));
   }
   const bool fails = evacuation.on_timeout == OnTimeout::kFail;
-  if (evicting && evacuation.is_drain) walk.NoteDrainStart(evacuation.pods);
+  if (evicting && walk.in.policy.drain) walk.NoteDrainStart(evacuation.pods);
   if (evicting) return walk.Evict(std::move(evacuation.round), deadline, fails ? deadline : absl::InfiniteFuture());
   evacuation.stuck.fails_at = Finite(deadline);
   return walk.Wait(std::move(evacuation.stuck), std::min(deadline, NextRead(walk.in.now)));

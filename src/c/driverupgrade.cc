@@ -29,7 +29,7 @@ absl::StatusOr<std::string> Keys(std::string_view text) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const Document document, Document::Parse("identity", text, {"domain", "driver"}));
   const absl::StatusOr<DriverIdentity> identity = IdentityOf(document);
   if (!identity.ok()) return Named("identity", identity.status());
-  const std::array<std::pair<const char*, std::string>, 19> keys = {{
+  const std::array<std::pair<const char*, std::string>, 24> keys = {{
       {"stateLabel", identity->StateLabel()},
       {"skipUpgradeLabel", identity->SkipUpgradeLabel()},
       {"skipDrainPodLabel", identity->SkipDrainPodLabel()},
@@ -40,13 +40,18 @@ absl::StatusOr<std::string> Keys(std::string_view text) {
       {"upgradeRequestedAnnotation", identity->UpgradeRequestedAnnotation()},
       {"requestorModeAnnotation", identity->RequestorModeAnnotation()},
       {"stageAnnotation", identity->StageAnnotation()},
+      {"drainStartAnnotation", identity->DrainStartAnnotation()},
       {"failedRevisionAnnotation", identity->FailedRevisionAnnotation()},
       {"failuresAnnotation", identity->FailuresAnnotation()},
+      {"failureClassAnnotation", identity->FailureClassAnnotation()},
       {"failureCauseAnnotation", identity->FailureCauseAnnotation()},
       {"waitingForAnnotation", identity->WaitingForAnnotation()},
+      {"approvedAnnotation", identity->ApprovedAnnotation()},
+      {"policyAnnotation", identity->PolicyAnnotation()},
       {"restartPodAnnotation", identity->RestartPodAnnotation()},
       {"restartOnlyAnnotation", identity->RestartOnlyAnnotation()},
       {"unitAnnotation", identity->UnitAnnotation()},
+      {"isolatedDevicesAnnotation", identity->IsolatedDevicesAnnotation()},
       {"cordonedByAnnotation", std::string(kCordonedByAnnotation)},
       {"eventReason", identity->EventReason()},
   }};

@@ -1,7 +1,10 @@
 // Tests the calls with which a host passes data to the engine of the C interface, one document per call: lists,
 // watches, pods, responses, and the time.
+#include <cctype>
+#include <fstream>
 #include <functional>
 #include <optional>
+#include <regex>
 #include <set>
 #include <string>
 #include <string_view>
@@ -54,6 +57,23 @@ std::string DriverPod(int version) {
 }
 
 bool Has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+TEST_CASE("du_keys returns every label and annotation key of DriverIdentity") {
+  const Said said = Call(du_keys, Str(R"({"domain":"nvidia.com","driver":"gpu"})"));
+  REQUIRE(said.code == 0);
+  std::ifstream header(std::string(DRIVERUPGRADE_DOCS_DIR) + "/../include/driverupgrade/driver_identity.h");
+  const std::regex accessor("  const std::string& ([A-Z])(\\w+(?:Label|Annotation))\\(\\) const;");
+  int count = 0;
+  for (std::string line; std::getline(header, line);) {
+    std::smatch name;
+    if (!std::regex_match(line, name, accessor)) continue;
+    ++count;
+    const std::string member = fmt::format("\"{}{}\":", static_cast<char>(std::tolower(name.str(1)[0])), name.str(2));
+    INFO(member);
+    CHECK(said.text.find(member) != std::string::npos);
+  }
+  CHECK(count > 15);
+}
 
 TEST_CASE("A watch event with an older version of a node changes nothing") {
   ByHand told;

@@ -1,4 +1,4 @@
-/// Reads the time, and limits calls that may block. Step uses no clock: it receives the time as an argument.
+/// Clocks, and limits on calls that may block. Step uses no clock: it receives the time as an argument.
 ///
 /// Defines Clock, SystemClock() and CallContext. Tests use testing/fake_cluster.h.
 ///
@@ -31,7 +31,7 @@ class Clock {
 /// Returns the machine's clock.
 std::shared_ptr<Clock> SystemClock();
 
-/// Limits one call that may block: contains its deadline, and a token to stop it.
+/// The limits of one call that may block: its deadline, and a token to stop it.
 ///
 ///     CallContext context{.deadline = clock.Now() + absl::Seconds(30), .stop = stop_source.get_token()};
 ///     absl::StatusOr<Node> node = cluster.GetNode(context, {.name = "gpu-7"});

@@ -1,5 +1,5 @@
-/// The interface between the engine and a cluster. Implement it to run the engine on another client, a cache, a
-/// decorator or a fake.
+/// The interface between the engine and a cluster. Implement this interface to run the engine on another client, a
+/// cache, a decorator or a fake.
 ///
 /// Defines ClusterReader, ClusterWriter, ClusterFacade (which combines both), Operation, and ForwardingFacade, the base
 /// class of decorators. The parameters and results of the operations are in cluster_reads.h and cluster_writes.h.
@@ -18,15 +18,16 @@
 ///
 /// Contract, checked by testing/facade_contract.h:
 /// - Thread-safe. Each call is independent and blocks until the API server has responded. A call is never retried,
-///   waits neither for a cache nor for the effect of a write, and applies no policy.
+///   waits for neither a cache nor the effect of a write, and applies no policy.
 /// - Status codes: NotFound for 404; AlreadyExists and Aborted for 409; ResourceExhausted for 429; PermissionDenied for
 ///   403; Unauthenticated for 401; InvalidArgument for 400 and 422; DeadlineExceeded; Cancelled; Unavailable for 5xx
 ///   and for connection failures.
 /// - A write was definitely not applied (WasNotApplied) after NotFound, AlreadyExists, InvalidArgument,
 ///   PermissionDenied, Unauthenticated, ResourceExhausted and Unimplemented, and after an error that a transport marked
-///   as not sent. After any other failure the outcome is unknown, even after Aborted: the conflict may be with our own
-///   earlier attempt.
-/// - A new operation is added as a non-pure virtual that returns Unimplemented; new data goes into its Params struct.
+///   as not sent. After any other failure the outcome is unknown, even after Aborted, because the conflict may be with
+///   our own earlier attempt.
+/// - A new operation is added as a non-pure virtual method that returns Unimplemented; new data goes into Params
+///   structs.
 #ifndef DRIVERUPGRADE_CLUSTER_FACADE_H_
 #define DRIVERUPGRADE_CLUSTER_FACADE_H_
 
@@ -90,8 +91,8 @@ std::string_view ToString(Operation operation);
 bool IsWrite(Operation operation);
 
 /// Reads a cluster. Lists are complete (all pages), consistent (no `resourceVersion` is sent) and in the server's
-/// order. An unreadable object is never left out: see OnUnreadable. An implementation whose objects are always readable
-/// can ignore that option.
+/// order. An unreadable object is never silently omitted: see OnUnreadable. An implementation whose objects are always
+/// readable can ignore that option.
 class ClusterReader {
  public:
   virtual ~ClusterReader();
@@ -125,8 +126,8 @@ class ClusterReader {
       const CallContext& context, const ListResourceSlicesParams& params);
 
   /// Each Watch... method blocks until the watch ends. Returns OK if the server ended it normally, or if the sink
-  /// returned false. Returns OutOfRange if the version to continue from is too old (410 as a response or as an event);
-  /// start again with a list. In all other cases, returns the error that broke the watch. All data that the sink
+  /// returned false. Returns OutOfRange if the version to continue from is too old (410, as a response or as an event):
+  /// the caller must list again. In all other cases, returns the error that broke the watch. All data that the sink
   /// received before the error is complete and in modification order.
   [[nodiscard]] virtual absl::Status WatchNodes(const CallContext& context, const WatchParams& params,
                                                 WatchSink<Node>& sink);
@@ -155,7 +156,7 @@ class ClusterWriter {
   virtual ~ClusterWriter();
   /// Returns the patched node. Errors: Aborted if the node is at another version or has another UID.
   [[nodiscard]] virtual absl::StatusOr<Node> PatchNode(const CallContext& context, const PatchNodeParams& params);
-  /// Uses the Eviction API, so that disruption budgets are respected. Never falls back to deletion.
+  /// Uses the Eviction API, which respects disruption budgets. Never falls back to deletion.
   [[nodiscard]] virtual absl::StatusOr<EvictionAnswer> EvictPod(const CallContext& context,
                                                                 const EvictPodParams& params);
   /// Also returns OK if the pod, or this incarnation of it, no longer exists.

@@ -21,10 +21,10 @@
 
 namespace driverupgrade {
 
-/// The effect of one unreadable object on its list or watch.
+/// Defines how one unreadable object affects its list or watch.
 enum class OnUnreadable : std::uint8_t {
-  kFail,  ///< The whole call fails: for callers that would treat such an object as absent.
-  kMark,  ///< The object is returned with `unreadable` set, and the other objects as usual.
+  kFail,  ///< The whole call fails. For callers that would treat such an object as absent.
+  kMark,  ///< The object is returned with `unreadable` set; the other objects are not affected.
 };
 
 struct GetNodeParams {
@@ -79,7 +79,7 @@ struct ListResourceClaimsParams {
   OnUnreadable on_unreadable = OnUnreadable::kFail;
 };
 struct ListResourceSlicesParams {
-  /// Empty: all nodes, and slices that do not belong to one node.
+  /// Empty: all slices, including slices that do not belong to a single node.
   std::string node_name = {};
   OnUnreadable on_unreadable = OnUnreadable::kFail;
 };
@@ -93,7 +93,7 @@ struct GetConfigMapParams {
   std::string name = {};
 };
 
-/// The parameters of a watch, which follows a collection of objects.
+/// The parameters of a watch on a collection of objects.
 ///
 ///     class Printer final : public WatchSink<Node> {
 ///       bool OnList(std::vector<Node> nodes, std::string_view) override { ...; return true; }
@@ -114,7 +114,7 @@ struct WatchParams {
   /// False: the watch starts now, without reading the existing objects. OnList then passes no objects, only the version
   /// after which changes follow.
   bool list = true;
-  /// The server ends the watch after this time. The deadline of the context should be later.
+  /// Time after which the server ends the watch. The context's deadline should be later.
   absl::Duration timeout = absl::Minutes(5);
   /// With kMark, a watch continues past an unreadable object. With kFail, such an object ends the watch with an error;
   /// a watch that is restarted from the same version fails again.
@@ -143,8 +143,8 @@ class WatchSink {
 ///     const CacheChanges changes = cache.Take(driver);
 ///     for (const std::string& node : changes.nodes) Judge(node);
 struct CacheChanges {
-  /// True if the subscriber is new, or if more nodes changed since its last call than the cache can remember. `nodes`
-  /// then contains every node that exists; any other node that the subscriber knows has been deleted.
+  /// True if the subscriber is new, or if more nodes have changed since its last call than the cache can remember.
+  /// `nodes` then contains every node that exists; any other node that the subscriber knows has been deleted.
   bool everything = false;
   /// True if a DaemonSet, a revision, or a driver pod without a node changed.
   bool driver = false;

@@ -33,17 +33,16 @@ namespace driverupgrade {
 
 struct NodeView;
 
-/// Returns an immutable view in which the labels and annotations used to upgrade the driver `identity` are decoded only
-/// once. A view created in another way leads to the same decisions, but its labels and annotations are decoded on every
-/// use.
+/// Returns an immutable view that decodes the driver's labels and annotations (`identity`) only once. A view created in
+/// any other way leads to the same decisions, but decodes them on every use.
 std::shared_ptr<const NodeView> ShareView(NodeView view, const DriverIdentity& identity);
 
 namespace internal {
 struct MarksOfDriver;
 class MarksOfView;
 
-// The marks that ShareView has decoded from a view's node. Because they are derived from the rest of the view, any two
-// DecodedMarks compare equal. A copy of the view does not inherit the decoded marks, and may therefore be changed.
+// The marks that ShareView has decoded from a view's node. Any two DecodedMarks compare equal, because the rest of the
+// view determines them. Copying a view drops the decoded marks, so the copy may be modified.
 class DecodedMarks {
  public:
   DecodedMarks() = default;
@@ -61,20 +60,20 @@ class DecodedMarks {
 };
 }  // namespace internal
 
-/// The outcome of a write, as far as its response reveals it.
+/// The outcome of a write, as far as the response reveals it.
 enum class Outcome : std::uint8_t {
   kApplied,     ///< Accepted by the server.
   kNotApplied,  ///< Definitely refused.
-  kUnclear,     ///< Lost response or server error: the write may have been applied.
+  kUnclear,     ///< The response was lost, or the server failed: the write may have been applied.
   /// 409: the object has another version, which may be the result of our own earlier attempt.
   kConflict,
 };
 
-/// The attempts to patch a node at one of the node's versions.
+/// The attempts to patch one version of a node.
 struct PatchAttempt {
   /// The version on which the patches in `possible` are based, and the only version to which they can apply.
   std::string based_on = {};
-  /// Every patch that was sent at that version and was not definitely refused. Each may have been applied.
+  /// All patches based on that version that were sent and not definitely refused. Any of them may have been applied.
   std::vector<PatchNodeParams> possible = {};
   /// Number of attempts since the last applied attempt.
   int count = 0;
@@ -136,9 +135,9 @@ struct NodeAttempts {
   std::map<std::string, MaintenanceAttempt> maintenances = {};
   /// Keyed by the name of the DeviceTaintRule.
   std::map<std::string, DeviceAttempt> devices = {};
-  /// The newest node version that has been read. A list may return an older version than the previous list.
+  /// The newest node version read so far. A list can return an older version than the list before it.
   std::string read_version = {};
-  /// Adds the result of a request about a pod, for callers that have one request in flight at a time:
+  /// Adds the result of a request for a pod, for callers that send one request at a time:
   ///
   ///     const auto answer = cluster.EvictPod(context, {.pod = pod});
   ///     attempts.PodAnswered(pod.uid, AttemptOf(answer, clock.Now()));
@@ -152,7 +151,7 @@ PodAttempt AttemptOf(const absl::StatusOr<EvictionAnswer>& answer, absl::Time no
 /// Converts the result of a deletion to a PodAttempt.
 PodAttempt AttemptOf(const absl::Status& answer, absl::Time now);
 
-/// One of the driver's DaemonSets, and the target revision of that DaemonSet's pods.
+/// One of the driver's DaemonSets, and the target revision of its pods.
 struct DriverDaemonSet {
   DaemonSet daemon_set = {};
   /// Value of controller-revision-hash on pods that are up to date; nullopt if it is unknown.
@@ -164,7 +163,7 @@ struct DriverDaemonSet {
   friend bool operator==(const DriverDaemonSet&, const DriverDaemonSet&) = default;
 };
 
-/// Data that applies to all nodes with the driver.
+/// Data shared by all nodes with the driver.
 struct DriverFacts {
   /// Keyed by UID.
   std::map<std::string, DriverDaemonSet> daemon_sets = {};
@@ -175,7 +174,7 @@ struct DriverFacts {
 struct NodeDevices {
   /// True if the cluster serves DeviceTaintRules, which requires Kubernetes 1.37. If false, devices cannot be tainted.
   bool has_rules = true;
-  /// Rules that the Node owns, and rules that no Node owns and whose pool is named after the node. Sorted by name.
+  /// Rules owned by the Node, and rules without an owner whose pool is named after the node. Sorted by name.
   std::vector<DeviceTaintRule> rules = {};
   /// Claims with devices from the pool that is named after the node; all known drivers name their pools this way.
   /// Sorted by namespace and name.
@@ -213,8 +212,8 @@ struct NodeView {
   std::optional<std::vector<NodeMaintenance>> maintenances = std::nullopt;
   /// nullopt: the devices were not read; `devices_status` contains the reason.
   std::optional<NodeDevices> devices = std::nullopt;
-  /// OK if `devices` were read, or if the options name no DRA drivers. NotFound if the cluster does not serve claims
-  /// or slices. DataLoss if an object that may belong to the node cannot be read. Otherwise the error of a list, or
+  /// OK if `devices` was read, or if the options name no DRA drivers. NotFound if the cluster does not serve claims or
+  /// slices. DataLoss if an object that may belong to the node cannot be read. Otherwise the error of a list, or
   /// Unavailable before the first list.
   absl::Status devices_status = absl::OkStatus();
   NodeAttempts attempts = {};
@@ -228,11 +227,11 @@ struct NodeView {
 /// the node is read next.
 using Grants = std::map<std::string, std::string>;
 
-/// A limit, shared by several engines, on the number of nodes in progress.
+/// A limit on the number of nodes in progress that several engines share.
 struct SharedSlots {
   int max = 0;
-  /// Slots that the other engines hold. nullopt: the number is unknown for at least one engine, so no node that needs a
-  /// slot starts.
+  /// Number of slots that the other engines hold. nullopt: the number is unknown for at least one engine, so no node
+  /// that needs a slot starts.
   std::optional<int> used_elsewhere = 0;
   friend bool operator==(const SharedSlots&, const SharedSlots&) = default;
 };
@@ -247,7 +246,7 @@ struct GangsInterrupted {
   friend bool operator==(const GangsInterrupted&, const GangsInterrupted&) = default;
 };
 
-/// The input to a rollout (UpgradePolicy::rollout) in addition to the nodes (ADR 0013).
+/// The input to a rollout (UpgradePolicy::rollout) besides the nodes (ADR 0013).
 struct RolloutFacts {
   /// The record as it was read, regardless of the replica that wrote it. nullopt: no record exists, and the rollout
   /// starts at its first stage.
@@ -255,11 +254,10 @@ struct RolloutFacts {
   /// The reason why the embedding operator considers the rollout sick (EngineOptions::rollout_sick); empty: the
   /// operator does not consider it sick.
   std::string sick = {};
-  /// Upgrade durations of the nodes that have finished since the record was read.
+  /// Upgrade durations of nodes that have finished since the record was read.
   std::vector<absl::Duration> took = {};
   /// True if other policies roll out the driver on other nodes. The revision then depends only on DaemonSets that
-  /// target at least one of this policy's nodes, so that a new driver version under another policy does not restart
-  /// this rollout.
+  /// target this policy's nodes, so a new driver version under another policy does not restart this rollout.
   bool shares_driver = false;
   GangsInterrupted gangs_interrupted = {};
   friend bool operator==(const RolloutFacts&, const RolloutFacts&) = default;
@@ -268,8 +266,8 @@ struct RolloutFacts {
 struct ClusterSnapshot {
   /// Sorted by name.
   std::vector<std::shared_ptr<const NodeView>> nodes = {};
-  /// Grants of an AdmissionLedger; empty without a ledger. A grant counts even if its node is not among `nodes`: the
-  /// node might have lost its driver pod, or might not have been seen yet. Grants of nodes that are known to have been
+  /// Grants of an AdmissionLedger; empty without a ledger. A grant counts even if its node is not among `nodes`,
+  /// because the node may have lost its driver pod or may not have been seen yet. Grants of nodes known to have been
   /// deleted are left out.
   Grants grants = {};
   /// nullopt: the engine shares no limit.
@@ -277,10 +275,10 @@ struct ClusterSnapshot {
   RolloutFacts rollout = {};
   /// Not null.
   std::shared_ptr<const DriverFacts> driver = std::make_shared<const DriverFacts>();
-  /// Time since which the engine has been active without interruption (leading, with autoUpgrade on). No node fails by
-  /// a deadline before the engine has been active for min(timeout, 60 s).
+  /// Start of the engine's current uninterrupted activity (leading, with autoUpgrade on). No node fails because of an
+  /// expired deadline until the engine has been active for min(timeout, 60 s).
   absl::Time active_since = absl::InfinitePast();
-  /// Problems found while reading.
+  /// Problems found while reading the cluster.
   std::vector<Finding> findings = {};
 };
 

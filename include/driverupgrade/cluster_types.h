@@ -1,13 +1,11 @@
-/// The parts of Kubernetes objects on which upgrade decisions are based. The types contain no JSON: see
-/// wire/kubernetes_json.h for conversions.
+/// The parts of Kubernetes objects on which upgrade decisions depend. See wire/kubernetes_json.h for JSON conversions.
 ///
 /// Defines Node, Taint, Pod, DaemonSet, ControllerRevision, PodDisruptionBudget, NodeMaintenance, Lease, ConfigMap and
-/// their parts: plain value types with comparison operators. Fields are named after the Kubernetes fields that they
-/// contain.
+/// their parts: plain value types with comparison operators. Fields are named after the Kubernetes fields they contain.
 ///
 ///     Node node{.name = "gpu-7", .unschedulable = true};
 ///
-/// If a member of an object has a type that differs from the API's, `unreadable` names the member and the reason, as in
+/// If a member of an object has the wrong type, `unreadable` names the member and the problem, as in
 /// `spec.unschedulable: expected a boolean, got a string`. Such an object always has its name and namespace; UID,
 /// version, labels, `node_name` and `owner_uid` are set if they could be read, and all other fields have their
 /// defaults. Readers return such objects only on request (OnUnreadable::kMark in cluster_reads.h).
@@ -26,14 +24,14 @@
 
 namespace driverupgrade {
 
-/// A taint of a node with all members that the API server stores, so that the list of taints can be written as a whole.
-/// Any two taints of a node differ in key or effect.
+/// A taint with every member that the API server stores, because taints can only be written as a whole list. No two
+/// taints of a node have the same key and effect.
 struct Taint {
   std::string key = {};
   std::string value = {};
   /// `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
   std::string effect = {};
-  /// timeAdded as the server wrote it; empty if it is missing.
+  /// timeAdded, as the server formats it; empty if missing.
   std::string time_added = {};
   friend bool operator==(const Taint&, const Taint&) = default;
 };
@@ -46,17 +44,17 @@ struct Node {
   StringMap annotations = {};
   /// spec.unschedulable.
   bool unschedulable = false;
-  /// metadata.deletionTimestamp; set once the node is being deleted.
+  /// metadata.deletionTimestamp; set while the node is being deleted.
   std::optional<absl::Time> deletion_timestamp = {};
   /// spec.taints, in the server's order.
   std::vector<Taint> taints = {};
-  /// False if the condition Ready is present and not `True`; a node without that condition counts as ready.
+  /// False if the node has a Ready condition that is not `True`; a node without this condition counts as ready.
   bool ready = true;
-  /// lastTransitionTime of the condition Ready: the time when `ready` last changed; nullopt if it is unknown.
+  /// lastTransitionTime of the Ready condition: the time at which `ready` last changed; nullopt if unknown.
   std::optional<absl::Time> ready_transition_time = {};
   /// Names of the extended resources with a non-zero amount in status.allocatable, sorted.
   std::vector<std::string> extended_resources = {};
-  /// Statuses of the conditions, keyed by type, except for Kubernetes' standard conditions (IsKubeletCondition).
+  /// Statuses of the conditions by type, without Kubernetes' standard conditions (IsKubeletCondition).
   StringMap conditions = {};
   std::string unreadable = {};
   friend bool operator==(const Node&, const Node&) = default;
@@ -65,7 +63,7 @@ struct Node {
 /// Returns true for the standard node conditions of Kubernetes: Ready, the pressure conditions, and NetworkUnavailable.
 bool IsKubeletCondition(std::string_view type);
 
-/// Identifies one incarnation of a pod: a pod re-created under the same name has another UID.
+/// Identifies one incarnation of a pod: a pod re-created under the same name has a different UID.
 struct PodRef {
   std::string ns = {};
   std::string name = {};
@@ -93,11 +91,10 @@ struct ContainerStatus {
   int restart_count = 0;
   /// False until the container's startup probe has succeeded or, without such a probe, until the container runs.
   bool started = true;
-  /// True if the container waits for its image, and the last attempt to pull it failed.
+  /// True if the container is waiting for its image, and the last attempt to pull the image failed.
   bool image_pull_fails = false;
-  /// Reason why the kubelet cannot start the container: `ErrImagePull`, `CreateContainerConfigError`, ... Empty if the
-  /// kubelet can start it, or has not tried yet. Also empty for a container that starts and exits again
-  /// (`CrashLoopBackOff`).
+  /// The reason why the kubelet cannot start the container: `ErrImagePull`, `CreateContainerConfigError`, ... Empty if
+  /// the kubelet can start it (even if it exits again, as in `CrashLoopBackOff`) or has not tried yet.
   std::string start_error = {};
   /// Image of the container; empty without a `start_error`.
   std::string image = {};
@@ -118,52 +115,51 @@ struct Pod {
   std::string resource_version = {};
   /// spec.nodeName; empty until the pod is bound.
   std::string node_name = {};
-  /// Node that the required node affinity names (matchFields metadata.name), as the DaemonSet controller sets it. Empty
-  /// once the pod is bound, or if the affinity does not name exactly one node.
+  /// The node named by the required node affinity (matchFields metadata.name), as set by the DaemonSet controller.
+  /// Empty once the pod is bound, or if the affinity does not name exactly one node.
   std::string affinity_node_name = {};
-  /// Message of the condition PodScheduled while it is False; empty otherwise.
+  /// Message of the PodScheduled condition if the condition is False; otherwise empty.
   std::string unscheduled_message = {};
   StringMap labels = {};
   std::vector<OwnerReference> owners = {};
   PodPhase phase = PodPhase::kUnknown;
-  /// Set once the pod is being deleted. The time includes the grace period, so it can be in the future.
+  /// Set while the pod is being deleted. Includes the grace period, so it can be in the future.
   std::optional<absl::Time> deletion_timestamp = {};
-  /// metadata.finalizers: a pod that is being deleted stays until all finalizers are removed.
+  /// metadata.finalizers: a pod that is being deleted exists until all its finalizers have been removed.
   std::vector<std::string> finalizers = {};
-  /// True if the pod has the annotation kubernetes.io/config.mirror. Such a pod is a static pod and cannot be evicted.
+  /// True for a static pod (annotation kubernetes.io/config.mirror), which cannot be evicted.
   bool mirror = false;
   bool has_empty_dir = false;
-  /// metadata.creationTimestamp of a pod that tolerates the taint node.kubernetes.io/unschedulable:NoSchedule, which
-  /// every cordoned node has. The replacement of such a pod may be bound to the cordoned node again. nullopt for other
-  /// pods.
+  /// metadata.creationTimestamp of a pod that tolerates node.kubernetes.io/unschedulable:NoSchedule, the taint of
+  /// cordoned nodes; nullopt for all other pods. The replacement for such a pod may be bound to the cordoned node
+  /// again.
   std::optional<absl::Time> tolerates_cordon_since = {};
-  /// True if the pod is terminating and the kubelet reports that all its containers have ended.
+  /// True if the pod is terminating, and the kubelet reports that all its containers have terminated.
   bool containers_ended = false;
   std::vector<ContainerStatus> init_container_statuses = {};
   std::vector<ContainerStatus> container_statuses = {};
-  /// Time at which the condition Ready became False, in whole seconds; nullopt if it is True or the time is unknown.
+  /// Time at which the Ready condition became False, in whole seconds; nullopt if it is True or the time is unknown.
   std::optional<absl::Time> not_ready_since = {};
-  /// Time at which the condition Ready became True, in whole seconds; nullopt if it is not True or the time is unknown.
+  /// Time at which the Ready condition became True, in whole seconds; nullopt if it is not True or the time is unknown.
   std::optional<absl::Time> ready_since = {};
-  /// Names of the resources that containers of any kind request or limit; sorted, without duplicates.
+  /// Names of the resources that the containers, of any kind, request or limit; sorted, without duplicates.
   std::vector<std::string> resource_names = {};
-  /// Names of the pod's ResourceClaims, which are in the pod's namespace; sorted, without duplicates. Includes claims
-  /// made for the pod: from a template (status.resourceClaimStatuses) and for extended resources
+  /// Names of the pod's ResourceClaims, in the pod's namespace; sorted, without duplicates. Includes claims created for
+  /// the pod from a template (status.resourceClaimStatuses) or for extended resources
   /// (status.extendedResourceClaimStatus).
   std::vector<std::string> resource_claims = {};
-  /// This field and the fields up to `subdomain` exist for PodFilters (snapshot_builder.h). A cache does not keep these
-  /// fields for driver pods.
+  /// From here up to `subdomain`: for PodFilters (snapshot_builder.h). A cache does not keep these fields for driver
+  /// pods.
   StringMap annotations = {};
   std::vector<PodVolume> volumes = {};
   std::string scheduler_name = {};
-  /// spec.subdomain. Pods of an indexed Job with a subdomain reach each other by name.
+  /// spec.subdomain. It lets the pods of an indexed Job reach each other by name.
   std::string subdomain = {};
   std::string unreadable = {};
   friend bool operator==(const Pod&, const Pod&) = default;
 };
 
-/// Returns the node to which the pod is bound or, if it is not bound, the node that its affinity names; empty if there
-/// is no such node.
+/// Returns the node to which the pod is bound or, if it is unbound, the node named by its affinity; otherwise empty.
 const std::string& NodeOf(const Pod& pod);
 /// Returns true if the phase is Succeeded or Failed.
 bool IsFinished(const Pod& pod);
@@ -174,7 +170,7 @@ bool IsDaemonSetPod(const Pod& pod);
 /// Returns true if the pod is Running, has at least one container status, and all its containers are ready.
 bool IsReady(const Pod& pod);
 /// Returns true if the pod is not ready because it is still starting: it is Pending, or a container has not started
-/// yet. Returns false if a container was restarted, or fails to start or to pull its image.
+/// yet. Returns false if a container has been restarted, cannot start, or cannot pull its image.
 bool IsStarting(const Pod& pod);
 /// Returns true if a container or init container is not ready and has been restarted more than `restart_count_max`
 /// times.
@@ -182,7 +178,7 @@ bool IsFailing(const Pod& pod, int restart_count_max);
 /// Returns the value of the label controller-revision-hash; empty if the pod does not have the label.
 std::string_view RevisionHash(const Pod& pod);
 
-/// A digest of a pod template, equal for equal templates; 0 if unknown. Comparisons ignore the digest, because the
+/// A digest of a pod template, equal for equal templates; 0 if unknown. Comparisons of objects ignore it, because the
 /// other fields determine it.
 struct TemplateDigest {
   std::uint64_t value = 0;
@@ -194,14 +190,13 @@ struct DaemonSet {
   std::string name = {};
   std::string uid = {};
   std::int64_t generation = 0;
-  /// status.observedGeneration. While it is less than `generation`, the newest ControllerRevision may be outdated.
+  /// While this is less than `generation`, the newest ControllerRevision may be outdated.
   std::int64_t observed_generation = 0;
   StringMap labels = {};
   StringMap annotations = {};
   LabelSelector selector = {};
-  /// Node selector and required node affinity of the pod template. The DaemonSet targets a node if one of these
-  /// selectors matches the node; without selectors, it targets all nodes. Taints, and other conditions that do not
-  /// depend on labels, are ignored.
+  /// Node selector and required node affinity of the pod template. The DaemonSet targets the nodes that match at least
+  /// one selector; without selectors, it targets all nodes. Taints and other criteria besides labels are ignored.
   std::vector<LabelSelector> node_selectors = {};
   TemplateDigest template_digest = {};
   /// True if spec.updateStrategy.type is OnDelete. With RollingUpdate, Kubernetes restarts driver pods on its own.
@@ -210,7 +205,7 @@ struct DaemonSet {
   friend bool operator==(const DaemonSet&, const DaemonSet&) = default;
 };
 
-/// Returns true if the node's labels allow the DaemonSet to have a pod on the node.
+/// Returns true if the DaemonSet targets the node, judging by the node's labels.
 bool Wants(const DaemonSet& daemon_set, const Node& node);
 
 struct ControllerRevision {
@@ -220,7 +215,7 @@ struct ControllerRevision {
   std::string owner_uid = {};
   std::int64_t revision = 0;
   StringMap labels = {};
-  /// `data`, the patch that contains the pod template, as JSON text; empty if the reader does not provide it.
+  /// `data`, the patch with the pod template, as JSON text; empty if the reader does not provide it.
   std::string data = {};
   TemplateDigest template_digest = {};
   std::string unreadable = {};
@@ -278,13 +273,13 @@ struct NodeMaintenance {
   std::string name = {};
   std::string uid = {};
   std::string resource_version = {};
-  /// Set once the object is being deleted; the object disappears when the operator has released the node.
+  /// Set while the object is being deleted. The object disappears once the operator has released the node.
   std::optional<absl::Time> deletion_timestamp = {};
   /// UID of the Node in the owner references; empty until the operator has processed the object.
   std::string node_uid = {};
   /// The requestor that created the object; immutable.
   std::string requestor_id = {};
-  /// Other requestors that rely on the object; a set.
+  /// A set of other requestors that rely on the object.
   std::vector<std::string> additional_requestors = {};
   std::string node_name = {};
   bool cordon = true;
@@ -297,7 +292,7 @@ struct NodeMaintenance {
   friend bool operator==(const NodeMaintenance&, const NodeMaintenance&) = default;
 };
 
-/// `coordination.k8s.io/v1` Lease: names the leader.
+/// A `coordination.k8s.io/v1` Lease, which names the leader.
 struct Lease {
   std::string ns = {};
   std::string name = {};

@@ -27,12 +27,12 @@
 
 namespace driverupgrade {
 
-/// One atomic change to a node, sent as one merge patch. Even an empty change is sent, so that the server checks the
-/// preconditions.
+/// One atomic change to a node, sent as a single merge patch. Even an empty change is sent, because the server then
+/// checks the preconditions.
 struct PatchNodeParams {
   std::string name = {};
-  /// The patch applies only to the node with this UID and at this version. Both are part of the patch, so the result is
-  /// Aborted if the node has been changed or re-created since then. Neither field may be empty.
+  /// The UID and the version of the node to which the patch applies. Both are part of the patch, so the result is
+  /// Aborted if the node has since been changed or re-created. Neither may be empty.
   std::string uid = {};
   std::string resource_version = {};
   /// nullopt removes the key; removing an absent key is not an error.
@@ -40,8 +40,8 @@ struct PatchNodeParams {
   std::map<std::string, std::optional<std::string>> annotations = {};
   /// spec.unschedulable; nullopt: unchanged.
   std::optional<bool> unschedulable = {};
-  /// The entire list spec.taints, because servers do not merge this list: the taints of the node at `resource_version`,
-  /// with the changes applied. Each taint has a key and an effect, and no two taints share both. nullopt: unchanged.
+  /// The entire new list spec.taints, because servers do not merge this list: the node's taints at `resource_version`,
+  /// with the changes applied. No two taints share both key and effect; neither is empty. nullopt: unchanged.
   std::optional<std::vector<Taint>> taints = {};
   /// Returns true if the patch changes nothing.
   bool empty() const { return labels.empty() && annotations.empty() && !unschedulable && !taints; }
@@ -63,7 +63,7 @@ struct PatchConfigMapParams {
 };
 
 struct EvictPodParams {
-  /// All fields are required. The UID is sent as a precondition: if another pod has the same name, this pod counts as
+  /// All fields are required. The UID is sent as a precondition: if a different pod has the name, this pod counts as
   /// deleted.
   PodRef pod = {};
 };
@@ -99,7 +99,7 @@ struct PatchNodeMaintenanceParams {
 struct DeleteNodeMaintenanceParams {
   std::string ns = {};
   std::string name = {};
-  /// Sent as a precondition; if another object has the same name, this object counts as deleted.
+  /// Sent as a precondition: if a different object has the name, this object counts as deleted.
   std::string uid = {};
 };
 
@@ -126,7 +126,7 @@ struct DeviceCall {
     kCreate,   ///< Creates the rule. If the name is taken, the call also succeeds; the next pass reads that rule.
     kPatch,    ///< Sets the effect.
     kConfirm,  ///< A patch without changes, which succeeds only if the rule is still as it was read.
-    kDelete,   ///< Deletes the rule, so the devices can be allocated again.
+    kDelete,   ///< Deletes the rule, so that the devices can be allocated again.
   };
   Kind kind = Kind::kCreate;
   /// The rule after the write, but with the UID and the version that were read; both empty with kCreate.
@@ -155,17 +155,17 @@ struct PatchDeviceTaintRuleParams {
 
 struct DeleteDeviceTaintRuleParams {
   std::string name = {};
-  /// Sent as a precondition; if another rule has the same name, this rule counts as deleted.
+  /// Sent as a precondition: if a different rule has the name, this rule counts as deleted.
   std::string uid = {};
 };
 
-/// The reason why an eviction was refused; a closed set, so that gates can be derived from it.
+/// The reason why an eviction was refused: a closed set, so that gates can be derived from it.
 enum class Refusal : std::uint8_t {
   kNone,
   kDisruptionBudget,      ///< A disruption budget allows no further disruption, or has not been processed yet.
   kThrottled,             ///< 429 that was not caused by a budget: the server is busy.
   kSeveralBudgets,        ///< More than one budget matches; refused until an administrator changes the budgets.
-  kNamespaceTerminating,  ///< Nothing can be created in the namespace, not even an eviction.
+  kNamespaceTerminating,  ///< The namespace is being deleted, so nothing can be created in it, not even an eviction.
   kOther,                 ///< The request failed. Used in a PodAttempt, never in an EvictionAnswer.
 };
 /// Returns `accepted`, `refused by a disruption budget`, ...
@@ -173,15 +173,15 @@ std::string_view ToString(Refusal refusal);
 
 /// The API server's response to an eviction. Errors other than a refusal are returned as a Status.
 struct EvictionAnswer {
-  /// kNone: the pod is being deleted and may still exist for its grace period, or it no longer exists.
+  /// kNone: the pod is being deleted (and may exist until its grace period ends), or no longer exists.
   Refusal refusal = Refusal::kNone;
-  /// True if the pod did not exist, or if another pod has its name.
+  /// True if the pod no longer existed, or a different pod had its name.
   bool gone = false;
   /// Name of the budget that refused the eviction, if the server returned the name.
   std::string budget = {};
   /// The server's message, for logs and Events.
   std::string message = {};
-  /// Time that the server asked to wait before a retry; zero if it specified no time.
+  /// Time to wait before a retry, as requested by the server; zero if the server did not specify a time.
   absl::Duration retry_after = absl::ZeroDuration();
   /// Returns true if the pod exists and is being evicted.
   bool accepted() const { return refusal == Refusal::kNone && !gone; }
@@ -192,7 +192,7 @@ std::string_view ToString(const EvictionAnswer& answer);
 
 enum class EventType : std::uint8_t { kNormal, kWarning };
 
-/// A series of Events that is recorded as a single Event object: the first occurrence, and the number of occurrences.
+/// A series of Events recorded as a single Event object: its first occurrence and the number of occurrences.
 struct EventSeries {
   /// Number of Events so far, including the current one: at least 2.
   int count = 2;
@@ -205,8 +205,8 @@ struct EventSeries {
 struct RecordEventParams {
   std::string node_name = {};
   std::string node_uid = {};
-  /// If set, the Event is about this pod, and in the pod's namespace. Otherwise, it is about the node, and in
-  /// `default`.
+  /// If set, the Event is about this pod and is created in the pod's namespace; otherwise, it is about the node and is
+  /// created in `default`.
   std::optional<PodRef> pod = {};
   EventType type = EventType::kNormal;
   std::string reason = {};
@@ -218,9 +218,8 @@ struct RecordEventParams {
   friend bool operator==(const RecordEventParams&, const RecordEventParams&) = default;
 };
 
-/// Returns true if the result of a write proves that the write changed nothing. This follows from the status code (see
-/// the contract in cluster_facade.h), or from the mark that a transport sets if it did not send the request
-/// (MarkRequestNotSent).
+/// Returns true if the result of a write proves that the write changed nothing. The proof is the status code (see the
+/// contract in cluster_facade.h), or a transport's mark that the request was not sent (MarkRequestNotSent).
 bool WasNotApplied(const absl::Status& status);
 
 }  // namespace driverupgrade

@@ -22,7 +22,7 @@
 namespace driverupgrade {
 
 enum class DeviceTaintEffect : std::uint8_t {
-  kNone,        ///< Taints nothing; the rule's status reports what another effect would do.
+  kNone,        ///< Taints nothing; the rule's status reports what the other effects would do.
   kNoSchedule,  ///< New claims are not allocated unless they tolerate the taint; existing allocations stay.
   kNoExecute,   ///< Pods are also deleted, regardless of disruption budgets. Never used by this library.
 };
@@ -34,13 +34,13 @@ struct DeviceTaintRule {
   std::string name = {};
   std::string uid = {};
   std::string resource_version = {};
-  /// Incremented by each change to `spec`; conditions name the generation that they have observed.
+  /// Incremented by each change to `spec`; each condition names the generation it refers to.
   std::int64_t generation = 0;
   StringMap labels = {};
   /// Name and UID of the Node that owns the rule; both empty if no Node owns it. The rule is deleted with its Node.
   std::string node_name = {};
   std::string node_uid = {};
-  /// spec.deviceSelector. An empty field selects everything, so neither field may be empty when a rule is created.
+  /// spec.deviceSelector. An empty field selects everything, so neither may be empty when a rule is created.
   std::string driver = {};
   std::string pool = {};
   /// spec.taint.
@@ -110,12 +110,11 @@ struct ResourceSlice {
   std::string name = {};
   std::string uid = {};
   std::string resource_version = {};
-  /// spec.nodeName; empty for devices that do not belong to one node.
+  /// spec.nodeName; empty for devices that do not belong to a single node.
   std::string node_name = {};
   std::string driver = {};
   std::string pool = {};
-  /// Only a pool's slices with the highest generation count; the pool is complete once it has `pool_slices` such
-  /// slices.
+  /// Only the slices with a pool's highest generation count; the pool is complete once there are `pool_slices` of them.
   std::int64_t pool_generation = 0;
   std::int64_t pool_slices = 0;
   /// In the order in which they are published.

@@ -6,8 +6,8 @@
 ///     PodSelection selection = drains.Select(*view.pods, *policy.drain);
 ///     EvictionRound round = drains.Pace(selection.evict, view, now);
 ///
-/// DrainManager makes decisions for Step. It has no side effects: it sends nothing and waits for nothing. Its filters
-/// match `kubectl drain --ignore-daemonsets`. Thread-safe.
+/// DrainManager makes decisions for Step, without side effects. Its filters match `kubectl drain --ignore-daemonsets`.
+/// Thread-safe.
 #ifndef DRIVERUPGRADE_DRAIN_MANAGER_H_
 #define DRIVERUPGRADE_DRAIN_MANAGER_H_
 
@@ -31,25 +31,24 @@ struct PodSelection {
     /// Completes the sentence "the pod ...": `has emptyDir volumes`.
     std::string why = {};
   };
-  /// Pods to be evicted. Includes terminating pods, regardless of the policy, because the drain waits for them.
+  /// Pods to evict. Includes terminating pods, regardless of the policy, because the drain waits for them.
   std::vector<const Pod*> evict = {};
-  /// Pods that block the drain because the policy does not allow the engine to evict them. A drain with such a pod
-  /// fails before it starts.
+  /// Pods that the policy does not allow the engine to evict. A drain with such a pod fails before it starts.
   std::vector<Blocked> blocked = {};
   /// Pods that stay: pods of DaemonSets, static pods, and the operator's own pod.
   std::vector<const Pod*> left_alone = {};
-  /// Pods that stay because they tolerate the cordon and were created after the drain began. Most of them replace evicted
-  /// pods, and their own replacements could be bound to this node again, so evicting them would never end.
+  /// Pods that stay because they tolerate the cordon and were created after the drain began. Most of them replace
+  /// evicted pods, and their own replacements could be bound to this node again, so the drain would never end.
   std::vector<const Pod*> returned = {};
 };
 
-/// The result of one level-triggered check of the pods that must leave the node.
+/// The result of one check of the pods that must leave the node.
 struct EvictionRound {
   /// True if nothing is left to wait for.
   bool finished = false;
   /// Pods for which a request is due, sorted by namespace and name.
   std::vector<PodRef> evict = {};
-  /// The reason for the wait, unless finished.
+  /// The reason for the wait, unless `finished`.
   Gate gate = {};
 };
 
@@ -60,19 +59,19 @@ LabelSelector DrainablePods(const DriverIdentity& identity);
 /// Returns the patch with which `program` cordons the node for its own work, alongside driver engines. The program and
 /// these engines share one cordon, and none of them lifts the cordon while another still needs it. The patch adds the
 /// name of the program to kCordonedByAnnotation, and sets the program's state label to show that it is running. The
-/// patch is empty if the program has already cordoned the node, or if an administrator has: the administrator's cordon
-/// is sufficient.
+/// patch is empty if the program has already cordoned the node, or if an administrator has, because that cordon is
+/// sufficient.
 PatchNodeParams CordonPatch(const Node& node, const DriverIdentity& program);
 
-/// Returns the patch with which `program` removes its name from kCordonedByAnnotation. The patch also lifts the cordon
-/// unless a driver upgrade needs the cordon. The patch is empty if the program has not cordoned the node.
+/// Returns the patch with which `program` removes its name from kCordonedByAnnotation. The patch also lifts the cordon,
+/// unless a driver upgrade still needs it. The patch is empty if the program has not cordoned the node.
 PatchNodeParams UncordonPatch(const Node& node, const DriverIdentity& program);
 
 class DrainManager {
  public:
   explicit DrainManager(std::optional<PodRef> own_pod = std::nullopt) : own_pod_(std::move(own_pod)) {}
 
-  /// `began`: time at which the drain of the node began; InfiniteFuture: not known, so that no pod counts as returned.
+  /// `began`: time at which the drain of the node began; InfiniteFuture: unknown, so no pod counts as returned.
   PodSelection Select(const std::vector<Pod>& pods, const DrainPolicy& policy,
                       absl::Time began = absl::InfiniteFuture()) const;
 
@@ -81,22 +80,22 @@ class DrainManager {
 
   /// Decides which of `pods` (all of them pods of `view`) to evict now, given the earlier attempts. A terminating
   /// pod counts as deleted
-  ///   - if it is finished, because a finalizer may hold it as long as its job runs;
+  ///   - if it is finished, because a finalizer may keep it for as long as its job runs;
   ///   - if its node is not ready, at the end of its grace period;
-  ///   - if its containers have ended and it has ResourceClaims, one minute after its grace period: the claims may be
-  ///     released only once the driver runs.
+  ///   - if its containers have terminated and it has ResourceClaims, one minute after its grace period, because the
+  ///     claims may be released only once the driver runs.
   EvictionRound Pace(const std::vector<const Pod*>& pods, const NodeView& view, absl::Time now) const;
 
   /// Returns true if the pod counts as deleted: Pace does not wait for it.
   static bool IsGone(const Pod& pod, const Node& node, absl::Time now);
 
-  /// Lists the pods in `pods` that Pace waits for, and the reason why each remains, for an error message: `team-a/web
-  /// (refused by disruption budget web)`. Empty if Pace waits for none of them.
+  /// Returns the pods in `pods` that Pace waits for, each with the reason why it remains, for an error message:
+  /// `team-a/web (refused by disruption budget web)`. Empty if Pace waits for none of them.
   std::string Remaining(const std::vector<const Pod*>& pods, const NodeView& view, absl::Time now) const;
 
-  /// Returns which of `pods` to delete now that their eviction has timed out: only pods that are not terminating or,
-  /// with OnTimeout::kForceDelete, all that Pace waits for. A refused eviction does not delay the deletion; a failed
-  /// deletion is paced like an eviction.
+  /// Returns which of `pods` to delete now that their eviction has timed out: pods that are not terminating or, with
+  /// OnTimeout::kForceDelete, all pods that Pace waits for. A refused eviction does not delay the deletion; a failed
+  /// deletion is retried at the same pace as an eviction.
   std::vector<PodRef> Overdue(const std::vector<const Pod*>& pods, const NodeView& view, OnTimeout on_timeout,
                               absl::Time now) const;
 

@@ -1,4 +1,4 @@
-/// Identifies the driver that is rolled out: the value from which every label and annotation key is derived.
+/// Identifies the driver that is rolled out. Every label and annotation key is derived from this identity.
 ///
 /// Defines DriverIdentity. Several identities can coexist in one process; there is no global driver name.
 ///
@@ -7,7 +7,7 @@
 ///     gpu->EventReason();  // "GPUDriverUpgrade"
 ///
 /// The keys are a wire format shared with the Go library k8s-operator-libs, except the keys under "Not in the Go
-/// library", which the Go library leaves untouched. An immutable value, cheap to copy; thread-safe. Returned references
+/// library", which that library leaves untouched. An immutable value, cheap to copy; thread-safe. Returned references
 /// are valid as long as the identity, or a copy of it, exists.
 #ifndef DRIVERUPGRADE_DRIVER_IDENTITY_H_
 #define DRIVERUPGRADE_DRIVER_IDENTITY_H_
@@ -22,8 +22,8 @@
 
 namespace driverupgrade {
 
-/// Node annotation with the owners of the node's cordon: the sorted, comma-separated DriverIdentity::Name() of each
-/// upgrade that relies on the cordon. All domains and drivers use this one key.
+/// Node annotation with the owners of the node's cordon: the DriverIdentity::Name() of each upgrade that relies on the
+/// cordon, sorted and comma-separated. All domains and drivers use this one key.
 inline constexpr std::string_view kCordonedByAnnotation = "driverupgrade/cordoned-by";
 
 class DriverIdentity {
@@ -44,7 +44,7 @@ class DriverIdentity {
   const std::string& SkipUpgradeLabel() const;
   /// Pod label that excludes the pod from drains: operators add `<key>!=true` to the drain selector.
   const std::string& SkipDrainPodLabel() const;
-  /// Node annotation; any non-empty value means that the driver waits to be loaded.
+  /// Node annotation; any non-empty value means that the driver is waiting to be loaded.
   const std::string& SafeLoadAnnotation() const;
   /// Node annotation; its presence means that an administrator had cordoned the node before the upgrade.
   const std::string& InitiallyUnschedulableAnnotation() const;
@@ -59,12 +59,13 @@ class DriverIdentity {
   /// `GPUDriverUpgrade` for the driver `gpu`.
   const std::string& EventReason() const;
 
-  // Not in the Go library: all keys from here on.
+  // Not in the Go library: all the keys below.
 
   /// Node annotation `<state>@<unix seconds>@<target revision>`: the time at which the node's current phase started.
   const std::string& StageAnnotation() const;
-  /// Node annotation, in Unix seconds: the creation time of the newest pod that tolerates the cordon and that the drain
-  /// evicts. Pods that tolerate the cordon and were created later stay on the node, because they replace evicted pods.
+  /// Node annotation, in Unix seconds: the creation time of the newest pod that tolerates the cordon and is evicted by
+  /// the drain. Pods that tolerate the cordon and were created later stay on the node, because they replace evicted
+  /// pods.
   const std::string& DrainStartAnnotation() const;
   /// Node annotation: the target revision at which the node's upgrade failed.
   const std::string& FailedRevisionAnnotation() const;
@@ -76,14 +77,14 @@ class DriverIdentity {
   /// Node annotation: the cause of the failure, as text in at most 256 bytes of UTF-8. Kubernetes deletes Events after
   /// an hour; this annotation stays until the node leaves upgrade-failed.
   const std::string& FailureCauseAnnotation() const;
-  /// Node annotation: the reason why the node does not move, as `<gate>: <detail>` in at most 256 bytes of UTF-8. The
-  /// annotation is set on a node that is in progress or has failed, and whose gate has lasted for a minute.
+  /// Node annotation: the reason why the node does not move, as `<gate>: <detail>` in at most 256 bytes of UTF-8. Set
+  /// once the gate of a node that is in progress or has failed has lasted for a minute.
   const std::string& WaitingForAnnotation() const;
   /// Annotation of the driver's DaemonSet: approvals of a rollout, `<stage>@<revision>`, separated by commas.
   const std::string& ApprovedAnnotation() const;
   /// Annotation of the operator's Lease: the policies that the leader follows, `{"<engine>": <policy>}`.
   const std::string& PolicyAnnotation() const;
-  /// Node annotation: UID of a driver pod to restart even though its revision is current.
+  /// Node annotation: UID of a driver pod that must be restarted even though its revision is current.
   const std::string& RestartPodAnnotation() const;
   /// Node annotation `<revision>[,<revision>...]@<target revision>`: driver pods of these revisions are restarted
   /// without evacuating the node.
@@ -94,8 +95,8 @@ class DriverIdentity {
   /// (UpgradePolicy::isolation). The value is the number of devices at the start of the upgrade.
   const std::string& IsolatedDevicesAnnotation() const;
 
-  /// Key of the node taint with the value `pending` and the effect PreferNoSchedule. The taint means that the node is
-  /// not upgraded yet, and that gangs should restart on other nodes (NodeGangs::steer).
+  /// Key of the node taint with the value `pending` and the effect PreferNoSchedule: the node is not upgraded yet, so
+  /// gangs should restart on other nodes (NodeGangs::steer).
   const std::string& PendingTaint() const { return KeyPrefix(); }
 
   /// The common prefix of all these keys.

@@ -38,9 +38,8 @@ class TaskRunner {
 
 /// Options of the requests that an engine makes.
 struct ExecutorOptions {
-  /// Maximum number of calls in flight. Calls for nodes, background reads for a cache, and the ledger's requests count;
-  /// Events do not. Each node has at most one call in flight. 1: the calling thread makes all calls, in the plan's
-  /// order.
+  /// Maximum number of calls in flight: calls for nodes, background reads for a cache, and the ledger's requests, but
+  /// not Events. Each node has at most one call in flight. 1: the calling thread makes all calls, in the plan's order.
   int calls_in_flight = 32;
   /// Runs the calls that count against `calls_in_flight`, instead of the engine's threads. The runner then decides how
   /// many of these calls are in flight. Events still use the engine's own threads. Null: no runner.
@@ -56,30 +55,30 @@ struct ExecutorOptions {
   bool finding_events = true;
 };
 
-/// Location of the grants, which guarantee the budgets even if two replicas believe that they lead, or if a replica
-/// crashes with a write in progress (ADR 0005).
+/// Location of the grants, which guarantee the budgets even if two replicas believe that they are the leader, or if a
+/// replica crashes during a write (ADR 0005).
 ///
-/// The grants are an entry of a ConfigMap, `<domain>_<driver>`; several drivers, and several owners of one driver's
-/// nodes, may share one ConfigMap. The engine keeps the ConfigMap's other entries, and recreates a deleted ConfigMap
-/// with the grants that it remembers. If the ConfigMap, or a line in it, is deleted while two replicas lead or a write
-/// is in progress, the guarantee no longer holds for the affected nodes.
+/// The grants are stored in a ConfigMap, in the entry `<domain>_<driver>`; several drivers, and several owners of one
+/// driver's nodes, may share the ConfigMap. The engine keeps the other entries, and recreates a deleted ConfigMap with
+/// the grants that it remembers. If the ConfigMap, or a line in it, is deleted while two replicas lead or a write is in
+/// progress, the guarantee no longer holds for the affected nodes.
 struct AdmissionLedgerOptions {
   /// Namespace and name of the ConfigMap. The same for all replicas.
   std::string ns = {};
   std::string name = {};
   /// Owner of the nodes in these grants, if several engines share a driver's nodes. Each owner has its own entry,
-  /// `<domain>_<driver>_<owner>`, and no other driver may be named `<driver>_<owner>`. A DNS subdomain, as used for
-  /// names of Kubernetes objects. Empty: one engine upgrades all nodes.
+  /// `<domain>_<driver>_<owner>`, so no other driver may be named `<driver>_<owner>`. A DNS subdomain, like the names
+  /// of Kubernetes objects. Empty: one engine upgrades all nodes.
   std::string owner = {};
-  /// Maximum number of grants; other nodes wait. A grant takes about 50 bytes, and a Kubernetes object can have at most
-  /// 1 MiB.
+  /// Maximum number of grants; further nodes wait. A grant takes about 50 bytes, and the size of a Kubernetes object is
+  /// limited to 1 MiB.
   std::size_t grants_max = 5000;
 };
 
 /// Requestor mode: NVIDIA's maintenance operator evacuates and releases the nodes; the engine requests the evacuation
 /// and waits.
 struct RequestorOptions {
-  /// The engine's id as a requestor: a domain name of 2 to 63 characters. Do not share it with another driver or
+  /// The engine's id as a requestor: a domain name of 2 to 63 characters. Must not be shared with another driver or
   /// program: the engine treats every claim with this id as its own, and withdraws the claim when the node is done.
   std::string id = {};
   /// Namespace of the NodeMaintenances.

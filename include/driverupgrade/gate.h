@@ -1,5 +1,5 @@
-/// Gates: the reasons why nodes do not move, and the times at which the nodes can move again. Findings: problems that
-/// an administrator should know about.
+/// Gates: the reasons why nodes do not move, and the times at which they can move again. Findings: problems that an
+/// administrator should know about.
 ///
 /// Defines Gate with its GateSubject and GateCount, GateReason, and kGates with the properties of each reason; Finding
 /// and FindingCode.
@@ -30,15 +30,16 @@ enum class GateReason : std::uint8_t {
   kMaxUnavailable,  ///< The maximum number of nodes is unavailable.
   kMaxFailures,     ///< The number of failed nodes has reached the policy's limit, so no more nodes may start.
   kPaused,          ///< The policy is paused.
-  kLedger,          ///< A slot is free, but the AdmissionLedger has no grant for the node yet.
-  kHalted,          ///< The rollout is halted: an upgraded node is sick, or too many have failed.
-  kWindow,          ///< No window of the rollout is open, the day is closed, or the node would not finish in time.
+  kLedger,          ///< A slot is free, but the AdmissionLedger does not contain a grant for the node yet.
+  kHalted,          ///< The rollout is halted: an upgraded node is sick, or too many nodes have failed.
+  kWindow,          ///< No window of the rollout is open, today is a closed day, or the node would not finish in time.
   kNoWindow,        ///< No window of the rollout opens within a year, or no window is long enough for a node.
   kStage,           ///< An earlier stage of the rollout is not done.
   kSoak,            ///< The previous stage is done and is soaking.
   kApproval,        ///< The previous stage waits for an administrator's approval.
   kGroup,           ///< The rules for the node's group do not allow it to start now.
-  kGangRuns,        ///< A gang with pods on the node is given time to finish or save its work before it is interrupted.
+  kGangRuns,        ///< A gang with pods on the node gets time to finish, or to save its work, before it is
+                    ///< interrupted.
   kSkipLabel,       ///< The node's skip label is `true`.
   kCordoned,        ///< An administrator cordoned the node, and the policy ignores such nodes.
   kNodeNotReady,    ///< The node is not Ready, and its upgrade has not started.
@@ -47,36 +48,37 @@ enum class GateReason : std::uint8_t {
   // In any state.
   kFrozen,           ///< autoUpgrade is off.
   kOtherDriver,      ///< Another driver is being upgraded on the node, or NVSentinel has quarantined it.
-  kUnsettled,        ///< A write to the node has no response, or its outcome is not known yet.
+  kUnsettled,        ///< A write to the node has not been answered, or its outcome is not known yet.
   kUnknownState,     ///< The state label has an unknown value.
   kUnreadable,       ///< The node cannot be read, so its state is unknown.
-  kUnhandledState,   ///< The node is in a state that this engine does not leave on its own.
+  kUnhandledState,   ///< The node is in a state that the engine does not leave on its own.
   kRevisionUnknown,  ///< It is unknown whether the driver pod is up to date.
   // While the node is evacuated or released.
-  kMaintenance,       ///< Requestor mode: the maintenance operator has not finished, or could not be queried.
+  kMaintenance,       ///< Requestor mode: the maintenance operator has not finished, or its objects could not be read.
   kPodsUnknown,       ///< The pods on the node, or on the nodes of its group, have not been read since the cordon.
   kJobs,              ///< Pods that the policy waits for are still running.
   kPodsTerminating,   ///< Evicted pods still exist.
   kDisruptionBudget,  ///< A disruption budget refuses an eviction.
   kSeveralBudgets,    ///< Several disruption budgets match one pod; Kubernetes then never evicts it.
   kEvictionRefused,   ///< An eviction failed for another reason and is retried.
-  kUndeletablePods,   ///< Pods must leave the node, but the policy does not allow the engine to evict them.
+  kUndeletablePods,   ///< Pods must leave the node, but the policy does not allow their eviction.
   kHook,              ///< A callback of the embedding operator has failed for a pod.
-  kDevicesTainted,    ///< The node's devices are being tainted, the taint must still settle, or it is being removed.
+  kDevicesTainted,    ///< The node's devices are being tainted, the taint has not settled yet, or it is being removed.
   kDevicesUnfit,      ///< The policy isolates devices, but the devices of this node cannot be isolated.
-  kDevicesInUse,      ///< A pod that is not bound yet holds a device of the node, or a claim has not been read yet.
+  kDevicesInUse,      ///< A pod that is not bound yet has been allocated a device of the node, or a claim has not been
+                      ///< read yet.
   // While the driver is replaced.
-  kDriverPodMissing,      ///< No driver pod on the node.
+  kDriverPodMissing,      ///< The node has no driver pod.
   kDriverPodTerminating,  ///< The old driver pod still exists.
   kDriverPodNotReady,     ///< The new driver pod is not ready yet.
   kDevicesMissing,        ///< The driver is ready, but has not published all devices again.
-  kSafeLoad,              ///< The driver waits to be loaded, but the node is not evacuated.
+  kSafeLoad,              ///< The driver is waiting to be loaded, but the node has not been evacuated.
   kValidation,            ///< Validation pods are missing or not ready.
   kFailed,                ///< The upgrade failed; the node waits for a repair, a new revision or a retry.
 };
 /// The party whose action opens a gate.
 enum class GateOpener : std::uint8_t {
-  kRollout,        ///< The rollout itself: slots that become free, responses of the API server.
+  kRollout,        ///< The rollout itself: a slot becomes free, or the API server responds.
   kAdministrator,  ///< An administrator: by changing the policy or a label, or by a repair.
   kOtherOperator,  ///< Another driver's operator, the maintenance operator, or a callback of the embedding operator.
   kWorkloads,      ///< The owners of the pods on the node and of their disruption budgets.
@@ -84,22 +86,22 @@ enum class GateOpener : std::uint8_t {
   kClock,          ///< Time alone.
 };
 
-/// Properties of a gate on which other parts of the library depend, such as Events, alerts and pages. A new gate needs
-/// a row in kGates.
+/// Properties of a gate that Events, alerts, pages and other parts of the library depend on. A new gate needs a row in
+/// kGates.
 struct GateTraits {
   GateReason reason = GateReason::kUnsettled;
   /// Name in metrics, logs and Events.
   std::string_view name = {};
   GateOpener opener = GateOpener::kRollout;
-  /// True if a Warning Event on the node reports the gate. False for gates that open with time, are deliberate, concern
-  /// the whole fleet, or are reported by a finding.
+  /// True if a Warning Event on the node reports the gate. False for gates that open on their own with time, are
+  /// deliberate, concern the whole fleet, or are reported by a finding.
   bool is_event = false;
   /// True if an administrator requested the wait.
   bool is_wish = false;
-  /// True if the rollout does nothing more with this node until an administrator or another driver makes a change; the
+  /// True if the rollout does nothing more with this node until an administrator or another driver makes a change. The
   /// rest of the rollout does not wait for the node.
   bool ends_rollout = false;
-  /// True if a rollout continues without a node that has this gate: stages and groups do not count the node.
+  /// True if stages and groups do not count a node with this gate, so that the rollout continues without the node.
   bool left_out = false;
 };
 
@@ -161,18 +163,19 @@ std::string_view ToString(GateReason reason);
 
 enum class GateSubjectKind : std::uint8_t {
   kPod,              ///< The pod that must leave, or the driver pod.
-  kNodeMaintenance,  ///< The NodeMaintenance that must become ready, or finish.
+  kNodeMaintenance,  ///< The NodeMaintenance that must become ready or be finished.
   kDriver,           ///< Another driver on the node; its name is `<domain>/<driver>`.
   kApproval,         ///< The approval that opens the gate; its name is `<stage>@<revision>`.
   kStage,            ///< A stage of the rollout.
-  kGroup,            ///< Nodes that start together, but exceed a limit even if no other node is in progress.
+  kGroup,            ///< Nodes that must start together, but would exceed a limit even if no other node were in
+                     ///< progress.
 };
 /// Returns the name of the kind in Kubernetes. `Driver`, `Approval`, `Stage` and `Group` are not Kubernetes objects.
 std::string_view ToString(GateSubjectKind kind);
 
-/// The object, driver, approval, stage or group that a gate is about.
+/// The object, driver, approval, stage or group to which a gate refers.
 struct GateSubject {
-  // Defined in gate.cc so that this code is not inlined wherever a gate is copied: most gates have no subject.
+  // Defined in gate.cc so that it is not inlined wherever a gate is copied: most gates have no subject.
   GateSubject(GateSubjectKind kind, std::string ns, std::string name);
   GateSubject(const GateSubject& other);
   GateSubject(GateSubject&& other) noexcept;
@@ -190,7 +193,7 @@ struct GateSubject {
   }
 };
 
-/// A limit and how much of it is used; for a stage, the number of its nodes and how many of them have finished.
+/// A limit and how much of it is used; for a stage, the number of its nodes and how many of them are done.
 struct GateCount {
   int used = 0;
   /// 0: nothing is allowed, or the stage has no nodes.
@@ -200,33 +203,33 @@ struct GateCount {
 
 struct Gate {
   GateReason reason = GateReason::kUnsettled;
-  /// Text for users that names the budget, pod, driver or deadline. Programs should read the other members instead.
+  /// Text for users, which names the budget, pod, driver or deadline. Programs should read the other members instead.
   std::string detail = {};
-  /// Time of the next attempt, or deadline of the phase. Nothing changes before this time unless the cluster changes.
+  /// Time of the next attempt, or deadline of the phase. Unless the cluster changes, nothing happens before this time.
   std::optional<absl::Time> not_before = std::nullopt;
-  /// The node fails at this time if the gate is still closed then. nullopt: this wait has no deadline.
+  /// Time at which the node fails if the gate is still closed; nullopt: this wait has no deadline.
   std::optional<absl::Time> fails_at = std::nullopt;
-  /// nullopt: the gate is not about one object, or it is about the node itself.
+  /// nullopt: the gate refers to the node itself, or not to any single object.
   std::optional<GateSubject> subject = std::nullopt;
   /// Set for limits and stages.
   std::optional<GateCount> count = std::nullopt;
-  /// Position among the nodes that wait for a limit, starting at 1; 0: the node does not wait for a limit.
+  /// Position in the queue of nodes that wait for a limit, starting at 1; 0: the node does not wait for a limit.
   int place = 0;
   friend bool operator==(const Gate&, const Gate&) = default;
 };
 
 enum class FindingCode : std::uint8_t {
-  kUnknownState,          ///< The state label has an unknown value; the node is left alone and holds a slot.
+  kUnknownState,          ///< The state label has an unknown value; the node is left alone, but holds a slot.
   kUnhandledState,        ///< The node is in a state that this engine knows, but does not leave on its own.
   kNodeMissing,           ///< A driver pod names a node that does not exist.
   kDaemonSetMissing,      ///< A driver pod's owner is not a DaemonSet of the driver.
   kRevisionUnknown,       ///< The target revision of a DaemonSet is not known.
   kPodWithoutRevision,    ///< A driver pod has no controller-revision-hash label.
   kUpdateStrategy,        ///< A driver DaemonSet does not use OnDelete: Kubernetes restarts its pods on its own.
-  kTimerRestarted,        ///< A timer or a failure count could not be trusted and was restarted.
+  kTimerRestarted,        ///< A timer or a failure count was implausible and was restarted.
   kPodLeftAlone,          ///< A pod stays although it uses the driver or tolerates the cordon.
-  kForeignCordon,         ///< No recorded owner of the cordon is active; the cordon counts as an administrator's.
-  kClaimLeftBehind,       ///< An upgrade left a NodeMaintenance behind on a node that is done; the engine withdraws it.
+  kForeignCordon,         ///< No recorded owner of the cordon is active, so the cordon counts as an administrator's.
+  kClaimLeftBehind,       ///< An upgrade left a NodeMaintenance on a node that is done; the engine withdraws its claim.
   kHookFailed,            ///< A callback of the embedding operator failed.
   kLedger,                ///< The AdmissionLedger cannot be used, so no node starts, or it has invalid lines.
   kRollout,               ///< The rollout is halted or waits for an approval, or its record is invalid.
@@ -244,8 +247,7 @@ enum class FindingCode : std::uint8_t {
 };
 std::string_view ToString(FindingCode code);
 
-/// A problem in the cluster that an administrator should know about. A finding blocks at most the node that it
-/// concerns.
+/// A problem in the cluster that an administrator should know about. A finding blocks at most the node it concerns.
 ///
 ///     for (const Finding& finding : plan.findings) log.Warn(ToString(finding.code), finding.message);
 struct Finding {

@@ -1,7 +1,7 @@
 /// Label selectors, parsed and matched as in Kubernetes.
 ///
-/// Defines LabelSelector, which can be created from the query grammar (`app=web,tier in (a,b),!debug`) or from the
-/// object form (matchLabels and matchExpressions).
+/// Defines LabelSelector, which can be created from query syntax (`app=web,tier in (a,b),!debug`) or from the object
+/// form (matchLabels and matchExpressions).
 ///
 ///     absl::StatusOr<LabelSelector> selector = LabelSelector::Parse("app=web,tier notin (cache)");
 ///     selector->Matches({{"app", "web"}});  // true: an absent key satisfies notin
@@ -29,22 +29,23 @@ class LabelSelector {
   struct Requirement {
     std::string key = {};
     Operator op = Operator::kExists;
-    /// Sorted, without duplicates. One integer for kGreaterThan and kLessThan; empty for kExists and kDoesNotExist.
+    /// Sorted, without duplicates. A single integer for kGreaterThan and kLessThan; empty for kExists and
+    /// kDoesNotExist.
     std::vector<std::string> values = {};
     friend bool operator==(const Requirement&, const Requirement&) = default;
   };
 
   LabelSelector() = default;
-  /// Parses the syntax of `kubectl -l`; keys and values must be valid for labels. Errors: InvalidArgument, with the
+  /// Parses the syntax of `kubectl -l`; keys and values must be valid in labels. Errors: InvalidArgument, with the
   /// position.
   [[nodiscard]] static absl::StatusOr<LabelSelector> Parse(std::string_view text);
   /// Creates a selector from its object form. Errors: InvalidArgument if an operator has the wrong number of values, or
-  /// if a key or a value is not valid for a label. In a disruption budget, Kubernetes treats such a selector as one
-  /// that matches nothing.
+  /// if a key or a value is not valid in a label. In a disruption budget, Kubernetes treats such a selector as matching
+  /// nothing.
   [[nodiscard]] static absl::StatusOr<LabelSelector> FromRequirements(std::vector<Requirement> requirements);
-  /// Returns a selector that matches labels if they contain every pair.
+  /// Returns a selector that matches labels that contain every pair.
   static LabelSelector FromMatchLabels(const StringMap& match_labels);
-  /// Returns a selector that selects nothing: the meaning of a null selector in a disruption budget.
+  /// Returns a selector that selects nothing, like a null selector in a disruption budget.
   static LabelSelector Nothing();
 
   /// Returns a selector that matches an object if both selectors match it.

@@ -49,7 +49,7 @@ namespace driverupgrade {
 
 /// The outcome of one call to UpgradeEngine::Reconcile.
 struct PassOutcome {
-  /// The reason why nothing was planned: the policy is invalid, or the cluster could not be read.
+  /// An error if nothing was planned because the policy is invalid or the cluster could not be read; otherwise OK.
   absl::Status status = absl::OkStatus();
   absl::Time began = {};
   absl::Time ended = {};
@@ -68,15 +68,15 @@ class Observer {
   virtual void OnNodeApplied(const NodePlan& plan, const NodeOutcome& outcome);
   /// Called last in a pass. Release is not a pass.
   virtual void OnPassEnded(const PassOutcome& pass);
-  /// Called when the problem that blocks all nodes changes: a pass failed, the cache cannot be read or is old, or the
-  /// Lease cannot be acquired. OK: the problem has ended.
+  /// Called when the problem that blocks all nodes changes: a pass failed, the cache cannot be read or is out of date,
+  /// or the Lease cannot be acquired. OK: the problem has ended.
   virtual void OnTrouble(const absl::Status& trouble);
   /// Called when this replica starts or stops leading. Never called without an election.
   virtual void OnLeading(bool leads);
   /// Called when, after at least one node has moved, no node can move again without action by an administrator.
   virtual void OnRolloutOver(const Tally& totals);
-  /// Reports findings about the configuration (PassOutcome::configuration). They are not part of a plan. Called when a
-  /// finding appears. NothingIsEvicted is also reported again when another rollout starts.
+  /// Called when a finding about the configuration appears (PassOutcome::configuration); such findings are not part of
+  /// a plan. NothingIsEvicted is reported again when another rollout starts.
   virtual void OnFinding(const Finding& finding);
 };
 
@@ -85,7 +85,7 @@ std::shared_ptr<Observer> MakeObserverGroup(std::vector<std::shared_ptr<Observer
 
 enum class Severity : std::uint8_t { kInfo, kWarning, kError };
 
-/// A structured log record; the embedder decides where records are written:
+/// A structured log record. The embedding program decides where records are written:
 ///
 ///     LogSink sink = [](const LogRecord& record) { fmt::print(stderr, "{}\n", FormatLogfmt(record)); };
 ///     options.observer = MakeLoggingObserver(identity, sink);
@@ -113,7 +113,7 @@ std::shared_ptr<Observer> MakeLoggingObserver(const DriverIdentity& identity, Lo
 struct Histogram {
   /// Upper bounds, inclusive, in ascending order.
   std::vector<double> bounds = {};
-  /// Number of values up to each bound and above the previous bound; the last count is for values above all bounds. Not
+  /// Number of values above the previous bound and up to this bound; the last count is for values above all bounds. Not
   /// cumulative.
   std::vector<std::uint64_t> counts = {};
   double sum = 0;
@@ -135,17 +135,17 @@ struct MetricsSnapshot {
   std::map<FindingCode, int> findings = {};
   bool auto_upgrade = false;
   bool paused = false;
-  /// Number of nodes that still have to be released because their owner was deleted. Set only by a service.
+  /// Number of nodes that must still be released because their owner was deleted. Set only by a service.
   int giving_back = 0;
   /// Rollout of the last pass; nullopt: the policy has no rollout.
   std::optional<RolloutStatus> rollout = std::nullopt;
 
   /// Acknowledged patches, by state left and state entered.
   std::map<std::pair<UpgradeState, UpgradeState>, std::uint64_t> transitions = {};
-  /// Time that nodes spent in each state, in seconds, for nodes that the observer saw enter and leave it. If one patch
-  /// leads through several states, the node counts as entering only the last of them.
+  /// Time that nodes spent in each state, in seconds, for nodes that the observer saw enter and leave that state. If
+  /// one patch leads through several states, the node enters only the last of them.
   std::map<UpgradeState, Histogram> state_seconds = {};
-  /// Duration of upgrades in seconds: from the end of the wait for a slot until the node is done, including failures in
+  /// Duration of upgrades in seconds, from the time a node gets its slot until it is done, including failures in
   /// between.
   Histogram upgrade_seconds = {};
   std::uint64_t evictions_accepted = 0;
@@ -162,7 +162,7 @@ struct MetricsSnapshot {
   std::map<absl::StatusCode, std::uint64_t> node_errors = {};
   /// Node errors with 409: another client had changed the node.
   std::uint64_t conflicts = 0;
-  /// Node errors, not counting conflicts, after which it is unknown whether the write was applied (WasNotApplied).
+  /// Node errors other than conflicts after which it is unknown whether the write was applied (WasNotApplied).
   std::uint64_t unknown_outcomes = 0;
 
   /// Duration of passes in seconds, including failed passes.
@@ -175,7 +175,7 @@ struct MetricsSnapshot {
   bool failing = false;
   /// Time at which a node last entered a state; before that, the time of the first pass; nullopt before the first pass.
   std::optional<absl::Time> last_progress = std::nullopt;
-  /// True if this replica leads. An observer cannot determine this, so the value is nullopt unless the embedder sets
+  /// True if this replica leads. An observer cannot know this: the value is nullopt unless the embedding program sets
   /// it, for example from ControllerStatus::leading.
   std::optional<bool> leading = std::nullopt;
 };
@@ -210,7 +210,7 @@ struct RequestKind {
 
 struct RequestFigures {
   std::map<RequestKind, std::uint64_t> requests = {};
-  /// Response times in seconds, by verb. Watches are not included, because they last as long as they are needed.
+  /// Response times in seconds, by verb. Watches are not included, because they stay open as long as they are needed.
   std::map<std::string, Histogram> seconds = {};
 };
 
@@ -221,9 +221,9 @@ struct RequestFigures {
 ///     ...
 ///     RequestFigures now = meter->Snapshot();
 ///
-/// A program with another transport or client calls the meter itself, as MakeMeteredTransport in
-/// kubernetes/http_transport.h does. All strings must come from closed sets, never from object names, because each new
-/// combination is kept indefinitely. Counters are 0 when the meter is created. Thread-safe.
+/// A program with a different transport or client calls the meter itself, as MakeMeteredTransport
+/// (kubernetes/http_transport.h) does. All strings must come from closed sets, never from object names, because each
+/// new combination is kept indefinitely. Counters are 0 when the meter is created. Thread-safe.
 class RequestMeter {
  public:
   void Count(const RequestKind& kind);

@@ -24,12 +24,12 @@ namespace driverupgrade {
 /// old pod no longer exists.
 struct DriverPods {
   bool none = true;
-  /// True if it is unknown whether one of the pods is up to date; `why_unknown` contains the reason.
+  /// True if it is unknown whether a pod is up to date; `why_unknown` contains the reason.
   bool unknown = false;
   std::string why_unknown = {};
   /// True if at least one pod of a DaemonSet does not have the target revision.
   bool out_of_date = false;
-  /// Pods to delete so that they are replaced: out of date, orphaned (without an owner), or requested by UID.
+  /// Pods to delete so that they are replaced: pods that are out of date, orphaned (without an owner), or named by UID.
   /// Terminating pods are not included.
   std::vector<const Pod*> to_restart = {};
   /// True if at least one pod has no owner.
@@ -61,8 +61,8 @@ class PodManager {
   /// Returns true if the pod uses the driver according to the operator's filter or the policy's selector.
   bool UsesDriver(const Pod& pod, const NodeView& view, const PodDeletionPolicy& policy) const;
 
-  /// Selects the pods that use the driver, and applies the drain's filters. DaemonSet and static pods stay, with a
-  /// finding.
+  /// Selects the pods that use the driver, and applies the drain's filters. DaemonSet pods and static pods stay, and
+  /// are reported in a finding.
   PodSelection SelectForDeletion(const NodeView& view, const PodDeletionPolicy& policy,
                                  const DrainManager& drains) const;
 };
@@ -71,9 +71,9 @@ class PodManager {
 const ControllerRevision* FindRevision(const DaemonSet& daemon_set, const std::vector<ControllerRevision>& revisions,
                                        std::string_view hash);
 
-/// Returns the target revision of the pods of `daemon_set`: the revision with the DaemonSet's template, or else the
-/// revision with the highest number. Sets `revisions`, and either `wanted_revision` or, for example if two revisions
-/// share the highest number, `why_unknown`.
+/// Returns the target revision of the pods of `daemon_set`: the revision with the DaemonSet's template or, if no
+/// revision has this template, the revision with the highest number. Sets `revisions`, and either `wanted_revision` or
+/// `why_unknown` (for example, if two revisions share the highest number).
 DriverDaemonSet WantedRevision(const DaemonSet& daemon_set, const std::vector<ControllerRevision>& revisions);
 
 }  // namespace driverupgrade

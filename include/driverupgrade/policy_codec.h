@@ -32,34 +32,35 @@ namespace driverupgrade {
 struct PolicyDefaults {
   bool auto_upgrade = false;
   std::optional<CountOrPercent> max_unavailable = std::nullopt;
-  /// True if a `drain` section without `enable` is switched on.
+  /// True if a `drain` section that omits `enable` is switched on.
   bool drain_enable = false;
 
-  /// Defaults of an NVIDIADriver: autoUpgrade true, maxUnavailable 25 %, drain only if `enable` is true.
+  /// Defaults of an NVIDIADriver: autoUpgrade is true, maxUnavailable is 25 %, and nodes are drained only if `enable`
+  /// is true.
   static PolicyDefaults GpuOperator();
-  /// Defaults of a NicClusterPolicy: autoUpgrade false, no maxUnavailable, a drain section is on unless
-  /// `enable: false`.
+  /// Defaults of a NicClusterPolicy: autoUpgrade is false, there is no maxUnavailable, and a `drain` section is on
+  /// unless it has `enable: false`.
   static PolicyDefaults NetworkOperator();
 };
 
 /// Reads one mapping. JSON is read as YAML, of which it is a subset; duplicate and unknown keys are errors. A null
 /// value counts as an absent field, as in Kubernetes. A document that is empty or null is an error; `{}` selects all
-/// defaults. Errors: InvalidArgument. The message contains one error for each invalid field, starting with the path of
-/// the field, and separated by semicolons: `drain.timeoutSeconds: must be >= 0, got -5`.
+/// defaults. Errors: InvalidArgument. The message contains one error for each invalid field, separated by semicolons.
+/// Each starts with the path of the field: `drain.timeoutSeconds: must be >= 0, got -5`.
 [[nodiscard]] absl::StatusOr<UpgradePolicy> ParseUpgradePolicy(std::string_view document,
                                                                const PolicyDefaults& defaults = {});
 
 /// Finds the time zone with the given IANA name. Errors: InvalidArgument.
 using TimeZoneLoader = std::function<absl::StatusOr<TimeZoneTable>(std::string_view name)>;
 
-/// Same as ParseUpgradePolicy for a JSON document: no YAML is parsed, and no YAML library is needed. `zones` finds the
-/// time zones of `rollout.windows`, like LoadRolloutTimeZone; null: only UTC is known, and no file is read.
+/// Same as ParseUpgradePolicy, but for JSON documents only, so that no YAML library is needed. `zones` finds the time
+/// zones of `rollout.windows`, like LoadRolloutTimeZone; null: only UTC is known, and no file is read.
 [[nodiscard]] absl::StatusOr<UpgradePolicy> ParseUpgradePolicyJson(std::string_view json,
                                                                    const PolicyDefaults& defaults = {},
                                                                    const TimeZoneLoader& zones = nullptr);
 
-/// Returns one JSON object with every field, including zeros, so that no server default replaces a value.
-/// Only absent limits and sections, which documents cannot express otherwise, are null. `policy` must pass Validate.
+/// Returns one JSON object with every field, including zeros, so that no server default replaces a value. Only absent
+/// limits and sections that documents cannot express otherwise are null. `policy` must pass Validate.
 /// ParseUpgradePolicy with PolicyDefaults{} reads an equal policy back, with fractions of seconds rounded up.
 std::string FormatUpgradePolicy(const UpgradePolicy& policy);
 

@@ -38,7 +38,7 @@ using CountOrPercent = std::variant<Count, Percent>;
 /// 25 % of 1 is 1. Saturates instead of overflowing.
 int ScaledLimit(const CountOrPercent& limit, int total);
 
-/// A time zone: its name, and its offsets from UTC. Decisions do not read time zone files. These files are read when a
+/// A time zone: its name and its offsets from UTC. Decisions do not read time zone files. The files are read when a
 /// policy is loaded: by abseil in native programs, and by the host in programs that use the C interface. Copies share
 /// one table.
 class TimeZoneTable {

@@ -1,4 +1,4 @@
-/// Safe driver loading: a driver pod waits until its node is evacuated.
+/// Safe driver loading: a driver pod waits until its node has been evacuated.
 ///
 /// Defines SafeLoadManager.
 ///
@@ -30,7 +30,7 @@ class SafeLoadManager {
   /// Returns true if the annotation exists and is not empty.
   bool IsWaiting(const Node& node) const;
   /// Returns the patch that removes the annotation from the node, at the version that was read. The caller must make
-  /// sure that the node is evacuated.
+  /// sure that the node has been evacuated.
   PatchNodeParams Unblocking(const Node& node) const;
 
   /// Same as above, for marks that are already decoded.

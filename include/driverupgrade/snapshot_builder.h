@@ -6,8 +6,8 @@
 ///     absl::StatusOr<ClusterSnapshot> snapshot = builder.Build(context);
 ///     builder.ReadPods(context, plan.pod_interest, *snapshot);  // then Step again
 ///
-/// Reads four lists for the whole cluster (one more in requestor mode, three more with `devices`), and one more list
-/// for each node whose pods a decision depends on. An unreadable object becomes a finding on its node; only a list that
+/// Reads four lists for the whole cluster (one more in requestor mode, three more with `devices`), and one list for
+/// each node on whose pods a decision depends. An unreadable object becomes a finding on its node; only a list that
 /// fails as a whole is an error. Not thread-safe.
 #ifndef DRIVERUPGRADE_SNAPSHOT_BUILDER_H_
 #define DRIVERUPGRADE_SNAPSHOT_BUILDER_H_
@@ -34,16 +34,16 @@ class AttemptLog;
 
 /// Returns true if a pod uses the driver and must leave the node before the driver is replaced. Every field of the pod
 /// is set: resources of all containers, claims, volumes, annotations, owners. May do I/O within the context. Called
-/// once for each pod version (UID and resourceVersion), on a separate thread. An error, an exception or a call longer
-/// than SnapshotOptions::hook_timeout is reported as a finding, and the node waits (gate Hook).
+/// once for each pod version (UID and resourceVersion), on a separate thread. An error, an exception or a call that
+/// exceeds SnapshotOptions::hook_timeout is reported as a finding, and the node waits (gate Hook).
 using PodFilter = std::function<absl::StatusOr<bool>(const CallContext& context, const Pod& pod)>;
 
 /// Returns true if an out-of-date driver pod can be replaced without evacuating the node, because the driver that it
-/// loads stays the same. `running` is the revision from which `pod` was created, `wanted` the newest. Compare these two
-/// revisions, not the DaemonSet, whose template may have changed since then. Called for nodes that need an upgrade,
-/// once for each combination of pod version and newest revision. Errors are reported as findings. NotFound means that
-/// the template of one of the revisions is unknown, and the node is upgraded in full. After any other error or an
-/// exception, the node waits (gate Hook). SameTemplate is a ready-made predicate:
+/// loads stays the same. `running` is the revision from which `pod` was created; `wanted` is the newest revision.
+/// Compare these two revisions, not the DaemonSet, whose template may have changed since then. Called for nodes that
+/// need an upgrade, once for each combination of pod version and newest revision. Errors are reported as findings.
+/// NotFound means that the template of one of the revisions is unknown, and the node is upgraded in full. After any
+/// other error or an exception, the node waits (gate Hook). SameTemplate is a ready-made predicate:
 ///
 ///     options.restart_only = [](const CallContext&, const Pod&, const ControllerRevision& running,
 ///                               const ControllerRevision& wanted) { return SameTemplate(running, wanted); };
@@ -56,7 +56,7 @@ using RestartOnlyPredicate = std::function<absl::StatusOr<bool>(
 /// Labels and annotations of the pod template that SameTemplate ignores.
 struct IgnoredKeys {
   std::vector<std::string> annotations = {"kubectl.kubernetes.io/restartedAt"};
-  /// Labels that charts set on everything they render.
+  /// Labels that Helm charts set on everything they render.
   std::vector<std::string> labels = {"helm.sh/chart", "app.kubernetes.io/version", "app.kubernetes.io/managed-by",
                                      "chart", "heritage"};
 };
@@ -75,12 +75,12 @@ struct SnapshotOptions {
   PodFilter uses_driver = nullptr;
   /// Null: every replacement evacuates the node.
   RestartOnlyPredicate restart_only = nullptr;
-  /// Time limit for one call of `uses_driver` or `restart_only`, in real time. When the limit has passed, the call's
-  /// stop token requests a stop, and the call's result is ignored. InfiniteDuration: calls run on the thread of the
-  /// pass, without a limit.
+  /// Time limit for one call of `uses_driver` or `restart_only`, in real time. After the limit, the call's stop token
+  /// requests a stop, and its result is ignored. InfiniteDuration: calls run on the thread of the pass, without a
+  /// limit.
   absl::Duration hook_timeout = absl::Seconds(10);
   /// The nodes that this engine upgrades (default: all). With selectors, several engines can share a driver's nodes,
-  /// each with its own policy. A node that no longer matches stays unchanged until another engine's selector matches
+  /// each with its own policy. A node that no longer matches is left unchanged until another engine's selector matches
   /// it.
   LabelSelector node_selector = {};
   /// The DRA drivers (`gpu.nvidia.com`) whose DeviceTaintRules, ResourceClaims and ResourceSlices are read; empty:
@@ -92,7 +92,7 @@ class SnapshotBuilder {
  public:
   /// `cluster` must not be null. `requestor`: same as in StateMachineOptions. `attempts`: the engine's log of requests.
   /// The log must outlive the builder. Snapshots include the logged requests whose outcome is unknown; each read drops
-  /// requests from the log once their outcome is known. Null: there is no log.
+  /// the requests whose outcome has become known. Null: there is no log.
   SnapshotBuilder(DriverIdentity identity, std::shared_ptr<ClusterReader> cluster, SnapshotOptions options,
                   const std::optional<RequestorOptions>& requestor = std::nullopt,
                   internal::AttemptLog* attempts = nullptr);

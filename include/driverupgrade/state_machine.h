@@ -1,4 +1,4 @@
-/// Decides the next action on every node of a cluster, based only on a snapshot.
+/// Decides the next action for every node of a cluster, based only on a snapshot.
 ///
 /// Defines StateMachine, StateMachineOptions and ReleaseClaim.
 ///
@@ -31,14 +31,14 @@ namespace internal {
 struct Verdict;
 }  // namespace internal
 
-/// Options that the embedding operator sets once, in contrast to the administrator's UpgradePolicy.
+/// Options that the embedding operator sets once, unlike the UpgradePolicy, which belongs to the administrator.
 struct StateMachineOptions {
-  /// Pods that validate a new driver, in any namespace, on the same node; nullopt: no validation.
+  /// Selects the pods that validate a new driver, in any namespace, on the driver's node; nullopt: no validation.
   std::optional<LabelSelector> validation_selector = std::nullopt;
   /// Treatment of validation pods that became ready before the new driver pod. With kRestart, the operator needs the
   /// permission to delete pods in the namespaces of these pods.
   EarlyValidation early_validation = EarlyValidation::kAsk;
-  /// Maximum number of restarts of a container that is not ready. After another restart, the driver pod counts as
+  /// Maximum number of restarts of a container that is not ready. With one more restart, the driver pod counts as
   /// failed.
   int driver_restart_count_max = 10;
   /// Options for requestor mode, or for finishing upgrades that started in requestor mode; nullopt: nodes in requestor
@@ -50,7 +50,7 @@ struct StateMachineOptions {
   std::string own_node = {};
 };
 
-/// Returns the next step in withdrawing a claim on a NodeMaintenance. The step deletes the requestor's own object, or
+/// Returns the call that withdraws a claim on a NodeMaintenance. The call deletes the requestor's own object, or
 /// removes the requestor from another requestor's object. nullopt: there is nothing to do, or the object is already
 /// being deleted. `requestor` must be valid. The engine withdraws its own claims; use this function for requestors that
 /// no longer exist.
@@ -74,7 +74,7 @@ class StateMachine {
                                         const std::string& unit = "") const;
 
   /// Returns the plan that releases a node in any state: one patch that lifts a cordon on which only our upgrade
-  /// relies, and removes our label and annotations. Marks set by other clients stay: the skip label, the safe-load
+  /// relies, and that removes our label and annotations. Marks set by other clients stay: the skip label, the safe-load
   /// annotation, an administrator's cordon. A node in requestor mode is released in two rounds: the first withdraws the
   /// claim on its NodeMaintenance, and the second applies the patch. The plan is empty if the node has none of our
   /// marks.

@@ -43,12 +43,13 @@ class RolloutOver;
 }  // namespace internal
 
 struct LeaderElectionOptions {
-  /// Namespace and name of the Lease. Each set of replicas of which only one may act has its own Lease.
+  /// Namespace and name of the Lease. Replicas of which only one may act share a Lease.
   std::string ns = {};
   std::string name = {};
-  /// Unique to this process, even among earlier processes: for example `<host name>_<uuid>`, as in controller-runtime.
+  /// Unique to this process, and never used by an earlier process: for example `<host name>_<uuid>`, as in
+  /// controller-runtime.
   std::string identity = {};
-  /// Time, in whole seconds, for which the other replicas wait after the last renewal that they observed.
+  /// Time, in whole seconds, that the other replicas wait after the last renewal they have observed.
   absl::Duration lease_duration = absl::Seconds(15);
   /// Time for which the leader continues without a renewal. Work that is then in progress must finish before
   /// lease_duration has passed.
@@ -76,14 +77,14 @@ struct LeaderElectionOptions {
 /// LeaderElection has no thread of its own: it makes progress only when Step is called. Two replicas never believe at
 /// the same time that they lead, provided that
 /// - the faster of their clocks runs less than lease_duration / renew_deadline (1.5 by default) times as fast as the
-///   slower clock. The absolute times do not matter: a candidate measures expiry from the moment it saw the record
-///   change, and a leader measures it from a moment before it sent its last acknowledged renewal;
-/// - clocks do not jump far between two readings, or jump at most once while a lease expires. A leader that sees its
-///   clock set back stops leading until it has renewed. A candidate counts at most 2.2 x retry_period between two
-///   readings, which with the defaults is less than the time between renew_deadline and lease_duration;
-/// - the Lease is not deleted manually. Replicas that have seen the Lease wait until it would have expired; a new
-///   replica does not;
-/// - every process has its own identity.
+///   slower one. Absolute times do not matter: a candidate measures expiry from the moment it saw the record change,
+///   and a leader from a moment before it sent its last acknowledged renewal;
+/// - clocks do not jump far between two readings, or jump at most once while a lease expires. A leader that notices
+///   that its clock was set back stops leading until it has renewed. A candidate counts at most 2.2 x retry_period
+///   between two readings, which with the defaults is less than the time between renew_deadline and lease_duration;
+/// - the Lease is not deleted manually. Replicas that have seen the Lease would wait until it had expired, but a new
+///   replica would not;
+/// - every process has a unique identity.
 ///
 /// A Lease does not fence off a former leader. Writes therefore have preconditions, and code must check IsLeader()
 /// before irreversible actions.
@@ -96,21 +97,21 @@ class LeaderElection {
                                                                               LeaderElectionOptions options);
 
   /// Attempts to acquire or renew the Lease if an attempt is due (at most three calls, each bounded by half the renew
-  /// deadline). Returns the time of the next call. Calling earlier costs nothing; calling later delays a takeover, or
+  /// deadline). Returns the time of the next call. An earlier call costs nothing; a later call delays a takeover, or
   /// ends this replica's leadership.
   absl::Time Step(const CallContext& context);
 
-  /// Gives up leadership, if it is held, so that the other replicas need not wait. Call it once the guarded work has
-  /// ended. If Step is nevertheless called afterwards, its first attempt waits to give the other replicas precedence.
-  /// IsLeader() is false as soon as this call starts, regardless of its result. Errors: the errors of the calls to the
-  /// cluster; Release may then be called again.
+  /// Gives up leadership, if held, so that the other replicas need not wait. Call it once the guarded work has ended.
+  /// If Step is called afterwards, its first attempt waits to give the other replicas precedence. IsLeader() is false
+  /// from the start of this call, regardless of its result. Errors: the errors of the calls to the cluster; Release may
+  /// then be called again.
   [[nodiscard]] absl::Status Release(const CallContext& context);
 
   /// Sets an annotation of the Lease, for other clients, while this replica leads. The annotation is written with the
   /// next regular write, so it costs no request. nullopt removes the annotation of an earlier leader; annotations that
-  /// were never announced are kept. Leadership has priority: values that would exceed Kubernetes's annotation limit of
-  /// 256 KiB are left out. Once the server has refused a write with annotations, all of them are left out until another
-  /// value is announced or leadership is gained again. Can be called from any thread.
+  /// were never announced are kept. Leadership has priority: values that would exceed Kubernetes' annotation limit of
+  /// 256 KiB are left out. If the server refuses a write with annotations, all of them are left out until another value
+  /// is announced or leadership is gained again. Can be called from any thread.
   void Announce(const std::string& key, std::optional<std::string> value);
 
   /// Returns true if this replica leads at this moment. Call it before every action that only a leader may take.
@@ -118,7 +119,7 @@ class LeaderElection {
   /// Returns the time, by this replica's clock, at which leadership ends unless it is renewed: the latest sensible
   /// deadline of a leader's call. nullopt: this replica does not lead.
   std::optional<absl::Time> LeadsUntil() const;
-  /// Returns how many times leadership was gained. If the number changes between two calls, leadership was lost in
+  /// Returns how many times leadership has been gained. If the number changes between two calls, leadership was lost in
   /// between.
   std::int64_t terms() const;
   /// Returns the identity of the holder when the Lease was last read or written; empty: no holder, or unknown. Intended
@@ -135,7 +136,7 @@ class LeaderElection {
     bool exists = false;
     // Time for which the Lease is known to have been unchanged.
     absl::Duration watched = absl::ZeroDuration();
-    // The last reading of the clock, and how many times the clock was set back.
+    // The last reading of the clock, and how many times the clock has been set back.
     absl::Time looked_at = absl::InfinitePast();
     int setbacks = 0;
     bool leading = false;
@@ -175,7 +176,7 @@ class LeaderElection {
 };
 
 struct ControllerOptions {
-  /// Minimum time between the starts of two passes, so that a burst of changes causes only one pass.
+  /// Minimum time between the starts of two passes, so that a burst of changes causes a single pass.
   absl::Duration passes_apart = absl::Milliseconds(5);
   /// Pause after a failed pass; doubles up to `retry_max` while passes fail.
   absl::Duration retry_first = absl::Seconds(1);
@@ -184,11 +185,12 @@ struct ControllerOptions {
   absl::Duration pass_timeout = absl::Minutes(2);
   /// Maximum time between two passes if no cache reports changes.
   absl::Duration poll_interval = absl::Seconds(5);
-  /// Called when Step may have something to do before the time that it returned: after SetPolicy and Notify, when the
-  /// cache has changes, and when requests have been answered. Called by any thread; it must not call the controller.
-  /// Null: no callback.
+  /// Called when Step may have work to do before the time that it returned: after SetPolicy and Notify, when the cache
+  /// has changes, and when requests have been answered. Called by any thread; must not call the controller. Null: no
+  /// callback.
   std::function<void()> on_change = nullptr;
-  /// The election among replicas: passes are made only while this replica leads. Null: there is only one replica.
+  /// The election of a leader among the replicas: passes are made only while this replica leads. Null: there is only
+  /// one replica.
   std::shared_ptr<LeaderElection> election = nullptr;
 };
 
@@ -223,7 +225,7 @@ class UpgradeController {
   void Wait(absl::Time until, const std::stop_token& stop);
   /// Shuts down: waits for requests and Events in progress, and releases the Lease. Step must not be called afterwards.
   void Stop();
-  /// Steps until `stop` is requested, then calls Stop. After the request, Run returns within the duration of one call.
+  /// Steps until `stop` is requested, then calls Stop. Returns within the duration of one call after the request.
   void Run(std::stop_token stop);
 
   ControllerStatus status() const;
@@ -257,8 +259,8 @@ class UpgradeController {
   absl::Time looked_at_ = absl::InfinitePast();
   std::int64_t term_ = 0;
   int failures_ = 0;
-  absl::Time not_before_ = absl::InfinitePast();  // no pass before this time, even if something changes
-  absl::Time due_ = absl::InfinitePast();         // a pass at this time, even if nothing changes
+  absl::Time not_before_ = absl::InfinitePast();  // earliest time of the next pass, even if something changes
+  absl::Time due_ = absl::InfinitePast();         // latest time of the next pass, even if nothing changes
 
   // Used only by the thread that steps.
   absl::Status told_trouble_ = absl::OkStatus();

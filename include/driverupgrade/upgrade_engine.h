@@ -1,4 +1,4 @@
-/// The class that an operator embeds: one call makes one pass of the upgrade over the whole cluster.
+/// The class that an operator embeds. Each call makes one pass of the upgrade over the whole cluster.
 ///
 /// Defines UpgradeEngine, EngineOptions and ReconcileResult.
 ///
@@ -9,9 +9,9 @@
 ///       ...  // again at pass->wake_at, or when the cluster changes
 ///     }
 ///
-/// An engine is level-triggered: each pass reads the cluster, decides, sends the requests that are due, and waits for
-/// nothing. All state that must survive a crash is stored on the nodes, so an engine may be killed at any moment and
-/// replaced by another. Engines of different drivers may share a process and a cluster.
+/// An engine is level-triggered: each pass reads the cluster, decides, and sends the requests that are due, without
+/// waiting for their effects. All state that must survive a crash is stored on the nodes, so an engine may be killed at
+/// any moment and replaced by another. Engines of different drivers may share a process and a cluster.
 #ifndef DRIVERUPGRADE_UPGRADE_ENGINE_H_
 #define DRIVERUPGRADE_UPGRADE_ENGINE_H_
 
@@ -46,25 +46,25 @@ struct EngineOptions {
   /// Cache to read from; if null, each pass lists the objects. One of the cache's scopes must match this driver: the
   /// same namespace, labels and requestor namespace. With a cache, a pass evaluates only nodes that have changed or are
   /// due, and returns only the changed gates (see Explain). It does not wait for responses: each node's requests
-  /// proceed independently. If ExecutorOptions allows only one call in flight, requests are still made on the calling
+  /// proceed independently. With only one call in flight (ExecutorOptions), requests are still made on the calling
   /// thread.
   std::shared_ptr<WatchCache> cache = nullptr;
   /// With a cache: maximum number of changed or due nodes that one pass evaluates; at least 1. A pass evaluates no
   /// nodes while requests for twice as many nodes are in progress. The next pass, which is due immediately or at the
   /// next response, evaluates the remaining nodes; until then, no node starts (Plan::finished). The limit keeps passes
-  /// short for callers that must wait for the end of a pass before they can stop or set a new policy.
+  /// short, because callers must wait for the end of a pass before they can stop or set a new policy.
   int nodes_per_pass = 1000;
   /// Options of the ledger, which must grant a node its slot before the node starts. With a ledger, the budgets hold
-  /// even if two replicas believe that they lead, or if a replica crashes (ADR 0005). Either all replicas use the same
-  /// ledger, or none uses a ledger; nullopt: no ledger.
+  /// even if two replicas believe that they are the leader, or if a replica crashes (ADR 0005). All replicas must use
+  /// the same ledger, or none. nullopt: no ledger.
   std::optional<AdmissionLedgerOptions> ledger = std::nullopt;
-  /// Returns the limit, shared by several engines, on the number of nodes in progress. Called in every pass, on the
-  /// thread of the pass; null: no such limit. The limit holds if the engines make their passes in sequence and each
+  /// Returns the limit on the number of nodes in progress that several engines share. Called in every pass, on the
+  /// thread of the pass; null: no such limit. The limit holds if the engines make their passes in sequence, and if each
   /// returned limit accounts for the earlier passes; ServiceOptions::parallel_total ensures both.
   std::function<SharedSlots()> shared_slots = nullptr;
-  /// Returns the embedding operator's reason to halt the rollout. The reason may be based on any data; empty: no
-  /// reason. Called in every pass, on the thread of the pass, if the policy has a `rollout` and autoUpgrade is on.
-  /// Null: not called.
+  /// Returns the embedding operator's reason to halt the rollout, which may be based on any data; empty: no reason.
+  /// Called in every pass, on the thread of the pass, if the policy has a `rollout` and autoUpgrade is on. Null: not
+  /// called.
   std::function<std::string()> rollout_sick = nullptr;
   /// Also used by the engine's controller. Null: SystemClock().
   std::shared_ptr<Clock> clock = nullptr;
@@ -75,15 +75,14 @@ struct ReconcileResult {
   /// The decisions. Their gates explain why nodes wait.
   Plan plan = {};
   /// Outcomes of `plan.nodes`, in the same order. With a cache: outcomes of the nodes whose requests have all been
-  /// answered since the last result. Requests for `plan.nodes` may then still be in progress; the OnChange callback
+  /// answered since the previous result. Requests for `plan.nodes` may then still be in progress; the OnChange callback
   /// reports when they have been answered.
   std::vector<NodeOutcome> outcomes = {};
   /// Number of evaluations in this pass: one for each node that changed or was due. Without a cache, a node whose pods
   /// were read is evaluated twice: before and after the read.
   std::uint64_t judged = 0;
-  /// Findings about the configuration, which are possible even if all nodes are fine: NoDaemonSet, NothingIsEvicted.
-  /// They are not in `plan.findings`, because they do not concern nodes. Observer::OnFinding reports them when they
-  /// appear.
+  /// Findings about the configuration: NoDaemonSet, NothingIsEvicted. They are not in `plan.findings`, because they do
+  /// not concern nodes, and occur even if all nodes are fine. Observer::OnFinding reports them when they appear.
   std::vector<Finding> configuration = {};
   /// Time at which to call Reconcile again even if nothing changes. This is the current time if the results of some
   /// actions have not been evaluated yet, otherwise the time of the next deadline or retry. nullopt: no call is needed
@@ -110,9 +109,9 @@ class UpgradeEngine {
   /// reported in the result; call Release again until `plan.nodes` is empty.
   [[nodiscard]] absl::StatusOr<ReconcileResult> Release(const CallContext& context);
 
-  /// Returns why the node did not move in the last pass, with its place in the queue, or nullopt if the node moves or
-  /// is unknown. Can be called from any thread. Does not wait for a running pass: its results become visible once its
-  /// plan is complete.
+  /// Returns why the node did not move in the last pass, with its place in the queue; nullopt if the node moved or is
+  /// unknown. Can be called from any thread. Does not wait for a running pass: its results become visible once its plan
+  /// is complete.
   std::optional<Gate> Explain(const std::string& node) const;
   /// Returns the results of the last pass for all nodes, in O(N log N). Threads: same as Explain.
   Plan Everything() const;
@@ -121,14 +120,14 @@ class UpgradeEngine {
   FleetStatus Status() const;
 
   /// Sets the callback `on_change`, which is called on another thread when the cache has changes for the next pass, or
-  /// when requests have been answered. The callback must not call the engine. Without a cache, it is never called.
-  /// Null: no callback.
+  /// when requests have been answered. It must not call the engine. Without a cache, it is never called. Null: no
+  /// callback.
   void OnChange(std::function<void()> on_change);
 
   /// Returns EngineOptions::observer, which can be null.
   const std::shared_ptr<Observer>& observer() const;
 
-  /// Grants a grace period for deadlines that expired during a break. Must be called before passes resume after a
+  /// Grants a grace period to deadlines that expired during a break. Must be called before the first pass after a
   /// break, or after passes by another replica.
   void Resume();
 

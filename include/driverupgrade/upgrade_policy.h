@@ -1,7 +1,7 @@
 /// An administrator's settings for the upgrade of a driver.
 ///
-/// Defines UpgradePolicy, its sections except `rollout` (rollout_policy.h), and the two parts on which decisions are
-/// based: NodeRules and AdmissionLimits.
+/// Defines UpgradePolicy, its sections except `rollout` (rollout_policy.h), and the two parts of a policy on which
+/// decisions are based: NodeRules and AdmissionLimits.
 ///
 ///     UpgradePolicy policy{.auto_upgrade = true, .max_parallel = 2, .max_unavailable = Percent{25}};
 ///     policy.drain = DrainPolicy{.timeout = absl::Minutes(5)};
@@ -28,11 +28,11 @@ namespace driverupgrade {
 
 /// waitForCompletion: pods that may finish before the node is evacuated.
 struct WaitForCompletionPolicy {
-  /// The pods to wait for, in any namespace; by default, the selector is empty, and the upgrade waits for no pods. Pods
-  /// that still exist afterwards are evicted according to `pod_deletion` and `drain`.
+  /// Selects the pods to wait for, in any namespace; empty, the default: none. Pods that still exist afterwards are
+  /// evicted according to `pod_deletion` and `drain`.
   LabelSelector pod_selector = {};
   /// Time since the node entered wait-for-jobs-required, after which the upgrade continues even if pods are still
-  /// running. Positive. By default there is no limit, so a job that never ends holds the slot indefinitely: use the
+  /// running. Positive. By default, there is no limit, so a job that never ends holds the slot indefinitely. Use the
   /// duration of the longest job worth sparing.
   absl::Duration timeout = absl::InfiniteDuration();
   friend bool operator==(const WaitForCompletionPolicy&, const WaitForCompletionPolicy&) = default;
@@ -42,13 +42,13 @@ struct WaitForCompletionPolicy {
 enum class OnTimeout : std::uint8_t {
   kFail,    ///< The pods stay; the node's upgrade fails, or pod deletion falls back to a drain.
   kDelete,  ///< The pods are deleted despite disruption budgets, with their grace period and a UID precondition.
-  /// All pods, including terminating pods, are deleted with a grace period of zero. Kubernetes then forgets a pod whose
-  /// processes may still be running: they can use the driver, and can write to volumes that another node has since
-  /// mounted.
+  /// All pods, including terminating pods, are deleted with a grace period of zero. Kubernetes then forgets the pods
+  /// even if their processes are still running. These processes can use the driver, and can write to volumes that
+  /// another node has since mounted.
   kForceDelete,
 };
 
-/// Treatment of a node that could not be evacuated, and whose old driver is untouched.
+/// Treatment of a node that could not be evacuated, and whose driver has therefore not been replaced.
 enum class OnFailure : std::uint8_t {
   kFail,  ///< The node stays cordoned and is marked as failed. Same as in the Go library.
   /// The node returns to service with its old driver, but is marked as failed. It holds no slot, and is uncordoned if
@@ -69,14 +69,14 @@ struct PodDeletionPolicy {
   /// default): none. Intended for pods that use the driver without requesting a resource.
   LabelSelector pod_selector = {};
   /// Time since the node entered pod-deletion-required, after which it enters drain-required if there is a drain
-  /// policy, otherwise upgrade-failed. Positive. Should exceed the grace periods of the pods, and the time that a
-  /// disruption budget needs to recover.
+  /// policy, otherwise upgrade-failed. Positive. Should exceed the pods' grace periods, and the time that a disruption
+  /// budget needs to recover.
   absl::Duration timeout = absl::Seconds(300);
   /// Use kDelete only if the driver matters more than the workloads. Has no effect with an infinite timeout. If a
   /// deleted pod still exists on a ready node one minute after the end of its grace period, the phase ends as it does
   /// with kFail.
   OnTimeout on_timeout = OnTimeout::kFail;
-  /// Has no effect if there is a drain policy, because the drain comes next.
+  /// Has no effect if there is a drain policy, because a drain follows.
   OnFailure on_failure = OnFailure::kFail;
   friend bool operator==(const PodDeletionPolicy&, const PodDeletionPolicy&) = default;
 };
@@ -97,7 +97,7 @@ struct DrainPolicy {
   absl::Duration timeout = absl::Seconds(300);
   /// Same as in PodDeletionPolicy.
   OnTimeout on_timeout = OnTimeout::kFail;
-  /// Use kGiveBack if a node with the old driver is better than a cordoned node.
+  /// Use kGiveBack if you prefer a node with the old driver to a cordoned node.
   OnFailure on_failure = OnFailure::kFail;
   friend bool operator==(const DrainPolicy&, const DrainPolicy&) = default;
 };
@@ -108,7 +108,7 @@ enum class Pacing : std::uint8_t {
   kEveryState,  ///< One state per write, same as in the Go library.
 };
 
-/// Treatment of nodes that an administrator had cordoned before the upgrade.
+/// Treatment of nodes that an administrator cordoned before the upgrade.
 enum class CordonedNodes : std::uint8_t {
   kProceed,       ///< Such nodes start immediately, and do not count against maxParallel. Same as in the Go library.
   kWithinBudget,  ///< Such nodes take a maxParallel slot like any other node.
@@ -118,8 +118,8 @@ enum class CordonedNodes : std::uint8_t {
 struct DeadlinePolicy {
   /// Time for the new driver pod to become ready, after which the node enters upgrade-failed. Positive. Set it above
   /// the longest startup time ever observed. nullopt, the default, means 30 minutes if the policy has a `rollout` or a
-  /// `failure_policy`. Otherwise there is no limit, as in the Go library: if the version of the driver is mistyped,
-  /// nodes hold their slots indefinitely.
+  /// `failure_policy`. Otherwise, it means no limit, as in the Go library: if the driver's version is mistyped, nodes
+  /// hold their slots indefinitely.
   std::optional<absl::Duration> pod_restart = std::nullopt;
   /// Time for the validation pods to become ready once the driver pod is ready, after which the node enters
   /// upgrade-failed. Positive. Ignored if the operator has no validation (StateMachineOptions::validation_selector).
@@ -133,11 +133,11 @@ struct FailurePolicy {
   /// Number of failed nodes at which no more nodes start; nodes in progress finish. Failed nodes hold no slot. At least
   /// 1, the default. Percentages are relative to the number of managed nodes and are rounded down, but to at least 1.
   /// Failed nodes stay cordoned and count as unavailable, so keep this number below `max_unavailable`. Choose the
-  /// number of failures at which the driver itself must be considered bad.
+  /// number of failures at which the driver itself must be considered faulty.
   CountOrPercent max_failures = Count{1};
   /// Budgets for individual classes of failures, in addition to `max_failures`: the first budget that is used up stops
-  /// the rollout. Each budget is at least 1; there are no budgets by default. A node that failed before the policy had
-  /// such budgets has no class.
+  /// the rollout. Each budget is at least 1; there are no budgets by default. Nodes that failed before the policy had
+  /// such budgets have no class.
   FailureBudgets by_class = {};
   friend bool operator==(const FailurePolicy&, const FailurePolicy&) = default;
 };
@@ -171,8 +171,8 @@ enum class IsolationScope : std::uint8_t {
 /// new pods can start. Requires Kubernetes 1.37 and devices that a DRA driver publishes.
 struct IsolationPolicy {
   IsolationScope scope = IsolationScope::kNode;
-  /// Pause between the time when the controller manager has seen the taint and the first eviction, during which claims
-  /// that the scheduler was about to allocate become visible. At least 0. The pause is a fixed time because the
+  /// Pause between the moment the controller manager has seen the taint and the first eviction. Claims that the
+  /// scheduler was about to allocate become visible during this pause. At least 0. The pause is fixed, because the
   /// scheduler does not report when it has seen a taint; a busy scheduler needs seconds.
   absl::Duration settle = absl::Seconds(10);
   /// DRA drivers whose devices depend on this driver. Each DRA driver has one pool per node, named after the node.
@@ -196,17 +196,16 @@ struct UpgradePolicy {
   /// waiting nodes show this text. Not part of any document.
   std::string frozen_because = {};
   /// True: no more nodes start, and nodes in progress finish. Use it for a gentle stop, for example before a weekend or
-  /// if a driver looks bad.
+  /// if a driver seems faulty.
   bool paused = false;
   /// Maximum number of nodes in progress; at least 1, and 1 by default; nullopt: no limit. A node starts only if both
-  /// this limit and `max_unavailable` allow it. A failed node counts unless there is a `failure_policy`. Use the number
-  /// of nodes that the workloads can lose at the same time.
+  /// this limit and `max_unavailable` allow it. A failed node counts unless there is a `failure_policy`. Set the limit to
+  /// the number of nodes that the workloads can lose at the same time.
   std::optional<int> max_parallel = 1;
-  /// An available node starts only while fewer nodes than this are unavailable. Unavailable means cordoned or not
-  /// ready, for any reason, so nodes in progress and failed nodes count. At least 0; with 0, only nodes that are
-  /// already cordoned start. A percentage is relative to the number of managed nodes and is rounded up; 100 %
-  /// or more never limits. nullopt, the default: no limit. Must exceed the usual number of broken nodes, or nothing
-  /// starts.
+  /// An available node starts only while fewer nodes than this are unavailable, which means cordoned or not ready for
+  /// any reason, so nodes in progress and failed nodes count. At least 0; with 0, only nodes that are already cordoned
+  /// start. A percentage is relative to the number of managed nodes and is rounded up; 100 % or more never limits.
+  /// nullopt, the default: no limit. Must exceed the usual number of broken nodes, or nothing starts.
   std::optional<CountOrPercent> max_unavailable = std::nullopt;
   /// nullopt, the default: the upgrade does not wait for pods.
   std::optional<WaitForCompletionPolicy> wait_for_completion = std::nullopt;
@@ -215,7 +214,7 @@ struct UpgradePolicy {
   /// nullopt, the default: no drain, and failed pod deletion fails the node. With pod deletion, a node is drained only
   /// if pod deletion has failed; without pod deletion, every node is drained.
   std::optional<DrainPolicy> drain = std::nullopt;
-  /// Use kEveryState for dashboards that must see every state; it requires more requests.
+  /// Use kEveryState if dashboards must see every state; it requires more requests.
   Pacing pacing = Pacing::kChained;
   /// An administrator's cordon always stays. Use kIgnore if administrators work on cordoned nodes.
   CordonedNodes cordoned_nodes = CordonedNodes::kProceed;
@@ -229,8 +228,8 @@ struct UpgradePolicy {
   RetryPolicy retry = {};
   /// By default, the whole node is isolated.
   IsolationPolicy isolation = {};
-  /// Read by the operator, which configures the init container of the driver pod to request safe load. The engine
-  /// ignores this field and acts only on DriverIdentity::SafeLoadAnnotation.
+  /// For the operator, which configures the init container of the driver pod to request safe load. The engine ignores
+  /// this field and acts only on DriverIdentity::SafeLoadAnnotation.
   bool safe_load = false;
   /// Stages, order and times in which nodes start, in addition to the limits; nullopt: no rollout. With a rollout, an
   /// engine needs a ledger (EngineOptions::ledger).

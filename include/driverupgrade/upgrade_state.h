@@ -30,7 +30,7 @@ enum class UpgradeState : std::uint8_t {
   kPostMaintenanceRequired,  ///< Reserved by the Go library; accepted when read, but never entered.
   kPodRestartRequired,       ///< The driver pod is replaced, and the new one must become ready.
   kValidationRequired,       ///< Validation pods must become ready.
-  kUncordonRequired,         ///< The upgrade is finished except for the cordon.
+  kUncordonRequired,         ///< The upgrade is finished, except that the cordon must be lifted.
   kDone,
   kFailed,
 };
@@ -47,8 +47,8 @@ enum class StageLimit : std::uint8_t {
   kValidation,  ///< `deadlines.validationSeconds`
 };
 
-/// Properties of a state on which other parts of the library depend, such as budgets, timers and pages. A new state
-/// needs a row in kUpgradeStates.
+/// Properties of a state that budgets, timers, pages and other parts of the library depend on. A new state needs a row
+/// in kUpgradeStates.
 struct UpgradeStateTraits {
   UpgradeState state = UpgradeState::kUnknown;
   /// The value of the state label.
@@ -56,8 +56,8 @@ struct UpgradeStateTraits {
   /// True if an upgrade has started and not completed successfully. Such a node normally holds a slot, but a failed
   /// node does not if the policy has a failurePolicy.
   bool in_progress = false;
-  /// True if a node in this state must be cordoned, or have its devices isolated. The node counts as unavailable even
-  /// if it is still schedulable.
+  /// True if a node in this state must be cordoned, or must have its devices isolated. The node counts as unavailable
+  /// even if it is still schedulable.
   bool holds_cordon = false;
   StageLimit limit = StageLimit::kNone;
 };

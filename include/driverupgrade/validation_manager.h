@@ -21,7 +21,8 @@
 
 namespace driverupgrade {
 
-/// Treatment of a validation pod that became ready before the new driver pod, and so has validated only the old driver.
+/// Treatment of a validation pod that became ready before the new driver pod, and has therefore validated only the old
+/// driver.
 enum class EarlyValidation : std::uint8_t {
   kAsk,      ///< The node waits until the pod is ready again; the node's gate asks an administrator to restart it.
   kRestart,  ///< The engine deletes the pod if a controller will replace it; otherwise same as kAsk.
@@ -48,8 +49,8 @@ class ValidationManager {
   explicit ValidationManager(LabelSelector selector, EarlyValidation early = EarlyValidation::kAsk)
       : selector_(std::move(selector)), early_(early) {}
   /// `pods`: all pods of one node, of any namespace; they must outlive the result. `driver_ready_since`: time at which
-  /// the newest of the node's driver pods became ready. A validation pod does not count as early if this time
-  /// (nullopt), or the time at which the pod became ready, is unknown.
+  /// the newest of the node's driver pods became ready. A validation pod does not count as early if this time is
+  /// unknown (nullopt), or if the time at which the pod became ready is unknown.
   Validation Evaluate(const std::vector<Pod>& pods,
                       std::optional<absl::Time> driver_ready_since = std::nullopt) const;
 

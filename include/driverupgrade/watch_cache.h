@@ -1,4 +1,4 @@
-/// Keeps in memory the objects that driver upgrades read, and uses watches to update them, so that a pass sends no
+/// Keeps the objects that driver upgrades read in memory, and updates them through watches, so that a pass sends no
 /// reads to the API server.
 ///
 /// Defines WatchCache, WatchCacheOptions, DriverScope and WatchRestart.
@@ -8,14 +8,14 @@
 ///     EngineOptions options{.snapshot = ..., .cache = *cache};
 ///
 /// The cache watches nodes, NodeMaintenances, the driver's DaemonSets, and their revisions and pods. Another watch
-/// covers all pods in the cluster; the cache keeps only the pods on nodes for which a subscriber requested them. If a
-/// scope names DRA drivers, the cache also watches the cluster's DeviceTaintRules, ResourceClaims and ResourceSlices,
-/// and keeps the objects of these drivers; claims are stored in a packed form.
+/// covers all pods in the cluster, of which the cache keeps only those on nodes for which a subscriber requested them.
+/// If a scope names DRA drivers, the cache also watches the cluster's DeviceTaintRules, ResourceClaims and
+/// ResourceSlices, and keeps the objects of these drivers; claims are stored in a packed form.
 ///
-/// A broken watch resumes where it stopped; if it cannot resume, the cache lists the objects again and compares them
+/// A broken watch resumes where it stopped. If it cannot resume, the cache lists the objects again and compares them
 /// with the stored objects. Objects are immutable and shared, except pods other than driver pods: because there are so
-/// many of them, they are stored in a packed form and unpacked on each request. An object that cannot be read is marked
-/// (OnUnreadable::kMark) until a watch or a list delivers a readable version. While one pod of a node cannot be read,
+/// many of them, they are stored in a packed form and unpacked on each request. An unreadable object is marked
+/// (OnUnreadable::kMark) until a watch or a list returns a readable version. While a pod on a node is unreadable, all
 /// the node's pods count as unknown.
 ///
 /// Thread-safe. Shares ownership of `cluster`, and has a thread for each watch between Start and Stop.
@@ -45,15 +45,15 @@
 
 namespace driverupgrade {
 
-/// The objects that one engine reads. Fields that SnapshotOptions also has must have the same values as in the engine's
-/// SnapshotOptions.
+/// The objects that one engine reads. Fields that also exist in SnapshotOptions must have the same values as in the
+/// engine's SnapshotOptions.
 struct DriverScope {
   /// Namespace of the driver's DaemonSets and pods.
   std::string ns = {};
   LabelSelector driver_labels = {};
   /// Namespace of NodeMaintenances, in requestor mode.
   std::optional<std::string> maintenance_ns = std::nullopt;
-  /// DRA drivers whose devices are watched. If it is empty in all scopes, no DRA object is watched.
+  /// DRA drivers whose devices are watched. If no scope names any, no DRA objects are watched.
   std::vector<std::string> devices = {};
   /// Selector of the nodes that the engine upgrades; needed if several engines share a driver's nodes. Does not limit
   /// the cache, which contains all nodes. Empty: all nodes.
@@ -62,7 +62,7 @@ struct DriverScope {
 };
 
 struct WatchCacheOptions {
-  /// Scopes of all engines that share the cache. Not empty.
+  /// Scopes of all engines that share the cache. Must not be empty.
   std::vector<DriverScope> drivers = {};
   /// The server ends a watch after one to two times this duration.
   absl::Duration watch_timeout = absl::Minutes(5);
@@ -99,14 +99,14 @@ class WatchCache final {
   /// except for watches that must wait after a failure. The cluster's watches must end with a bookmark when there is
   /// nothing more to report, like FakeCluster::Poll.
   void Turn(const CallContext& context);
-  /// Ends all watches, within the time that a call needs to notice its stop token. The cached data stays readable.
+  /// Ends all watches, in the time that a call needs to notice its stop token. The cached data stays readable.
   void Stop();
   /// Returns true if every collection has been read once, and the nodes have been read again since their watch last
-  /// broke. Until then, the cluster may have been restored from a backup (ADR 0007). NodeMaintenances and the DRA kinds
-  /// count as read if the cluster does not serve them.
+  /// broke. Before that, the cluster may have been restored from a backup unnoticed (ADR 0007). NodeMaintenances and
+  /// the DRA kinds count as read if the cluster does not serve them.
   bool Synced() const;
   /// Returns OK, or the error of a watch that has been failing for at least `patience`, with the time of the first
-  /// failure. In this case, the cached data may be old.
+  /// failure. In the latter case, the cached data may be out of date.
   absl::Status Health(absl::Duration patience = absl::Minutes(1)) const;
   /// Returns the number of watch restarts over all collections, by reason. The result contains every reason.
   std::map<WatchRestart, std::uint64_t> Restarts() const;
@@ -115,7 +115,7 @@ class WatchCache final {
 
   /// Sets the callback `on_change`. The callback is called on a watch's thread when `Take(driver)` would return
   /// changes, and when the cache has become Synced. The callback must not block or call the cache. Null: no callback.
-  /// Subscribe returns once no earlier callback is running.
+  /// Subscribe returns once the previous callback is no longer running.
   void Subscribe(std::size_t driver, std::function<void()> on_change);
   /// Returns the changes since the last call; the first call reports everything.
   CacheChanges Take(std::size_t driver);
@@ -136,10 +136,10 @@ class WatchCache final {
   /// claims or slices. Unavailable if one of these kinds has not been read yet, or if the scope names no drivers.
   /// DataLoss if an object that may belong to the node cannot be read.
   [[nodiscard]] absl::StatusOr<NodeDevices> Devices(std::size_t driver, const std::string& node) const;
-  /// Returns false if the ResourceClaim has not been read since it was allocated: a pod that names it may hold devices.
-  /// Also false if the claims cannot be read at all, unless the cluster does not serve claims.
+  /// Returns false if the ResourceClaim has not been read since it was allocated, so that a pod that names it may hold
+  /// devices. Also returns false if claims cannot be read at all, unless the cluster does not serve claims.
   bool KnowsClaim(const std::string& ns, const std::string& name) const;
-  /// Returns findings about DRA objects that cannot be read, and may belong to any node.
+  /// Returns findings about unreadable DRA objects that may belong to any node.
   std::vector<Finding> DeviceFindings(std::size_t driver) const;
   /// Returns all pods on the node if they are known: they were read after the node's cordon last changed, and a watch
   /// has followed them since then.
@@ -156,8 +156,8 @@ class WatchCache final {
   /// Same as ReadPods for many nodes, with one list of all pods in the cluster; returns the status of each node.
   [[nodiscard]] std::map<std::string, absl::Status> ReadAllPods(const CallContext& context,
                                                                 const std::set<std::string>& nodes);
-  /// Stores a node as returned by our own write, before the watch reports it. Ignored if the cache already has a newer
-  /// version.
+  /// Stores a node that one of our writes returned, before the watch reports it. Ignored if the cache already has a
+  /// newer version.
   void NodeWritten(Node node);
 
   /// Returns the revisions in the driver's namespace, read with one consistent list, for callers that cannot wait for

@@ -1,5 +1,5 @@
 /*
- * The C interface of the library, for every language that can call C: documents in, documents out.
+ * The library's C interface, for any language that can call C: documents in, documents out.
  *
  * Defines du_str, du_buf, du_code, du_engine and the functions du_*, for C11 and for C++.
  *
@@ -8,16 +8,16 @@
  *     else fprintf(stderr, "%s\n", plan.data);                      // what was attempted, on what, and why it failed
  *     du_free(plan.data);
  *
- * An engine rolls out a driver but sends nothing itself. The engine returns the next request; the host sends the
- * request and passes the response back. A host has its own clients, threads, timeouts and clock. For example,
+ * An engine rolls out a driver but sends nothing itself: it returns the next request, and the host sends the request
+ * and passes back the response. The host provides the HTTP client, threads, timeouts and clock. For example,
  * examples/python/rollout.py is a short host, and go/internal/host is a complete one.
  *
  * Documents are UTF-8. An unknown member in an input document is an error; readers of output documents must ignore
- * unknown members. New versions add functions but never change existing functions, and documents only gain members. The
- * functions never call back into the host, throw or exit. The functions write no log and read no clock. They read no
- * file and no environment variable, except for the machine's time zones: see du_policy_normalize. They keep state only
- * in the engine that is passed to them. Use an engine from one thread at a time. Other engines, and functions without
- * an engine, can be used from any number of threads at the same time.
+ * unknown members. New versions add functions but never change existing ones, and documents only gain members. The
+ * functions never call back into the host, throw or exit. They write no log, read no clock, and read no files or
+ * environment variables except for the machine's time zones: see du_policy_normalize. All state is in the engines. An
+ * engine may be used by only one thread at a time; different engines, and functions without an engine, may be used
+ * concurrently.
  *
  * Examples: examples/python. docs/c-api.md describes every document.
  */
@@ -38,7 +38,7 @@ typedef struct {
 } du_str;
 
 /*
- * A result: `size` bytes, followed by a null byte that `size` does not count. The caller must pass an empty du_buf
+ * A result: `size` bytes, followed by a null byte that `size` does not include. The caller must pass an empty du_buf
  * ({0}). After every call, successful or not, `data` is null or belongs to the caller, which frees it with du_free.
  */
 typedef struct {
@@ -51,7 +51,7 @@ typedef struct {
  * contains an error message:
  *   3  an invalid document or argument;
  *   8  out of memory for the result or for the error message (`out` then stays empty);
- *   9  not possible now: see the function for the condition;
+ *   9  not possible at the moment: each function documents the condition;
  *   13 a bug in this library;
  *   14 some required data has not been read yet.
  */
@@ -75,23 +75,23 @@ void du_free(void *memory);
  * Returns all label and annotation keys of a driver. In: {"domain":"nvidia.com","driver":"gpu"}. Out: an object that
  * maps each purpose to its key:
  * {"stateLabel":"nvidia.com/gpu-driver-upgrade-state", ...}.
- * Errors: 3 if Kubernetes does not allow the domain or the driver, or if the longest key would be too long.
+ * Errors: 3 if Kubernetes does not allow the domain or the driver, or if a key would be too long.
  */
 du_code du_keys(du_str identity, du_buf *out);
 
 /*
  * Returns an upgrade policy with a value for every field. In: the policy in JSON or YAML, as it appears in a custom
- * resource. Or {"policy":...,"timeZones":[...]}, where the policy is in JSON, and "timeZones" has a table, in the
- * format of du_engine_put_time_zone, for each time zone that the policy names. Without tables, the machine's own time
- * zones apply: the function reads them from the directory in the environment variable TZDIR (default:
+ * resource, or {"policy":...,"timeZones":[...]}. In the second form, the policy is in JSON, and "timeZones" contains a
+ * table, in the format of du_engine_put_time_zone, for each time zone that the policy names. Without tables, the
+ * function reads the machine's time zones from the directory in the environment variable TZDIR (default:
  * /usr/share/zoneinfo). The same is true of du_policy_warnings, du_plan, du_simulate and du_preflight. Out: one JSON
  * object. Errors: 3 with the path of every invalid field.
  */
 du_code du_policy_normalize(du_str policy, du_buf *out);
 
 /*
- * Returns warnings about fields of a valid policy that have no effect, or a different effect than the author may
- * expect. In: same as du_policy_normalize. Out: a JSON array of sentences, each of which starts with the path of its
+ * Returns warnings about fields of a valid policy that have no effect, or not the effect that the author probably
+ * expects. In: same as du_policy_normalize. Out: a JSON array of sentences, each of which starts with the path of its
  * field; empty for most policies. Errors: same as du_policy_normalize.
  */
 du_code du_policy_warnings(du_str policy, du_buf *out);
@@ -105,21 +105,21 @@ du_code du_plan(du_str request, du_str cluster, du_buf *out);
 
 /*
  * Simulates rollouts of the driver, in virtual time, on the nodes that have the driver. The result shows how long the
- * rollouts take, which workloads they interrupt, and what blocks them. `request` is the same as for du_plan, but with
- * "policies" ([{"name":...,"policy":...}, ...]) instead of "policy" to compare several policies, and with "seeds" and
- * "durations" if the default values do not fit. `cluster` is a dump in the same format as for du_plan. If the dump
+ * rollouts take, which workloads they interrupt, and what blocks them. `request` is the same as for du_plan, but can
+ * contain "policies" ([{"name":...,"policy":...}, ...]) instead of "policy" to compare several policies, and "seeds"
+ * and "durations" to override the default values. `cluster` is a dump in the same format as for du_plan. If the dump
  * contains poddisruptionbudgets and jobs, the simulation respects eviction limits. If the dump contains events and
  * configmaps, the simulation uses the step durations that they record. Out: the JSON of `upgradectl simulate -o json`.
- * A call takes longer the more passes it simulates: seconds for thousands of nodes. Errors: 3, with a message that
- * starts with `request` or `cluster`.
+ * The time that a call takes depends on the number of simulated passes: seconds for thousands of nodes. Errors: 3, with
+ * a message that starts with `request` or `cluster`.
  */
 du_code du_simulate(du_str request, du_str cluster, du_buf *out);
 
 /*
- * Finds obstacles to the next rollout without simulating it. `request` and `cluster` have the same format as for
+ * Finds obstacles to the next rollout, without simulating it. `request` and `cluster` have the same format as for
  * du_plan. Add poddisruptionbudgets, events, validatingwebhookconfigurations and mutatingwebhookconfigurations to the
- * dump to find the obstacles that these objects show. Out: the JSON of `upgradectl preflight -o json`; an empty array
- * if there are no obstacles. Errors: 3, with a message that starts with `request` or `cluster`.
+ * dump to find obstacles that only these objects reveal. Out: the JSON of `upgradectl preflight -o json`; an empty
+ * array if there are no obstacles. Errors: 3, with a message that starts with `request` or `cluster`.
  */
 du_code du_preflight(du_str request, du_str cluster, du_buf *out);
 
@@ -134,7 +134,7 @@ enum {
   DU_DAEMON_SETS = 2,          /* DaemonSets in the driver's namespace that the driver's labels select */
   DU_CONTROLLER_REVISIONS = 3, /* in the driver's namespace */
   DU_NODE_MAINTENANCES = 4,    /* in the requestor's namespace; put them only with a requestor, and only if readable */
-  /* The next three kinds: cluster-wide, from resource.k8s.io/v1. Put them only if the option `devices` names drivers.
+  /* The next three kinds are cluster-wide, from resource.k8s.io/v1. Put them only if the option `devices` names drivers.
    * If an older server does not serve a kind, put the server's Status with code 404 instead of a list. */
   DU_DEVICE_TAINT_RULES = 5,
   DU_RESOURCE_CLAIMS = 6,
@@ -155,12 +155,12 @@ enum {
  */
 du_code du_engine_new(du_str options, du_engine **engine, du_buf *out);
 
-/* Frees the engine. Ignores null. Requests in progress no longer need a response. */
+/* Frees the engine. Ignores null. The responses to requests in progress are no longer needed. */
 void du_engine_free(du_engine *engine);
 
 /*
  * Replaces all objects of a kind. `list`: the body of the API server's list, with all pages merged into one. Members
- * that docs/c-api.md does not name may be left out. Known objects that are missing from the list count as deleted.
+ * not mentioned in docs/c-api.md may be left out. Known objects that are missing from the list count as deleted.
  * du_engine_apply plans nothing until each of the kinds 0 to 3 has been put once. If a list of nodes shows that the
  * cluster was restored from a backup, put the other kinds and the nodes' pods again, from new lists. Out: {}. Errors: 3
  * if `list` is not a list of that kind; the engine is then unchanged.
@@ -174,7 +174,7 @@ du_code du_engine_watch_line(du_engine *engine, int32_t kind, du_str line, du_bu
 
 /*
  * Passes all pods on a node whose pods du_engine_apply has requested, from a list that was started after the request.
- * Also pass every later change, from a watch on the node's pods, until the pods are no longer needed. `uses_driver`
+ * Also pass all later changes, from a watch on the node's pods, until the pods are no longer needed. `uses_driver`
  * names the pods that use the driver: {"uids":[...],"errors":[{"uid":"...","error":"..."}]}. Without podDeletion in the
  * engine's options, `uses_driver` is ignored and may be empty. An empty `list` means that the host could not read the
  * pods: the node then waits until its pods have been put. Out: {"taken":true}; false: `list` is empty or older than the
@@ -190,8 +190,8 @@ du_code du_engine_read(du_engine *engine, int64_t now_ms, du_buf *out);
 /*
  * Passes the answers to questions: {"answers":[{"id":"...","answer":true},{"id":"...","error":"..."}]}. An answer
  * applies to the two revisions and the pod version that its question names, even if the host has newer data. An answer
- * to an outdated question is dropped. After an error the question is repeated later, and the node waits. If the error
- * comes with "revisionUnknown":true, the node does not wait: it is upgraded in full. Out: {}.
+ * to an outdated question is dropped. After an error, the question is repeated later, and the node waits. If the error
+ * has "revisionUnknown":true, the node does not wait, but is upgraded in full. Out: {}.
  */
 du_code du_engine_tell(du_engine *engine, du_str answers, du_buf *out);
 
@@ -199,41 +199,41 @@ du_code du_engine_tell(du_engine *engine, du_str answers, du_buf *out);
  * Passes a time zone that a policy's rollout names:
  * {"name":"Europe/Berlin","offsets":[{"from":1774746000,"seconds":7200}, ...]}. `from`: seconds since 1970 at which the
  * offset from UTC starts to apply, ascending; the first offset also applies before its `from`, and the last offset
- * applies indefinitely. Put the zone before you apply the first policy that names it. Put a newer table before the last
+ * applies indefinitely. Put the zone before you apply a policy that names it, and put a newer table before the last
  * offset of the current table is outdated. UTC is always known. Out: {}. Errors: 3 for an invalid table.
  */
 du_code du_engine_put_time_zone(du_engine *engine, du_str zone, du_buf *out);
 
 /*
- * Makes one pass. `nodes`: a JSON array with the names of the nodes to which `policy` applies, or empty: all nodes. The
- * nodes can be divided into parts, each with its own policy; a policy's budgets count only the nodes in its part.
- * {"owner":"gold","names":[...]}: a part with an owner, whose rollout has its own record in the ledger. `owner`: a DNS
- * subdomain, such as the name of the custom resource with the policy. A node without a driver pod stays in its part. A
- * node in progress that no part names any longer still counts in its former part, and waits. Out: "work", the nodes
- * whose requests du_engine_next returns now ("" stands for the ledger). "wantedPods", the nodes that wait until their
- * pods have been put. Out also contains gates, counts, findings, the policy's "warnings" (du_policy_warnings) and
- * "wakeAt". Call du_engine_apply again after an object has been put, after all requests of a node or of the ledger have
- * been answered, and at wakeAt. `now_ms`: milliseconds since 1970. Errors: 3 for an invalid policy or owner, or for a
- * time zone that was not put. Error 9 for a rollout without a ledger or, with a ledger, for a second part without an
- * owner. Error 14 until the kinds 0 to 3 have been put, and put again after the cluster was restored from a backup.
+ * Makes one pass. `nodes`: a JSON array with the names of the nodes to which `policy` applies, or empty for all nodes.
+ * The nodes can be divided into parts, each with its own policy, whose budgets count only the nodes in the part. Pass
+ * {"owner":"gold","names":[...]} for a part with an owner, whose rollout has its own record in the ledger. `owner`: a
+ * DNS subdomain, such as the name of the custom resource with the policy. A node without a driver pod stays in its
+ * part. A node in progress that no part names any longer still counts in its former part, and waits. Out: "work", the
+ * nodes for which du_engine_next has requests ("" stands for the ledger); "wantedPods", the nodes that wait until their
+ * pods have been put; gates, counts, findings, the policy's "warnings" (du_policy_warnings) and "wakeAt". Call
+ * du_engine_apply again after an object has been put, after all requests of a node or of the ledger have been answered,
+ * and at wakeAt. `now_ms`: milliseconds since 1970. Errors: 3 for an invalid policy or owner, or for a time zone that
+ * was not put; 9 for a rollout without a ledger or, with a ledger, for a second part without an owner; 14 until the
+ * kinds 0 to 3 have been put and, after the cluster was restored from a backup, put again.
  */
 du_code du_engine_apply(du_engine *engine, du_str nodes, du_str policy, int64_t now_ms, du_buf *out);
 
-/* Releases the nodes, for an operator that is being removed. In all other respects, the function works like
- * du_engine_apply. Call it again until "work" is empty. */
+/* Releases the nodes, for an operator that is being removed. Otherwise works like du_engine_apply. Call it again until
+ * "work" is empty. */
 du_code du_engine_release(du_engine *engine, du_str nodes, int64_t now_ms, du_buf *out);
 
 /*
- * Returns the next request for the node; the result stays the same until the response has been passed to
- * du_engine_answer: {"verb":...,"target":...,"contentType":...,"body":...}; {} when no request is left. If "accept" is
- * present, send its value as the Accept header: the server then returns only the objects' metadata, which is enough.
- * `target` is the path with the query. Send the requests of one node in sequence. Requests of different nodes can be in
- * progress at the same time.
+ * Returns the next request for the node, {"verb":...,"target":...,"contentType":...,"body":...}, or {} if no request is
+ * left. The result stays the same until the response has been passed to du_engine_answer. If "accept" is present, send
+ * its value as the Accept header: the server then returns only the objects' metadata, which is sufficient. `target` is
+ * the path with the query. Send the requests of one node in sequence. Requests of different nodes can be in progress at
+ * the same time.
  */
 du_code du_engine_next(du_engine *engine, du_str node, int64_t now_ms, du_buf *out);
 
 /*
- * Accepts the server's response to the request of du_engine_next. `http_status`: the HTTP status, DU_NO_ANSWER or
+ * Accepts the server's response to the request from du_engine_next. `http_status`: the HTTP status, DU_NO_ANSWER or
  * DU_NOT_SENT; any other number is treated as DU_NO_ANSWER. `retry_after_s`: the value of the Retry-After header; 0 if
  * the response has no such header. `body`: any bytes. Out: {"more":true} if du_engine_next has another request. Errors:
  * 9 if no request was outstanding.
@@ -254,7 +254,7 @@ du_code du_engine_explain(du_engine *engine, du_str node, du_buf *out);
 du_code du_engine_everything(du_engine *engine, du_buf *out);
 
 /*
- * Returns the rollout document for pages and scripts, as GET /rollout of an operator does. Schema:
+ * Returns the rollout document for pages and scripts, like an operator's GET /rollout. Schema:
  * docs/rollout.schema.json. `facts` contains information that only the host has:
  * {"leader":true,"replica":"gpu-operator-7d9c","lastError":"..."}; all members are optional, and the default of
  * "leader" is true. A node's history starts when the engine is created. Out: the document. Errors: 3 for invalid facts.

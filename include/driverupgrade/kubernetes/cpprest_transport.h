@@ -9,21 +9,21 @@
 ///
 /// *Effects on the whole process.* cpprestsdk has one thread pool per process. The first transport starts it with ONE
 /// thread: with more threads, canceling a request over TLS causes a data race in that library, and a crash. One thread
-/// is enough (it only transfers bytes; sinks and decoders run on the callers' threads) and faster than the default of
-/// 40 threads. If the process has already started the pool, MakeCpprestTransport returns an error, unless
-/// CpprestPool::kForeign states that the pool has one thread. OpenSSL is initialized first, so that its exit handler
+/// is enough, because it only transfers bytes (sinks and decoders run on the callers' threads), and it is faster than
+/// the default of 40 threads. If the process has already started the pool, MakeCpprestTransport returns an error unless
+/// CpprestPool::kForeign asserts that the pool has one thread. OpenSSL is initialized first, so that its exit handler
 /// runs after the pool's threads have ended.
 ///
-/// *Ownership.* Destroy the transport when no call is in flight, and before main returns. The destructor waits, for at
-/// most 2 s, until the pool has released abandoned calls. Never call it from a continuation on cpprestsdk's own pool:
-/// it would wait for itself.
+/// *Ownership.* Destroy the transport before main returns, and only while no call is in flight. The destructor waits up
+/// to 2 s for the pool to release abandoned calls. Never run it in a continuation on cpprestsdk's own pool, where it
+/// would wait for itself.
 ///
-/// *Limits of cpprestsdk.* The server's address cannot be an IPv6 literal, and the scheme of a proxy must be http. The
-/// cpprestsdk library buffers one HTTP chunk and the block of headers before our limits apply. The limits therefore
-/// cover only the data that is kept, and a server with the cluster's own certificate can make cpprestsdk buffer more.
-/// For each new TLS connection, cpprestsdk reads the system's certificate bundle if OpenSSL's default or $SSL_CERT_FILE
-/// names one. We discard the bundle, but reading it takes 25 to 40 ms. A program that does not need the bundle should
-/// set $SSL_CERT_FILE to /dev/null before it starts threads; connections are then as cheap as with libcurl.
+/// *Limits of cpprestsdk.* The server's address cannot be an IPv6 literal, and the scheme of a proxy must be http.
+/// cpprestsdk buffers one HTTP chunk and the block of headers before our limits apply. The limits therefore cover only
+/// the data that is kept: a server with the cluster's own certificate can make cpprestsdk buffer more. For each new TLS
+/// connection, cpprestsdk reads the system's certificate bundle if OpenSSL's default or $SSL_CERT_FILE names one. The
+/// bundle is not used, but reading it takes 25 to 40 ms. A program that does not need the bundle itself should set
+/// $SSL_CERT_FILE to /dev/null before it starts threads; connections are then as cheap as with libcurl.
 #ifndef DRIVERUPGRADE_KUBERNETES_CPPREST_TRANSPORT_H_
 #define DRIVERUPGRADE_KUBERNETES_CPPREST_TRANSPORT_H_
 
@@ -35,10 +35,10 @@
 
 namespace driverupgrade {
 
-/// The party that has started cpprestsdk's pool (see the top of this file).
+/// Defines who starts cpprestsdk's pool (see the top of this file).
 enum class CpprestPool {
   kOurs,     ///< The first transport starts the pool.
-  kForeign,  ///< The process itself may have started the pool, with one thread.
+  kForeign,  ///< The process may already have started the pool, with one thread.
 };
 
 /// Creates a transport for the server and the identity in `config`. Opens no connection, but reads `token_file`.

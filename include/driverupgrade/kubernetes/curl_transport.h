@@ -7,18 +7,18 @@
 ///     absl::StatusOr<std::shared_ptr<HttpTransport>> transport = MakeCurlTransport(*config, {});
 ///     if (!transport.ok()) return Fail(transport.status());
 ///
-/// *Differences from cpprest_transport.h.* This backend has no thread of its own, and no process-wide effect except
+/// *Differences from cpprest_transport.h.* This backend has no threads and no process-wide effect except
 /// curl_global_init: each call does its work on the calling thread. A write is sent only once: if the server closes an
 /// idle connection while a request other than GET is in transit, the call fails. A name lookup ends at the call's
 /// deadline, or when a stop is requested. IPv6 literals work. A new TLS connection reads no file.
 ///
-/// *Connections.* HTTP/1.1, kept alive, one for each concurrent call. Connections that have been idle for a minute are
-/// closed at the next call, and at most 32 idle ones are kept.
+/// *Connections.* HTTP/1.1, kept alive, one for each concurrent call. At most 32 idle connections are kept; a
+/// connection that has been idle for a minute is closed at the next call.
 ///
 /// *Ignored inputs.* Environment variables (proxies, SSL_CERT_FILE, SSLKEYLOGFILE), .netrc, and cookies.
 ///
-/// *Ownership.* Destroy the transport when no call is in flight. libcurl must be 7.87 or newer, with the OpenSSL
-/// backend: otherwise MakeCurlTransport returns FailedPrecondition.
+/// *Ownership.* Destroy the transport only while no call is in flight. libcurl must be 7.87 or newer and use OpenSSL;
+/// otherwise, MakeCurlTransport returns FailedPrecondition.
 #ifndef DRIVERUPGRADE_KUBERNETES_CURL_TRANSPORT_H_
 #define DRIVERUPGRADE_KUBERNETES_CURL_TRANSPORT_H_
 

@@ -47,7 +47,7 @@ struct HttpRequest {
   std::vector<std::pair<std::string, std::string>> headers = {};
 };
 
-/// Orders header names as HTTP compares them: ignoring the case of ASCII letters.
+/// Orders header names as HTTP compares them: without regard to the case of ASCII letters.
 struct HeaderNameLess {
   using is_transparent = void;
   bool operator()(std::string_view a, std::string_view b) const;
@@ -65,10 +65,10 @@ struct HttpResponse {
   std::optional<std::string_view> Header(std::string_view name) const;
 };
 
-/// Returns true if `status` is a transport error that proves that the server has not acted on the request. Examples:
-/// the name was not resolved, the connection was refused, the TLS handshake failed, or the deadline had passed or a
-/// stop was requested before the request was started. Such a write may be repeated without reading the object first.
-/// Returns false for all other errors, and for OK.
+/// Returns true if `status` is a transport error that proves that the server has not acted on the request. For example,
+/// the name was not resolved, the connection was refused, the TLS handshake failed, or the deadline passed or a stop
+/// was requested before the request was started. Such a write may be repeated without reading the object first. Returns
+/// false for all other errors, and for OK.
 bool RequestWasNotSent(const absl::Status& status);
 
 /// For backends: marks `status` so that RequestWasNotSent is true. The mark is a payload of the status. Copies of the

@@ -47,13 +47,13 @@ class RequestMeter;
 ///
 /// All calls are made inside Stream, on the thread that called it, one at a time, and none after Stream has returned.
 /// While a call runs, nothing more is read from the connection (back-pressure), but other calls on the transport
-/// continue. A sink is therefore allowed to block, and to use the transport.
+/// continue. A sink may therefore block, and may use the transport.
 class LineSink {
  public:
   virtual ~LineSink() = default;
 
-  /// Called once, when the server has accepted the request (2xx) and before the first line, but only if there is a line
-  /// or the stream stays open. `head` has an empty body. Does nothing by default.
+  /// Called once the server has accepted the request (2xx), before the first line, but not if the stream ends without a
+  /// line. `head` has an empty body. Does nothing by default.
   virtual void OnOpen(const HttpResponse& head);
 
   /// Called for each complete line, without its terminator ("\n" or "\r\n"); empty lines are skipped. `line` is valid
@@ -65,7 +65,8 @@ class LineSink {
 ///
 /// Errors of Send and Stream. Each error message names the attempted operation, its target and the reason, and contains
 /// no credential, query or body.
-///  - DeadlineExceeded: no complete response by `context.deadline`, or within one of the transport's own limits.
+///  - DeadlineExceeded: there was no complete response by `context.deadline`, or within one of the transport's own
+///    limits.
 ///  - Cancelled: a stop was requested. The call returns soon after, even if the server is silent.
 ///  - Unavailable: there was no connection, or the connection broke before the response was complete.
 ///  - Unauthenticated: one side refused the other's TLS certificate, or there is no usable token. An immediate retry is
@@ -76,9 +77,9 @@ class LineSink {
 /// A response is never an error, regardless of its HTTP status.
 ///
 /// *Could a failed write have been applied?* Yes, unless RequestWasNotSent(status) is true: the connection can break
-/// after the server has acted. Of these errors, Unauthenticated and InvalidArgument imply RequestWasNotSent. A backend
-/// may send a request twice if the server closes an idle connection while the request is in transit (cpprestsdk does).
-/// A create that returns 409 may therefore conflict with itself, and every patch should carry a resourceVersion.
+/// after the server has acted. Unauthenticated and InvalidArgument imply RequestWasNotSent. A backend may send a
+/// request twice if the server closes an idle connection while the request is in transit (cpprestsdk does). A create
+/// that returns 409 may therefore conflict with itself, and every patch should carry a resourceVersion.
 class HttpTransport {
  public:
   virtual ~HttpTransport() = default;
@@ -98,12 +99,11 @@ class HttpTransport {
 
 /// Limits and timeouts of the backends that MakeCpprestTransport and MakeCurlTransport create.
 struct TransportOptions {
-  /// Maximum time for one Send, from the call to the last byte, if the context's deadline is later. The API server's
-  /// own limit is 60 s.
+  /// Maximum duration of one Send, up to the last byte, unless the context's deadline is earlier. The API server's own
+  /// limit is 60 s.
   absl::Duration request_timeout = absl::Seconds(60);
-  /// A stream that stays silent for this time is considered dead (Unavailable). Should be longer than the longest
-  /// silence of a healthy watch: the minute between bookmarks. With a shorter value, each such silence restarts a
-  /// healthy watch.
+  /// Time after which a silent stream is considered dead (Unavailable). Should exceed the longest silence of a healthy
+  /// watch, which is the minute between bookmarks; otherwise, healthy watches are restarted.
   absl::Duration stream_idle_timeout = absl::Minutes(3);
   /// Maximum size of a response body in Send, in bytes. In Stream, the same limit applies to the body of a response
   /// with a status other than 2xx.
@@ -113,15 +113,15 @@ struct TransportOptions {
   /// Maximum size of all header names and values in a response, in bytes. The API server sends less than one KiB.
   std::size_t header_size_max = std::size_t{64} << 10;
   /// Time for which a token from KubeConfig::token_file is used before the file is read again. After a 401, the file is
-  /// read immediately. If the file cannot be used, the last good token is kept.
+  /// read immediately. If the file is unusable, the last good token is kept.
   absl::Duration token_refresh = absl::Seconds(50);
   /// Maximum run time of a credential plugin (KubeConfig::exec). Calls wait for it, even beyond their deadlines.
   absl::Duration exec_timeout = absl::Seconds(30);
   /// Value of the header User-Agent, visible ASCII and spaces only. Empty: the library's name and version.
   std::string user_agent = {};
   /// True to trust the system's certificate authorities if KubeConfig::ca_pem is empty. If false, such a configuration
-  /// is rejected: a cluster has its own authority, and any other party that can sign a certificate for the server's
-  /// name could obtain the token.
+  /// is rejected: a cluster has its own authority, and anyone else who can obtain a certificate for the server's name
+  /// could steal the token.
   bool trust_system_roots = false;
 };
 
@@ -131,9 +131,9 @@ struct TransportOptions {
 //     auto transport = MakeRetryingTransport(MakeRateLimitedTransport(backend, {.requests_per_second = 50, .burst = 100}));
 //     auto cluster = MakeRestCluster(transport);
 //
-// In this order, a retry is subject to the rate limit like any other request. The decorated transport must not be null.
-// The decorators share ownership of the decorated transport, and are thread-safe if that transport is. A waiting call
-// ends at its deadline, or when a stop is requested.
+// Wrapped in this order, a retry is subject to the rate limit like any other request. The decorated transport must not
+// be null. The decorators share ownership of the decorated transport, and are thread-safe if that transport is. A
+// waiting call ends at its deadline, or when a stop is requested.
 
 struct RetryOptions {
   /// Maximum number of retries of one call after refusals; same as in client-go.
@@ -149,13 +149,13 @@ struct RetryOptions {
 };
 
 /// Retries a request only in these cases, in which no write can take effect twice:
-///  - the response is 429 with a Retry-After in whole seconds: the server has refused the request, regardless of its
-///    verb. Evictions are excluded: their 429 is about a disruption budget, and is left to the caller;
+///  - the response is 429 with a Retry-After in whole seconds: the server has refused the request, whatever its verb.
+///    Evictions are excluded, because their 429 concerns a disruption budget and is left to the caller;
 ///  - a GET whose response is 500 or more and has a Retry-After in whole seconds;
 ///  - Unavailable, and the request was not sent (RequestWasNotSent);
 ///  - Unavailable, and the request is a GET for which nothing has been passed to a sink.
-/// All other responses and errors are returned unchanged, as is the last response once the options' limits are used up
-/// or the call's deadline would pass before the next attempt.
+/// All other responses and errors are returned unchanged. So is the last response once the limits in `options` are used
+/// up, or if the call's deadline would pass before the next attempt.
 std::shared_ptr<HttpTransport> MakeRetryingTransport(std::shared_ptr<HttpTransport> inner, RetryOptions options = {});
 
 struct RateLimit {
@@ -169,7 +169,7 @@ struct RateLimit {
 };
 
 /// Limits the rate of requests with a token bucket that all callers share. Streams are not counted. A request that
-/// could not be sent before its deadline fails immediately with DeadlineExceeded, and a request that is stopped while
+/// would have to wait beyond its deadline fails immediately with DeadlineExceeded, and a request that is stopped while
 /// it waits fails with Cancelled. Both errors are marked as not sent.
 std::shared_ptr<HttpTransport> MakeRateLimitedTransport(std::shared_ptr<HttpTransport> inner, RateLimit limit);
 
@@ -178,10 +178,10 @@ std::shared_ptr<HttpTransport> MakeRateLimitedTransport(std::shared_ptr<HttpTran
 ///     auto meter = std::make_shared<RequestMeter>();
 ///     auto cluster = MakeRestCluster(MakeMeteredTransport(*MakeCpprestTransport(config, {}), meter));
 ///
-/// Each request is counted once, by verb, resource and code, all from closed sets. Resources are the resources that
-/// RestCluster uses, and `other`. Codes are HTTP statuses that Kubernetes uses, `1xx` to `5xx` for other statuses,
-/// `invalid`, and the names of absl::StatusCode if there was no response. A watch counts as soon as it is open, and has
-/// no duration. Requests and responses pass through unchanged.
+/// Each request is counted once, by verb, resource and code, all from closed sets. Resources are those that RestCluster
+/// uses, and `other`. Codes are the HTTP statuses that Kubernetes uses, `1xx` to `5xx` for other statuses, `invalid`,
+/// and the names of absl::StatusCode if there was no response. A watch is counted once it is open, and has no duration.
+/// Requests and responses pass through unchanged.
 ///
 /// Shares ownership of `next` and `meter`, which must not be null. `clock`: null for SystemClock().
 std::shared_ptr<HttpTransport> MakeMeteredTransport(std::shared_ptr<HttpTransport> next,

@@ -13,8 +13,8 @@
 ///     // "kubeconfig /etc/operator/kubeconfig: users[1].user.client-key-data: not base64"
 ///
 /// Nothing here reads the environment, searches for files, opens a connection or runs a program: the caller decides
-/// where a configuration comes from. Certificates are read, but not interpreted: a transport interprets them when it is
-/// created. Values; functions are thread-safe. See also cpprest_transport.h.
+/// where a configuration comes from. Certificates are read, but not parsed: a transport parses them when it is created.
+/// Values; functions are thread-safe. See also cpprest_transport.h.
 #ifndef DRIVERUPGRADE_KUBERNETES_KUBE_CONFIG_H_
 #define DRIVERUPGRADE_KUBERNETES_KUBE_CONFIG_H_
 
@@ -55,8 +55,7 @@ struct ExecPlugin {
   /// Looked up in PATH unless it contains a "/".
   std::string command = {};
   std::vector<std::string> args = {};
-  /// Variables added to the environment that the program inherits from this process; they take precedence over
-  /// inherited variables.
+  /// Variables added to the environment that the program inherits from this process. They override inherited variables.
   std::vector<std::pair<std::string, std::string>> env = {};
 
   friend bool operator==(const ExecPlugin&, const ExecPlugin&) = default;
@@ -88,16 +87,16 @@ struct KubeConfig {
     std::string directory = "/var/run/secrets/kubernetes.io/serviceaccount";
   };
 
-  /// "https://host:port" optionally with a path prefix, without a trailing "/".
+  /// "https://host:port", optionally with a path prefix, without a trailing "/".
   std::string server = {};
   /// The only certificate authorities to trust; PEM, one or more. Empty if the document names none.
   std::string ca_pem = {};
-  /// The name that the server's certificate must contain, and that is sent as SNI, if it differs from the host of
-  /// `server`.
+  /// The name that the server's certificate must contain, and that is sent as SNI, if this name differs from the host
+  /// in `server`.
   std::string tls_server_name = {};
   /// True only if ParseOptions::allow_insecure was also set.
   bool insecure_skip_tls_verify = false;
-  /// Bearer token. Used if `token_file` is empty or could not be read yet.
+  /// Bearer token, used if `token_file` is empty or has not been read successfully yet.
   Secret token = {};
   /// Absolute path, or relative to the current directory. The transport reads the file again periodically.
   std::string token_file = {};
@@ -111,7 +110,7 @@ struct KubeConfig {
   std::string proxy_url = {};
   /// Namespace of the context (or of the service account); "default" if the document names none.
   std::string ns = "default";
-  /// Notes for an administrator, for example that other users can read the file. Never errors.
+  /// Warnings for an administrator, for example that other users can read the file. Never errors.
   std::vector<std::string> warnings = {};
 
   friend bool operator==(const KubeConfig&, const KubeConfig&) = default;

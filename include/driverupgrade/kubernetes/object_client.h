@@ -57,8 +57,8 @@ struct ListObjectsParams {
 /// Each call sends one request or, for a list, one request per page. Nothing is retried or cached. Thread-safe if the
 /// transport is; shares ownership of the transport.
 ///
-/// Names, namespaces, kinds and subresources are checked before anything is sent: InvalidArgument if one of them cannot
-/// be a path segment.
+/// Names, namespaces, kinds and subresources are checked before anything is sent: a value that cannot be a path segment
+/// causes InvalidArgument.
 class ObjectClient {
  public:
   /// `transport` must not be null. `field_manager`: the name under which the server records the changes in
@@ -93,7 +93,7 @@ class ObjectClient {
                                                      std::string_view subresource = {}) const;
 
   /// `options_json`: DeleteOptions such as `{"propagationPolicy":"Orphan","preconditions":{"uid":"..."}}`, or empty.
-  /// OK when the server has accepted the deletion; NotFound if the object does not exist.
+  /// Returns OK once the server has accepted the deletion; NotFound if the object does not exist.
   [[nodiscard]] absl::Status Delete(const CallContext& context, const ObjectKind& kind, const ObjectName& name,
                                     std::string options_json = {}) const;
 
@@ -108,8 +108,8 @@ class ObjectClient {
   const std::string field_manager_;
 };
 
-/// Checks with the API server who owns a token, and whether the owner may read a path. A web server can thus restrict
-/// who reads its pages, as controller-runtime's metrics filter does.
+/// Checks with the API server who owns a token, and whether the owner may read a path. A web server can use it to
+/// restrict who reads its pages, as controller-runtime's metrics filter does.
 ///
 ///     AccessReview readers(transport, "/rollout");
 ///     absl::Status may_read = readers.Check({.deadline = absl::Now() + absl::Seconds(5)}, token);
@@ -121,10 +121,9 @@ class ObjectClient {
 /// `subjectaccessreviews` (authorization.k8s.io).
 class AccessReview {
  public:
-  /// Time for which the result for a token is remembered. During this time, withdrawn permissions and revoked tokens
-  /// still work.
+  /// Time for which the result for a token is remembered. During this time, revoked permissions and tokens still work.
   static constexpr absl::Duration kRemembered = absl::Minutes(1);
-  /// Maximum number of tokens without a remembered result that are reviewed per second, so that a client with made-up
+  /// Maximum number of tokens reviewed per second, not counting remembered results, so that a client with made-up
   /// tokens cannot exhaust the operator's API request quota.
   static constexpr int kReviewsPerSecond = 20;
 

@@ -6,8 +6,8 @@
 ///                                {.aliases = GpuOperatorAliases("nvidia.com/gpu")});
 ///     server.Get("/metrics", [&] { return collector.Text(); });
 ///
-/// docs/monitoring.md describes all metrics. One collector serves all drivers of a process, because a page may contain
-/// a metric name only once.
+/// docs/monitoring.md describes all metrics. A process needs one collector for all its drivers, because a metric name
+/// may appear only once on a page.
 ///
 /// Thread-safe if the sources are.
 #ifndef DRIVERUPGRADE_PROMETHEUS_METRICS_COLLECTOR_H_
@@ -25,7 +25,7 @@
 
 namespace driverupgrade {
 
-/// Returns the current metrics of one driver: MetricsObserver::Snapshot, supplemented with data that only the embedder
+/// Returns the current metrics of one driver: MetricsObserver::Snapshot, plus data that only the embedding program
 /// knows.
 using MetricsSource = std::function<MetricsSnapshot()>;
 
@@ -49,9 +49,9 @@ struct MetricAlias {
   /// DriverIdentity::Name of the driver that the metric describes.
   std::string driver = {};
 };
-/// Returns the metrics of NVIDIA's GPU Operator: `gpu_operator_nodes_upgrades_*`, `gpu_operator_reconciliation_*`, and
-/// `autoUpgrade` under two names, one from NVIDIA's documentation and one from the GPU Operator's code. Unlike in the
-/// GPU Operator, failed nodes do not count as in progress.
+/// Returns aliases with the names of the GPU Operator's metrics: `gpu_operator_nodes_upgrades_*`,
+/// `gpu_operator_reconciliation_*`, and two names for `autoUpgrade`, one from NVIDIA's documentation and one from the
+/// GPU Operator's code. Unlike in the GPU Operator, failed nodes do not count as in progress.
 std::vector<MetricAlias> GpuOperatorAliases(const std::string& driver);
 
 struct MetricsOptions {
@@ -84,7 +84,7 @@ class MetricsCollector {
 
   /// Returns all metrics; queries every source once.
   std::vector<MetricFamily> Collect() const;
-  /// Returns all metrics as the text that a scrape returns.
+  /// Returns all metrics in the text format that Prometheus scrapes.
   std::string Text() const;
   /// The media type of Text().
   static constexpr char kContentType[] = "text/plain; version=0.0.4; charset=utf-8";

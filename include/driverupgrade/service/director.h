@@ -1,4 +1,4 @@
-/// The operator-specific part of a service: provides the policies, and does the operator's work other than driver
+/// The operator-specific part of a service: provides the policies, and does all of the operator's work besides driver
 /// upgrades.
 ///
 /// Defines EngineSpec, EngineProgress, EngineOptionsOf, Director and Doorbell.
@@ -12,9 +12,9 @@
 ///       const std::vector<EngineSpec> specs_;
 ///     };
 ///
-/// The thread that steps the service calls the director, one call at a time; any thread may call Ready. A director
-/// outlives its service. Examples: examples/service, and the directors of examples/operators, which follow custom
-/// resources.
+/// The director is called by the thread that steps the service, one call at a time, except Ready, which any thread may
+/// call. A director outlives its service. Examples: examples/service, and the directors of examples/operators, which
+/// follow custom resources.
 #ifndef DRIVERUPGRADE_SERVICE_DIRECTOR_H_
 #define DRIVERUPGRADE_SERVICE_DIRECTOR_H_
 
@@ -47,9 +47,9 @@ struct EngineSpec {
   std::string name = {};
   /// Labels of the driver's DaemonSets and their pods.
   LabelSelector driver_labels = {};
-  /// The nodes of this engine. Engines of one service have no node in common. Empty: all nodes.
+  /// The nodes of this engine. No two engines of a service may have a node in common. Empty: all nodes.
   LabelSelector node_selector = {};
-  /// Appended to the requestor's id, if the engine is a requestor: each engine is a separate requestor.
+  /// Appended to the requestor's id, if the engine is a requestor, because each engine is a separate requestor.
   std::string requestor_suffix = {};
   UpgradePolicy policy = {};
   /// Custom resource that contains the policy, as `GROUP/VERSION/RESOURCE/NAME:PATH.TO.SECTION`. The service reports
@@ -70,7 +70,7 @@ struct EngineProgress {
 };
 
 /// Returns the options of one engine: the common options, supplemented by its spec. A requestor's id of more than 63
-/// characters is shortened, and ends with a hash of the whole id. The service calls this function; call it to create
+/// characters is shortened, and ends with a hash of the whole id. Called by the service; call it yourself to create
 /// such an engine without a service. Pure.
 EngineOptions EngineOptionsOf(EngineOptions common, const EngineSpec& spec);
 
@@ -78,9 +78,9 @@ class Director {
  public:
   virtual ~Director() = default;
 
-  /// Returns the engines that should run; nullopt: not known yet. Called at each step of the service, so it must return
-  /// quickly. A director that learns of a change rings the service's bell. If only policies change, the engines and
-  /// their state are kept; any other change recreates all engines.
+  /// Returns the engines that should run; nullopt: not known yet. Called in each step of the service, so it must return
+  /// quickly. If a director learns of a change, it must ring the service's bell. If only policies change, the engines
+  /// and their state are kept; any other change recreates all engines.
   virtual std::optional<std::vector<EngineSpec>> Wanted() = 0;
 
   /// Called when engines have been recreated, with the errors of the engines that could not be created, by name. The
@@ -91,18 +91,17 @@ class Director {
   }
 
   /// Returns the specs whose nodes must be released (UpgradeEngine::Release) because their owner was deleted. None of
-  /// these nodes may belong to a wanted engine. The leading replica calls this function after Wanted. Each spec is
-  /// processed until nothing is left to release, and is processed again only after it was absent from the result.
+  /// these nodes may belong to a wanted engine. Called by the leading replica, after Wanted. Each spec is processed
+  /// until nothing is left to release, and again only after it has been absent from the result.
   virtual std::vector<EngineSpec> Gone() { return {}; }
 
   /// Returns findings that no engine can detect, for example nodes that have the driver but no owner. Called after
-  /// Work; each code is logged when it first appears, and again only if it clears and returns. The metrics count all
-  /// findings.
+  /// Work. Each code is logged when it first appears, and again only if it disappears and returns. The metrics count
+  /// all findings.
   virtual std::vector<Finding> Findings() { return {}; }
 
-  /// Prepares everything that an engine needs before it is allowed to act. Called while this replica leads, every few
-  /// seconds until it succeeds. May return any error. The service logs an error only if it differs from the previous
-  /// error.
+  /// Prepares everything that an engine needs before it may act. Called while this replica leads, every few seconds
+  /// until it succeeds. May return any error, which the service logs only if it differs from the previous error.
   virtual absl::Status Prepare(const CallContext&) { return absl::OkStatus(); }
 
   /// Receives the progress of each engine whose last pass succeeded, by engine name. Called before Work.
@@ -110,8 +109,8 @@ class Director {
 
   /// Does the leading replica's other work. It must finish within the context's deadline, because another replica may
   /// lead afterwards. `cache`: the cache of the running engines, null without engines; `scope`: the cache's index for
-  /// the first entry of ServiceOptions::more_scopes. Returns the time of the next call; if the bell rings, the service
-  /// calls this function earlier.
+  /// the first entry of ServiceOptions::more_scopes. Returns the time of the next call; if the bell rings, the next
+  /// call is earlier.
   virtual absl::Time Work(const CallContext&, WatchCache* /*cache*/, std::size_t /*scope*/) {
     return absl::InfiniteFuture();
   }
@@ -120,14 +119,14 @@ class Director {
   virtual absl::Status Ready() const { return absl::OkStatus(); }
 };
 
-/// Wakes the service's loop: a director rings the bell when its policies change.
+/// Wakes the service's loop. A director rings the bell when its policies change.
 ///
 ///     const auto bell = std::make_shared<Doorbell>();
 ///     watch.OnChange([bell] { bell->Ring(); });
 ///     while (!stop.stop_requested()) bell->Wait(Turn(), *clock, stop);
 ///
-/// Thread-safe; one thread waits. A ring while no thread waits is not lost: the next wait returns immediately. The
-/// loop and the threads that ring share ownership of the bell, so neither has to outlive the other.
+/// Thread-safe; one thread waits. A ring is not lost if no thread is waiting: the next wait then returns immediately.
+/// The loop and the threads that ring share ownership of the bell, so that neither must outlive the other.
 class Doorbell {
  public:
   /// Wakes the waiting thread, or the next thread that waits.

@@ -11,14 +11,14 @@
 ///     if (!service.ok()) return service.status();
 ///     return (*service)->Run({.stop = stop});  // until a stop is requested
 ///
-/// One cache follows the cluster for all engines, one election covers all of them, and one thread steps them. Each
-/// engine has its own policy, its own ledger entry, and its share of a limit over all engines. Complete program:
-/// examples/service. Explanation of each step: docs/write-your-operator.md.
+/// All engines share one cache, one election, and one thread that steps them. Each engine has its own policy, its own
+/// ledger entry, and its share of a limit over all engines. Complete program: examples/service. Explanation of each
+/// step: docs/write-your-operator.md.
 ///
 /// Run is a loop around Step, which never waits; a program with its own loop calls Step, Wait and Stop. Run, Step,
-/// Wait, Stop and End must be called by one thread; all other functions may be called by any thread. Between the first
-/// Step and Stop, the service owns a WatchCache's threads. From Create until its destruction, it also owns its web
-/// servers' threads. The service does not handle signals, print, or end the process.
+/// Wait, Stop and End must be called by one thread; all other functions may be called by any thread. The service owns
+/// the threads of a WatchCache from the first Step until Stop, and the threads of its web servers from Create until its
+/// destruction. The service does not handle signals, print, or end the process.
 #ifndef DRIVERUPGRADE_SERVICE_UPGRADE_SERVICE_H_
 #define DRIVERUPGRADE_SERVICE_UPGRADE_SERVICE_H_
 
@@ -45,7 +45,7 @@
 
 namespace driverupgrade {
 
-/// Additions to the service's report for `upgradectl` that the service cannot derive from its other options.
+/// Data in the service's report for `upgradectl` that the service cannot derive from its other options.
 ///
 /// A leader writes two annotations to its Lease: the policies in effect (DriverIdentity::PolicyAnnotation), and the
 /// options of its engines (OptionsAnnotation). With these annotations, `upgradectl` needs no options on its command
@@ -67,9 +67,9 @@ namespace driverupgrade {
 ///
 ///     options.reported = {.resources = {"example.com/fpga"}};
 struct ReportedOptions {
-  /// Names of resources: a pod that requests one of them uses the driver. Must match SnapshotOptions::uses_driver.
+  /// Names of resources. A pod that requests one of them uses the driver. Must match SnapshotOptions::uses_driver.
   std::vector<std::string> resources = {};
-  /// True if each pod that uses an NVIDIA GPU, through a resource or a claim, counts as using the driver.
+  /// True if every pod that uses an NVIDIA GPU, through a resource or a claim, counts as using the driver.
   bool gpu_pods = false;
   /// Default values of policy fields: `plain`, `gpu-operator` or `network-operator` (PolicyDefaults). Empty: not
   /// reported.
@@ -90,14 +90,14 @@ struct ServiceOptions {
   /// the driver, the operator's own pod, the ledger, the clock. Labels, node selector and policy come from the
   /// director's specs; the cache comes from the service.
   EngineOptions engine = {};
-  /// Election among replicas: passes are made only while this replica holds the Lease. An election without a clock uses
-  /// the clock of `engine`. nullopt: there is only one replica.
+  /// Election of a leader among the replicas: passes are made only while this replica holds the Lease. An election
+  /// without a clock uses the clock of `engine`. nullopt: there is only one replica.
   std::optional<LeaderElectionOptions> election = std::nullopt;
   /// Maximum number of nodes in progress at the same time over all engines; nullopt: only the limits of the engines
   /// apply. An engine keeps the slots that its nodes hold. Free slots go to the engines in the order of the director's
   /// specs.
   std::optional<int> parallel_total = std::nullopt;
-  /// Additional scopes that the cache follows for Director::Work, after the scopes of the engines.
+  /// Additional scopes that the cache follows, for Director::Work. They come after the scopes of the engines.
   std::vector<DriverScope> more_scopes = {};
   /// Additions to the report for `upgradectl`. The report needs `election`.
   ReportedOptions reported = {};
@@ -117,12 +117,12 @@ struct ServiceOptions {
   std::string rollout_secure_address = {};
   /// Required with `rollout_secure_address`; usually AccessReview::Check for `/rollout`.
   ReaderCheck rollout_readers = nullptr;
-  /// For /metrics: additional metrics with the names that existing dashboards use.
+  /// For /metrics: metrics that are also exported under the names that existing dashboards use.
   std::vector<MetricAlias> aliases = {};
   /// For /metrics: the requests of the transport. Null: not exported.
   std::shared_ptr<const RequestMeter> requests = nullptr;
-  /// The bell that the director rings when something has changed. Null: nothing changes before the times that the
-  /// director's Work returns.
+  /// The bell that the director rings when something has changed. Null: nothing changes before the times that
+  /// Director::Work returns.
   std::shared_ptr<Doorbell> bell = nullptr;
   /// Null: nothing is logged.
   LogSink log = nullptr;
@@ -132,7 +132,7 @@ struct ServiceOptions {
 struct RolloutEnd {
   /// Number of running engines; 0: no policy applies.
   int engines = 0;
-  /// Number of engines that the director requested, but that could not be created.
+  /// Number of engines that the director requested but that could not be created.
   int refused = 0;
   /// Number of running engines whose autoUpgrade is on.
   int upgrading = 0;
@@ -149,9 +149,10 @@ struct RolloutEnd {
 
 class UpgradeService {
  public:
-  /// Creates a service, which serves its pages from then on. Makes no calls to the cluster. `director` must outlive the
-  /// service. Errors: InvalidArgument for options that cannot work; Unimplemented, with the name of the operation, if
-  /// `cluster` lacks an operation that the election needs; Unavailable if the service cannot listen on an address.
+  /// Creates a service, which immediately starts to serve its pages. Makes no calls to the cluster. `director` must
+  /// outlive the service. Errors: InvalidArgument for options that cannot work; Unimplemented, with the name of the
+  /// operation, if `cluster` lacks an operation that the election needs; Unavailable if the service cannot listen on an
+  /// address.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<UpgradeService>> Create(std::shared_ptr<ClusterFacade> cluster,
                                                                               Director& director,
                                                                               ServiceOptions options);

@@ -57,13 +57,13 @@ class PodBuilder {
   PodBuilder& NotReady();
   /// Makes the pod not ready, with a container that has been restarted `restart_count` times.
   PodBuilder& Crashing(int restart_count);
-  /// Marks the pod as being deleted; its grace period ends at `deletion_timestamp`.
+  /// Marks the pod as being deleted, with a grace period that ends at `deletion_timestamp`.
   PodBuilder& Terminating(absl::Time deletion_timestamp);
   PodBuilder& Mirror();
   PodBuilder& WithEmptyDir();
   /// Makes the pod tolerate the taint of cordoned nodes. `created`: metadata.creationTimestamp.
   PodBuilder& ToleratingCordon(absl::Time created);
-  /// Reports all containers of a terminating pod as ended.
+  /// Marks all containers of a terminating pod as terminated.
   PodBuilder& WithEndedContainers();
   PodBuilder& WithHostPath(std::string path);
   PodBuilder& WithAnnotation(const std::string& key, std::string value);
@@ -83,7 +83,7 @@ class PodBuilder {
 
 struct FleetOptions {
   int node_count = 6;
-  /// Nodes are named `<prefix>1`, `<prefix>2`, ..., padded so that sorting by name sorts by number.
+  /// Nodes are named `<prefix>1`, `<prefix>2`, ..., padded with zeros so that they sort by number.
   std::string node_prefix = "node-";
   /// Labels of every node. The driver runs on all nodes with these labels.
   StringMap node_labels = {};
@@ -110,7 +110,8 @@ struct Fleet {
   std::string daemon_set = {};
 };
 
-/// Adds nodes, a driver DaemonSet and one workload pod per node with a budget. All pods are Running and ready.
+/// Adds nodes, a driver DaemonSet, and one workload pod per node with a disruption budget. All pods are Running and
+/// ready.
 Fleet AddFleet(FakeCluster& cluster, const FleetOptions& options = {});
 
 }  // namespace driverupgrade::testing

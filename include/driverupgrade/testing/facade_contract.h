@@ -1,25 +1,24 @@
-/// The contract of ClusterFacade as a set of executable checks, for authors of another facade, a cache, a decorator or
-/// a fake.
+/// The contract of ClusterFacade as a set of executable checks, for authors of a facade, cache, decorator or fake.
 ///
 /// Defines RunFacadeContract and its report, FacadeContract (its cases), and ContractWorld, which you implement. A
-/// world provides the facade under test, and hooks that set up the cluster without using this facade.
+/// world provides the facade under test, and hooks that set up the cluster without this facade.
 ///
 ///     MyWorld world;
 ///     const ContractReport report = RunFacadeContract(world);
 ///     std::cout << report.ToString();
 ///     return report.Verdict({"a budget refuses an eviction, and two refuse it permanently"}).ok();
 ///
-/// A case is *kept* if the facade did what the name of the case states, and *broken* if it did not. A case is *skipped*
-/// if the facade lacks an operation, or the world lacks a hook; the result names the operation or the hook. Each write
-/// through the facade is read back in every way that the facade supports. A facade without gets is checked through its
-/// lists; a facade with gets and lists must return the same data from both.
+/// A case is *kept* if the facade did what the name of the case says, and *broken* if it did not. It is *skipped* if
+/// the facade lacks an operation or the world lacks a hook, which the result then names. Each write through the facade
+/// is read back in every way that the facade supports. A facade without gets is checked through its lists; a facade
+/// with both must return the same data from both.
 ///
-/// Needs no test framework. FakeCluster and a real API server pass the same cases. The cases for node maintenances,
-/// device taint rules, resource claims and resource slices need a server that serves these kinds. For any other server,
-/// add a ForwardingFacade that reports the kinds as not supported. Each case uses names that start with
-/// ContractWorld::prefix(), and checks only its own objects, so the cluster may contain other objects. A world is used
-/// by one thread, for one case or for many. Watches run on a separate thread, and end when they have reported the
-/// change that the case waits for; a silent watch ends at the context's deadline. Example:
+/// No test framework is needed. FakeCluster and a real API server pass the same cases. The cases for node maintenances,
+/// device taint rules, resource claims and resource slices need a server that serves these kinds. For other servers,
+/// wrap the facade in a ForwardingFacade that reports the operations on these kinds as unsupported. Each case uses
+/// names that start with ContractWorld::prefix(), and checks only its own objects, so the cluster may contain other
+/// objects. A world is used by one thread, for one case or for many. Watches run on a separate thread, and end once
+/// they have reported the change for which the case waits; a silent watch ends at the context's deadline. Example:
 /// tests/contract/fake_cluster_contract_test.cc.
 #ifndef DRIVERUPGRADE_TESTING_FACADE_CONTRACT_H_
 #define DRIVERUPGRADE_TESTING_FACADE_CONTRACT_H_
@@ -38,20 +37,20 @@
 
 namespace driverupgrade::testing {
 
-/// The facade under test and the cluster behind it. Each hook returns once its effect is visible through the facade. If
-/// a hook returns Unimplemented, the cases that need it are skipped; if it returns any other error, they are broken.
+/// The facade under test, and the cluster behind it. Each hook returns once its effect is visible through the facade.
+/// If a hook returns Unimplemented, the cases that need it are skipped; if it returns any other error, they are broken.
 class ContractWorld {
  public:
   virtual ~ContractWorld();
   virtual ClusterFacade& facade() = 0;
   /// Returns the context for the next call, with enough time for the slowest response.
   virtual CallContext context() = 0;
-  /// Returns a valid prefix for node names, a different prefix for each call.
+  /// Returns a valid prefix for node names; each call returns a different prefix.
   virtual std::string prefix() = 0;
-  /// Returns an existing namespace without pods and budgets, a different namespace for each call.
+  /// Returns an existing namespace without pods and budgets; each call returns a different namespace.
   virtual absl::StatusOr<std::string> MakeNamespace() = 0;
 
-  /// Creates a node with the name, labels, annotations and `unschedulable` of `node`, and returns it as stored.
+  /// Creates a node with the name, labels, annotations and `unschedulable` of `node`, and returns the node as stored.
   virtual absl::StatusOr<Node> MakeNode(const Node& node) = 0;
   /// Changes a field that MakeNode does not set, so that the node's resource version changes.
   virtual absl::Status TouchNode(const std::string& name) = 0;

@@ -1,5 +1,5 @@
-/// A small model of a Kubernetes cluster for tests of an upgrade: API server, DaemonSet and ReplicaSet controllers,
-/// scheduler, kubelets, and disruption budgets, on a virtual clock.
+/// A small model of a Kubernetes cluster on a virtual clock, for tests of upgrades: API server, DaemonSet and
+/// ReplicaSet controllers, scheduler, kubelets, and disruption budgets.
 ///
 /// Defines FakeCluster. See fake_cluster_specs.h for its objects and reports, and builders.h for nodes, pods and
 /// whole fleets.
@@ -16,15 +16,16 @@
 ///   clusters, including resourceVersions ("1001", "1002", ... from one counter), UIDs and pod names.
 /// - Time: the cluster's own actions are queued and run in chronological order. Every method below, and every method of
 ///   the facade, first runs the actions that are due. Advance and RunUntil move the clock from one event to the next.
-/// - A model, not a recorder: assert on nodes() and pods(), not on calls. The journal is intended only for output.
+/// - A model, not a recorder: make assertions about nodes() and pods(), not about calls. The journal is intended only
+///   for output.
 /// - Not modeled: adoption of orphans, tolerations, percentages in budgets, history limits of revisions, removal of
 ///   duplicate DaemonSet pods, and eviction of pods from lost nodes. Taints are stored and validated. RollingUpdate
 ///   always has maxUnavailable 1 and maxSurge 0.
 /// - Parts of the maintenance operator that are not modeled: its webhook, its garbage collector, maxUnavailable, its
 ///   ranking of requests (here the oldest request comes first), and OpenShift. In addition, the real operator omits
 ///   zero and false values when it writes an object, and the server then fills in its defaults.
-/// - Parts of DRA that are not modeled: tolerations, individual devices of a pool, and the effect NoExecute, which acts
-///   like NoSchedule here and deletes nothing.
+/// - Parts of DRA that are not modeled: tolerations, the individual devices of a pool, and the effect NoExecute, which
+///   acts like NoSchedule here and deletes nothing.
 /// - Thread-safe. The facade's calls take no virtual time. Watches block their threads until new events happen on the
 ///   virtual clock; their sinks are called without a lock, and may use the cluster. End all watches before the cluster
 ///   is destroyed.
@@ -53,7 +54,7 @@ class FakeCluster final : public ClusterFacade {
   explicit FakeCluster(std::shared_ptr<FakeClock> clock, FakeClusterOptions options = {});
   ~FakeCluster() override;
 
-  // Setup of the cluster. The result, if any, is the object as stored; an empty UID has been filled in.
+  // Setup of the cluster. The result, if any, is the object as stored, with a UID even if none was passed.
 
   /// An existing node with the same name is removed first, together with its pods.
   Node AddNode(Node node);
@@ -67,14 +68,14 @@ class FakeCluster final : public ClusterFacade {
   /// Replaces an existing budget with the same name.
   void AddDisruptionBudget(DisruptionBudgetSpec spec);
   /// Adds another client's object, in any state. An existing object with the same name is removed first. The object
-  /// gets the operator's finalizer if it is in the state Cordon or a later state, or is being deleted. If the object is
-  /// in a later state than Cordon and has `cordon`, the operator treats the node's cordon as its own.
+  /// gets the operator's finalizer if its state is Cordon or later, or if it is being deleted. If the object is in a
+  /// later state than Cordon and has `cordon`, the operator treats the node's cordon as its own.
   NodeMaintenance AddNodeMaintenance(NodeMaintenance maintenance);
   /// Adds an unallocated claim, for pods that name it in Pod::resource_claims. The scheduler allocates the claim for
   /// the first of these pods. When the last of these pods is removed, the claim is deallocated, or deleted if a pod
   /// owns it.
   ResourceClaim AddResourceClaim(ResourceClaimSpec spec);
-  /// Publishes devices as a DRA plugin does. `slice` contains the driver, the node and the devices. The pool has one
+  /// Publishes devices, as a DRA plugin does. `slice` contains the driver, the node and the devices. The pool has one
   /// slice and is named after the node; publishing different devices increments its generation.
   ResourceSlice PublishDevices(ResourceSlice slice);
 
@@ -92,11 +93,11 @@ class FakeCluster final : public ClusterFacade {
   bool EditPod(const std::string& ns, const std::string& name, const std::function<void(Pod&)>& edit);
   /// Same as `kubectl delete --force --grace-period=0`.
   bool RemovePod(const std::string& ns, const std::string& name);
-  /// Changes a DaemonSet's pod template to a new or an earlier template. `template_json`: same as in DaemonSetSpec. If
-  /// it is empty, the template that was set earlier with this hash is used, if any.
+  /// Changes a DaemonSet's pod template, to a new or an earlier template. `template_json`: same as in DaemonSetSpec. If
+  /// it is empty, the earlier template with this hash is used, if there was one.
   bool SetTemplate(const std::string& ns, const std::string& name, const std::string& hash,
                    const std::string& template_json = {});
-  /// Changes a DaemonSet's labels and annotations; all other changes are dropped.
+  /// Changes a DaemonSet's labels and annotations; other changes are dropped.
   bool EditDaemonSet(const std::string& ns, const std::string& name, const std::function<void(DaemonSet&)>& edit);
   /// Deletes a DaemonSet with its ControllerRevisions. If `orphan` is true, the DaemonSet's pods lose their owner;
   /// otherwise, they are also deleted.
@@ -125,14 +126,14 @@ class FakeCluster final : public ClusterFacade {
   bool SetNodeReady(const std::string& node_name, bool ready);
   /// Marks every container of the pod as ready or not ready.
   bool SetPodReady(const std::string& ns, const std::string& name, bool ready);
-  /// Takes effect for phases that have not started yet. Exception: a pod that is being deleted, and would never have
+  /// Applies to phases that have not started yet. Exception: a pod that is being deleted, and would never have
   /// disappeared with its old behavior, now disappears after the new `stop_delay`.
   bool SetPodBehavior(const std::string& ns, const std::string& name, const PodBehavior& behavior);
   /// Applies to pods that the DaemonSet creates from now on.
   bool SetDaemonSetBehavior(const std::string& ns, const std::string& name, const PodBehavior& behavior);
   /// Makes pods of the DaemonSet with this hash (empty: any) on this node (empty: any) crash whenever they start: they
-  /// never become ready, and their restart count grows. Running pods keep running; clearing the rules lets crashing
-  /// pods start at their next restart.
+  /// never become ready, and their restart count grows. Running pods keep running. Once the rules have been cleared,
+  /// crashing pods start successfully at their next restart.
   bool AddCrashRule(const std::string& ns, const std::string& daemon_set, const std::string& hash,
                     const std::string& node_name = {});
   bool ClearCrashRules(const std::string& ns, const std::string& daemon_set);
@@ -163,7 +164,7 @@ class FakeCluster final : public ClusterFacade {
   void SetSupported(Operation operation, bool supported);
 
   // Watches. FailNext makes a watch fail before it starts; FailNextAfterApplying breaks a watch after it has reported
-  // all existing data. A watch that continues after a version returns OutOfRange if later commits of its kind have
+  // all existing data. A watch that continues from a version returns OutOfRange if later commits of its kind have
   // already been dropped.
 
   /// Drops the history: no watch can continue from a version before the current one, not even a running watch.
@@ -172,9 +173,9 @@ class FakeCluster final : public ClusterFacade {
   void SendBookmarks();
   /// Ends all running watches with `status` (OK: as if they had timed out), without reporting remaining changes.
   void BreakWatches(const absl::Status& status);
-  /// BackUp saves the current state, and RestoreBackup restores it. After a restore, resource versions are assigned a
-  /// second time, but UIDs are not. RestoreBackup breaks all running watches, and does not report its changes to the
-  /// change observer. It returns false if there is no backup.
+  /// BackUp saves the current state, and RestoreBackup restores it. After a restore, resource versions are reused, but
+  /// UIDs are not. RestoreBackup breaks all running watches, and does not report its changes to the change observer. It
+  /// returns false if there is no backup.
   void BackUp();
   bool RestoreBackup();
   /// Until ResumeWatches is called, no watch reports changes or bookmarks, as if the API server lagged behind. Lists
@@ -182,10 +183,10 @@ class FakeCluster final : public ClusterFacade {
   void PauseWatches();
   void ResumeWatches();
   /// Runs the actions that are due. Returns once at least `watches` watches are running, each of them has reported
-  /// everything it can, and its sink has returned. Must not be called by a sink.
+  /// everything it can, and all sinks have returned. Must not be called by a sink.
   void AwaitWatchesIdle(int watches = 0);
   /// Runs the Watch... method for objects of type T without waiting, for tests without threads. The watch reports all
-  /// changes up to now, then a bookmark, and ends with OK. While watches are paused, it reports only the list.
+  /// changes so far, then a bookmark, and ends with OK. While watches are paused, it reports only the list.
   template <class T>
   [[nodiscard]] absl::Status Poll(const CallContext& context, const WatchParams& params, WatchSink<T>& sink);
 
@@ -214,7 +215,7 @@ class FakeCluster final : public ClusterFacade {
   std::vector<RecordEventParams> events() const;
   /// Returns the Events as stored, in creation order. A series is one Event, with its latest message, time and count.
   std::vector<RecordEventParams> stored_events() const;
-  /// Drops the stored Events, as the server does after an hour.
+  /// Drops all stored Events, as the server does after an hour.
   void ExpireEvents();
   std::vector<Call> journal() const;
   /// Returns the number of calls of `operation`, including failed calls.

@@ -38,7 +38,7 @@ namespace driverupgrade::testing {
 ///     clock->Advance(absl::Minutes(5));
 ///     clock->SleepFor(absl::Seconds(10), {});  // returns immediately, ten seconds later
 ///
-/// Thread-safe. Share one clock among a FakeCluster and everything that is tested against it.
+/// Thread-safe. A FakeCluster and everything that is tested with it should share one clock.
 class FakeClock final : public Clock {
  public:
   /// Returns 2026-01-01T00:00:00Z, so that every run starts at the same time.
@@ -57,8 +57,8 @@ class FakeClock final : public Clock {
   /// Like SetTime, but never sets the clock back. Returns the resulting time.
   absl::Time AdvanceTo(absl::Time time);
   /// Calls `listener` after every move, on the thread that moved the clock, as long as the returned object exists. The
-  /// listener may read the clock, but must not move the clock or use a FakeCluster, because the cluster might be in the
-  /// middle of a step.
+  /// listener may read the clock, but must not move it or use a FakeCluster, because the cluster might be in the middle
+  /// of a step.
   [[nodiscard]] std::shared_ptr<const void> OnMove(std::function<void()> listener);
 
  private:
@@ -76,8 +76,8 @@ class FakeClock final : public Clock {
 struct PodBehavior {
   /// Time from the binding of the pod until it is Running and ready.
   absl::Duration start_delay = absl::Seconds(5);
-  /// Time from the deletion of the pod until the object disappears. Longer than the grace period: acts as if a
-  /// finalizer kept the object. Infinite: the object never disappears.
+  /// Time from the deletion of the pod until the object disappears. If longer than the grace period, the pod behaves as
+  /// if it had a finalizer. Infinite: the object never disappears.
   absl::Duration stop_delay = absl::Seconds(2);
   /// Time from the deletion to the deletionTimestamp; zero: the object disappears immediately.
   absl::Duration grace_period = absl::Seconds(30);
@@ -96,10 +96,10 @@ struct DaemonSetSpec {
   StringMap template_labels = {};
   /// Pods run on the nodes that have these labels, including cordoned nodes.
   StringMap node_selector = {};
-  /// Stands for the pod template; becomes the label controller-revision-hash.
+  /// Identifies the pod template; becomes the label controller-revision-hash.
   std::string hash = "rev-1";
-  /// The template itself, as JSON, for the `data` of the ControllerRevision; empty: a template whose image is named
-  /// after the hash.
+  /// The pod template as JSON, for the `data` of the ControllerRevision; empty: a template whose image is named after
+  /// the hash.
   std::string template_json = {};
   bool on_delete = true;
   PodBehavior behavior = {};
@@ -111,7 +111,7 @@ struct DaemonSetSpec {
 /// Devices of one DRA driver, all on one node.
 struct DeviceRequest {
   std::string driver = {};
-  /// Number of devices. Zero: the request can be allocated on every node, as if there were enough devices.
+  /// Number of devices. Zero: the request can be allocated on every node, regardless of its devices.
   int count = 1;
   /// True if the request has admin access: it shares devices with other claims, but is not exempt from taints.
   bool admin_access = false;
@@ -139,8 +139,8 @@ struct WorkloadSpec {
   int replicas = 1;
   PodBehavior behavior = {};
   bool has_empty_dir = false;
-  /// True if the pods tolerate the taint of cordoned nodes. The scheduler then binds them to a cordoned node if there is
-  /// one, which is the worst case for a drain.
+  /// True if the pods tolerate the taint of cordoned nodes. The scheduler then prefers cordoned nodes, which is the
+  /// worst case for a drain.
   bool tolerates_cordon = false;
   std::vector<std::string> resource_names = {};
   /// Devices that each pod requests through its own ResourceClaim, as if created from a ResourceClaimTemplate; nullopt:
@@ -167,8 +167,8 @@ struct DisruptionBudgetSpec {
   bool processed = true;
 };
 
-/// NVIDIA's maintenance operator, which carries out NodeMaintenances: the operator cordons, waits, drains, reports
-/// Ready, and releases the node when the object is deleted.
+/// NVIDIA's maintenance operator, which processes NodeMaintenances: it cordons, waits, drains, reports Ready, and
+/// releases the node when the object is deleted.
 struct MaintenanceOperatorOptions {
   /// Time from a change to an object until the operator's next step, which advances the object by one state.
   absl::Duration step_delay = absl::Seconds(1);
@@ -196,7 +196,7 @@ struct DeviceOptions {
 
 struct FakeClusterOptions {
   /// Time from SetTemplate until the controller has observed the new template and created its ControllerRevision. Pods
-  /// created during this time have the old template.
+  /// created in the meantime have the old template.
   absl::Duration template_delay = absl::ZeroDuration();
   /// Time until a controller replaces a pod.
   absl::Duration controller_delay = absl::ZeroDuration();
@@ -213,7 +213,7 @@ struct FakeClusterOptions {
   std::int64_t first_revision = 1000;
   /// True if journal() is recorded. Counters are always recorded.
   bool keep_journal = true;
-  /// For each kind, number of past commits that a watch can read; the same number of old object versions is kept in
+  /// Number of past commits of each kind that a watch can read; the same number of old object versions is kept in
   /// memory.
   std::size_t watch_log_size = 100'000;
   /// False: every watch ends with a bookmark when it has reported all existing data, like FakeCluster::Poll. A
@@ -238,12 +238,12 @@ struct Call {
   absl::StatusCode code = absl::StatusCode::kOk;
   /// The error's message, or the kind of the EvictionAnswer.
   std::string answer = {};
-  /// True if the call reached the model; false if a fault, a stop or the deadline prevented that.
+  /// True if the call reached the model; false if a fault, a stop or the deadline prevented this.
   bool applied = false;
 };
 
 /// Runs before or after the model processes a call. No lock is held, so the hook may use the cluster. If the hook
-/// returns a status, the status replaces the model's result; if that hook ran before the model, the call is not
+/// returns a status, this status replaces the model's result; if the hook ran before the model, the call is not
 /// applied.
 using FaultHook = std::function<std::optional<absl::Status>(const Call&)>;
 
@@ -257,7 +257,7 @@ struct Versions {
   const T* after = nullptr;
 };
 
-/// One commit: exactly one of the pairs of versions is set. The pointers are valid only during the call.
+/// One commit. Exactly one of the pairs of versions is set. The pointers are valid only during the call.
 struct Change {
   std::int64_t revision = 0;
   absl::Time time = absl::UnixEpoch();

@@ -1,4 +1,4 @@
-/// Checks the invariants of an upgrade, which must hold under any failure, after every commit of a FakeCluster.
+/// Checks, after every commit of a FakeCluster, the invariants of an upgrade, which must hold despite any failure.
 ///
 /// Defines InvariantChecker, InvariantOptions, InvariantsOf, Writer and Violation.
 ///
@@ -24,8 +24,8 @@
 /// - `I14`, `I20` to `I22`: rollouts;
 /// - `I19`: the number of nodes controlled by engines, even if other clients change the labels.
 ///
-/// On request, the checker also checks writes without a Lease (`I9`), log lines (`I11`), writes by an idle engine
-/// (`I12`), and three liveness properties: the delay caused by one bad node (`L4`), gates (`L5`) and totals (`L6`).
+/// On request, it also checks writes without a Lease (`I9`), log lines (`I11`), writes by an idle engine (`I12`), and
+/// three liveness properties: the delay caused by one bad node (`L4`), gates (`L5`) and totals (`L6`).
 ///
 /// Not thread-safe: use it for engines with `calls_in_flight = 1`, on the thread that runs them. The checker observes
 /// the cluster's changes (FakeCluster::SetChangeObserver) during its lifetime, and must be destroyed before the
@@ -74,9 +74,10 @@ struct InvariantOptions {
   /// Same as AdmissionLedgerOptions::grants_max; 0: there is no ledger. With a ledger, a node that consumes budget may
   /// start only after the checker has seen that its grant was stored: create the checker before the first grant.
   int grants_max = 0;
-  /// True if budgets are checked. They are guaranteed only with a ledger, or with a single leader that does not crash.
+  /// True if budgets are checked. Budgets are guaranteed only with a ledger, or with a single leader that does not
+  /// crash.
   bool check_budget = true;
-  /// True if the time between two requests for one pod is checked. Set it to false if clocks jump.
+  /// True if the time between two requests for one pod is checked. Must be false if clocks jump.
   bool check_pacing = true;
   /// Maximum difference between an engine's clock and the cluster's clock.
   absl::Duration clock_skew_max = absl::ZeroDuration();
@@ -104,8 +105,8 @@ struct Violation {
   std::int64_t revision = 0;
 };
 
-/// A sender of writes, with the responses that it has received. The checker evaluates a writer's requests based on what
-/// the writer can know from these responses.
+/// A sender of writes, with the responses that it has received. The checker judges a writer's requests by the knowledge
+/// that these responses give it.
 struct Writer {
   std::string name = {};
   std::shared_ptr<const UpgradePolicy> policy = {};
@@ -122,7 +123,7 @@ struct Writer {
   std::int64_t maintenances_read = 0;
   /// True if the requests that arrive now were sent long ago.
   bool late = false;
-  /// Maximum lead of the writer's clock over the cluster's clock since the writer's pass started; nullopt:
+  /// Maximum time by which the writer's clock has been ahead of the cluster's since the writer's pass started; nullopt:
   /// InvariantOptions::clock_skew_max.
   std::optional<absl::Duration> clock_ahead = std::nullopt;
   /// True if the writer releases every node (UpgradeEngine::Release), regardless of the policy.
@@ -141,8 +142,7 @@ class InvariantChecker {
   class Impl;
   /// Returns the facade that the engine must use. The checker must outlive the facade.
   std::shared_ptr<GuardedCluster> Guard(std::string name);
-  /// Returns an observer, for the engine's options, that reports to the checker the states through which each node
-  /// passes.
+  /// Returns an observer for the engine's options. It reports to the checker the states through which each node passes.
   std::shared_ptr<Observer> MakeObserver();
   /// Sets the policy that applies to requests sent from now on.
   void SetPolicy(const UpgradePolicy& policy);
@@ -153,7 +153,7 @@ class InvariantChecker {
   void NoteFault();
   /// Notes that the clocks of engines that lead at the same time are now more than a minute apart. An engine does not
   /// trust a timer that is more than a minute ahead of its clock, so the engine whose clock is behind restarts the
-  /// timers of the other. An attempt in progress may need twice as many writes.
+  /// other engine's timers. An attempt in progress may then need twice as many writes.
   void NoteClocksApart();
   /// Sets whether faults happen all the time, or several replicas lead. If true, every attempt is treated as it is
   /// after a call to NoteFault.
@@ -161,12 +161,12 @@ class InvariantChecker {
   /// Checks that `replica` sent a write within `renew_deadline` of the last acknowledged renewal of its Lease.
   /// `since_renewal`: time between this renewal and the write, by the replica's own clock.
   void CheckLease(const std::string& replica, absl::Duration since_renewal, absl::Duration renew_deadline);
-  /// Checks that `line` is one line without control characters, whatever strings the nodes contain.
+  /// Checks that `line` is a single line without control characters, whatever strings the nodes contain.
   void CheckLogLine(std::string_view line);
-  /// Checks that no write was made in an idle period, given the numbers of writes at its start and at its end.
+  /// Checks that no writes were made in an idle period, given the number of writes at its start and at its end.
   void CheckRest(std::int64_t writes_before, std::int64_t writes_after);
   /// Checks the delay that one bad node causes in the upgrade of all other nodes. `alone`: duration of their upgrade
-  /// without the bad node and with one slot fewer. `beside_bad_node`: duration with the bad node.
+  /// without the bad node, but with one slot fewer. `beside_bad_node`: duration with the bad node.
   void CheckDelay(absl::Duration alone, absl::Duration beside_bad_node);
   static absl::Duration MayTakeBesideBadNode(absl::Duration alone);
   /// Checks gates and totals of a replica that has read the current state completely, in a pass in which no call
@@ -192,7 +192,7 @@ class InvariantChecker {
   /// Returns the violation as text, `I3: ...`; empty if there is no violation.
   std::string Report() const;
   /// CordonIsOurs returns true if the node's current cordon belongs to an upgrade. CordonIsUncertain returns true if
-  /// the client that set the cordon also changed our marks, so the owner of the cordon is uncertain.
+  /// the owner of the cordon is uncertain, because the client that set the cordon also changed our marks.
   bool CordonIsOurs(const std::string& node) const;
   bool CordonIsUncertain(const std::string& node) const;
   /// Returns true if the maintenance operator has set the cordon.
@@ -210,9 +210,9 @@ class InvariantChecker {
 class InvariantChecker::GuardedCluster final : public ForwardingFacade {
  public:
   GuardedCluster(std::shared_ptr<ClusterFacade> next, Impl& checker, std::string name);
-  /// Returns the sender's current knowledge, with which a request sent now can be checked later.
+  /// Returns the sender's current knowledge, so that a request sent now can be checked later.
   const Writer& writer() const { return writer_; }
-  /// Notes that a patch was sent, even if it does not arrive: the sender may send it again later under the limits that
+  /// Notes that a patch was sent, even if it does not arrive: the sender may later send it again under the limits that
   /// apply now.
   void NoteSent(const PatchNodeParams& params);
   void NoteSent(const PatchNodeMaintenanceParams& params);
@@ -229,8 +229,8 @@ class InvariantChecker::GuardedCluster final : public ForwardingFacade {
   /// Notes that a pass starts with the current policy. Without this call, every request is checked against the policy
   /// in effect when it is sent.
   void BeginPass();
-  /// Notes how far the sender's clock is now ahead of the cluster's clock (negative: behind). The checks of the
-  /// sender's timeouts take this difference into account.
+  /// Notes how far the sender's clock is now ahead of the cluster's clock (negative: behind). Checks of the sender's
+  /// timeouts take this difference into account.
   void NoteClock(absl::Duration ahead);
   /// Notes that the sender releases every node from now on.
   void BeginRelease();
@@ -265,7 +265,7 @@ class InvariantChecker::GuardedCluster final : public ForwardingFacade {
 
   Impl& checker_;
   Writer writer_;
-  // True if the sender follows a watch on nodes, and lists nodes only when it releases them.
+  // True if the sender follows a watch on nodes and lists nodes only to release them.
   bool follows_nodes_ = false;
 };
 

@@ -17,13 +17,14 @@
 ///     for (Pod& pod : page->items) Use(pod);
 ///
 /// Rules for reading a document:
-///  - Unknown members are ignored, and unknown enumeration values are tolerated; missing and null mean the default.
+///  - Unknown members are ignored, and unknown enumeration values are tolerated. A missing or null member has its
+///    default.
 ///  - `kind` at the top is checked, so that an error body is not mistaken for an empty object.
 ///  - A member of the wrong type fails the whole document, with an error that contains its path. A wrong value is never
 ///    treated as absent, and a list is never shortened. With OnUnreadable::kMark, only the object that contains the
 ///    member is marked (see cluster_types.h). The whole document still fails if a name, a namespace, or a member that
 ///    makes the document a list or an event is wrong.
-///  - If several members have the same key, the last one counts, as in Go.
+///  - If an object has several members with the same key, the last one counts, as in Go.
 ///  - Malformed JSON, invalid UTF-8, a NUL byte and more than 64 levels of nesting are errors. No input causes deeper
 ///    recursion, an abort or an exception.
 /// Output is always valid UTF-8: invalid bytes become U+FFFD, as in Go.
@@ -55,15 +56,15 @@ struct ApiObject {
   std::string name = {};
   std::string uid = {};
   std::string resource_version = {};
-  /// The whole object, without white space, with its members in the order of the response. Integers beyond 64 bits
-  /// become floating-point numbers. Items of a list lack `kind` and `apiVersion` if the server leaves them out.
+  /// The whole object, without white space, with its members in the order of the response. Integers of more than 64
+  /// bits become floating-point numbers. Items of a list lack `kind` and `apiVersion` if the server leaves them out.
   std::string json = {};
   friend bool operator==(const ApiObject&, const ApiObject&) = default;
 };
 
 /// Reads one object. Times are RFC 3339; a selector that is missing or unparsable selects nothing, and `{}` selects
-/// everything. The `data` of a ControllerRevision is formatted again without white space, with its members in the order
-/// of the document. Members that a NodeMaintenance lacks get the defaults of the server's schema. The `binaryData` of a
+/// everything. The `data` of a ControllerRevision is reformatted without white space, with its members in the order of
+/// the document. Missing members of a NodeMaintenance get the defaults of the server's schema. The `binaryData` of a
 /// ConfigMap is ignored. A DeviceTaintRule with an unknown effect cannot be read.
 ///
 /// Errors: InvalidArgument, with the path in the document or the byte where the JSON is malformed.
@@ -74,7 +75,7 @@ template <typename T>
 template <typename T>
 struct ListPage {
   std::vector<T> items = {};
-  /// Token with which to request the next page; empty only on the last page.
+  /// Token that requests the next page; empty only on the last page.
   std::string continue_token = {};
   /// The version at which the whole list was read, as opaque text. A watch continues from this version.
   std::string resource_version = {};
@@ -136,7 +137,7 @@ struct ApiStatus {
   friend bool operator==(const ApiStatus&, const ApiStatus&) = default;
 };
 
-/// Returns nullopt if `json` is not JSON or not a Status: proxies and the server's own throttling respond in plain
+/// Returns nullopt if `json` is not JSON or not a Status: proxies, and the server's own throttling, respond in plain
 /// text. Members of the wrong type count as absent, because an error must not be lost only because it is malformed.
 std::optional<ApiStatus> ParseApiStatus(std::string_view json);
 
@@ -149,7 +150,7 @@ struct WatchEvent {
     kDeleted,
     kBookmark,
     kError,    ///< The watch has ended with an error.
-    kUnknown,  ///< A type unknown to this version, to be skipped. The rest of the event is not read.
+    kUnknown,  ///< A type that this version does not know. Skip the event; its other members are not read.
   };
   Type type = Type::kUnknown;
   /// The current object, or its last state if it was deleted. Set only for kAdded, kModified and kDeleted.
@@ -187,16 +188,16 @@ std::string FormatDeleteOptions(const DeleteNodeMaintenanceParams& params);
 /// Returns the same body for `DELETE .../devicetaintrules/NAME`.
 std::string FormatDeleteOptions(const DeleteDeviceTaintRuleParams& params);
 
-/// Returns the body of `POST .../nodemaintenances`. Zero and false values are written explicitly, because the server's
-/// defaults differ. Timeouts are in whole seconds, from 0 to the 32-bit maximum.
+/// Returns the body of `POST .../nodemaintenances`. Values that are zero or false are written explicitly, because the
+/// server's defaults differ. Timeouts are in whole seconds, from 0 to the 32-bit maximum.
 std::string FormatNodeMaintenance(const CreateNodeMaintenanceParams& params);
 
 /// Returns the merge patch of a NodeMaintenance, or of its status if `params` has conditions. The patch contains uid
 /// and resourceVersion, like FormatNodePatch; lists are replaced as a whole.
 std::string FormatNodeMaintenancePatch(const PatchNodeMaintenanceParams& params);
 
-/// Returns the body of `POST .../devicetaintrules`, resource.k8s.io/v1. The rule does not block the deletion of the
-/// Node that owns it.
+/// Returns the body of `POST .../devicetaintrules`, resource.k8s.io/v1. The rule does not block the deletion of its
+/// owner, the Node.
 std::string FormatDeviceTaintRule(const CreateDeviceTaintRuleParams& params);
 
 /// Returns the merge patch of a DeviceTaintRule: uid and resourceVersion as in FormatNodePatch, and the effect.
@@ -226,7 +227,7 @@ std::string FormatEventPatch(const RecordEventParams& params);
 /// text back yields an equal object if its times are whole seconds, its selector contains no `<` or `>`, and its `data`
 /// is compact JSON.
 ///
-/// For a Lease, or a ConfigMap that is created, this is also the body of the write; uid and version are left out if
+/// For a Lease, or for the creation of a ConfigMap, this is also the body of the write; uid and version are left out if
 /// they are empty. A Lease has all members, including zeros. Its duration is limited to the range from 0 to the 32-bit
 /// maximum. Times keep whole microseconds, as six digits, and a time that is not finite is null.
 template <typename T>

@@ -1,4 +1,4 @@
-// Defines a map of limited size. When the map is full, a new entry replaces the least recently used entry.
+// A map of limited size. Once it is full, a new entry replaces the least recently used one.
 #ifndef DRIVERUPGRADE_SRC_BASE_LRU_MAP_H_
 #define DRIVERUPGRADE_SRC_BASE_LRU_MAP_H_
 

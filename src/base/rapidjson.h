@@ -1,6 +1,5 @@
-// Includes RapidJSON in a namespace of our own, and must be the only header that includes RapidJSON. RapidJSON is
-// header-only, so without the namespace, a consumer that compiles another version or other settings would violate the
-// one-definition rule.
+// Includes RapidJSON in our own namespace; no other file may include it. RapidJSON is header-only, so a consumer that
+// compiles it in another version or with other settings would otherwise violate the one-definition rule.
 #ifndef DRIVERUPGRADE_SRC_BASE_RAPIDJSON_H_
 #define DRIVERUPGRADE_SRC_BASE_RAPIDJSON_H_
 

@@ -11,7 +11,7 @@ namespace driverupgrade::internal {
 // Thread-safe.
 class Signal {
  public:
-  // Sets the listener; null removes it. Waits until any running call of the previous listener has returned.
+  // Sets the listener; null removes it. Waits for any running call of the previous listener to return.
   void Listen(std::function<void()> listener) {
     const std::lock_guard lock(mutex_);
     listener_ = std::move(listener);

@@ -24,8 +24,8 @@ absl::Status CheckReadable(const NodeView& view, bool requestor) {
   return absl::OkStatus();
 }
 
-// Returns the longest time for which a node's evictions wait for the nodes that started with the node to be cordoned.
-// Leaves at least half of the drain timeout for the drain itself.
+// Returns how long a node's evictions may wait until the nodes that started with it are cordoned. Leaves at least half
+// of the drain timeout for the drain itself.
 absl::Duration HoldMax(const UpgradePolicy& policy) {
   absl::Duration most = absl::Minutes(2);
   if (policy.drain) most = std::min(most, policy.drain->timeout / 2);
@@ -52,7 +52,7 @@ absl::Status Core::CheckPolicy(const UpgradePolicy& policy, bool is_dry_run) {
     DRIVERUPGRADE_RETURN_IF_ERROR(Validate(policy));
     valid_policy_ = policy;
   }
-  // Without a stored record, two replicas that both believe that they lead could be in different stages.
+  // Without a stored record, two replicas that both believe they are the leader could be in different stages.
   if (policy.rollout && !ledger_options_ && !is_dry_run) {
     return absl::FailedPreconditionError(
         "policy: rollout: the engine has no ledger (option `ledger`, EngineOptions::ledger) to store the record "
@@ -132,7 +132,7 @@ void Core::SetFacts(Pool& pool, const UpgradePolicy& policy, const PassFacts& fa
 }
 
 Plan Core::Advance(Pool& pool, absl::Time now) {
-  // Every evaluated node may produce requests, and the requests of all nodes share the same connections.
+  // Every evaluated node can produce requests, and all requests share the same connections.
   const std::size_t in_flight_max = 2 * nodes_per_pass_;
   const std::size_t room = in_flight_max - std::min(in_flight_max, under_way_.size());
   const AdvanceLimits limits{

@@ -1,6 +1,6 @@
-// Core makes all decisions of an engine, but performs no action itself: it has no I/O, threads, locks or clock. It
-// accepts objects and responses as values, and returns requests, reads and Events as values. UpgradeEngine drives Core
-// with a facade and threads; HostEngine drives Core by exchanging documents with a host in another language.
+// Core makes all decisions of an engine, but carries out none of them: it has no I/O, threads, locks or clock. It takes
+// objects and responses as values, and returns requests, reads and Events as values. UpgradeEngine drives Core with a
+// facade and threads; HostEngine drives Core by exchanging documents with a host in another language.
 //
 //     core.ledger()->Begin(now); // and send its requests
 //     ...                                             // the objects are read
@@ -70,10 +70,10 @@ struct PassFacts {
 struct CorePass {
   // The plan of the pass. `nodes` contains the nodes whose requests may start; `gates` contains new and changed gates.
   Plan plan = {};
-  // Nodes whose pods must be read with lists that start no earlier than now. Every pass includes a node until its pods
-  // are known.
+  // Nodes whose pods must be read with lists that start no earlier than now. A node is included in every pass until its
+  // pods are known.
   std::set<std::string> wanted_pods = {};
-  // The gates of the plan's nodes that the ledger does not allow to start, by node.
+  // Gates of the planned nodes that the ledger does not allow to start, by node.
   std::map<std::string, Gate> withheld = {};
   Pool* pool = nullptr;
 };
@@ -186,7 +186,7 @@ class Core {
   absl::Status ReadDriver();
   void TouchManaged();
   void TouchDue(Retries& retries);
-  // Examines nodes that may have changed, in round-robin order. Leaves nodes beyond the limit to the next pass.
+  // Examines nodes that may have changed, in round-robin order, and leaves nodes beyond the limit to the next pass.
   void RefreshTouched();
   void Refresh(const std::string& node);
   void ShowTo(const std::string& node);

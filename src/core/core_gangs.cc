@@ -24,9 +24,9 @@ bool Core::MayHaveGangs(const Pool& pool, const std::string& node) const {
   return retry == reads_.end() || retry->second.failures < kFailuresMax;
 }
 
-// Nodes that start together wait until the pods of all of them have been read, because otherwise some would start
-// without the others. With gangs, all waiting nodes wait for each other, because a gang can have pods on any node. If
-// the pods of a node cannot be listed, the node continues with all work that does not depend on its pods.
+// Nodes that start together wait until all their pods have been read; otherwise, some would start without the others.
+// With gangs, all waiting nodes wait for each other, because a gang can have pods on any node. A node whose pods cannot
+// be listed continues with all work that does not depend on its pods.
 void Core::WithholdUnread(Pool& pool, const std::set<std::string>& wanted, bool for_gangs, Plan& plan) {
   const bool all_wait = for_gangs && std::any_of(pool.interest.begin(), pool.interest.end(),
                                                  [&](const std::string& node) { return MayHaveGangs(pool, node); });

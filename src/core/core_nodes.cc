@@ -43,8 +43,8 @@ absl::Status Core::NoteChanges() {
   CacheChanges changes = objects_.Take();
   touched_.merge(changes.nodes);
   driver_stale_ |= changes.driver;
-  // After the cluster was restored from a backup, just as after a restart of the engine, only the nodes show which of
-  // our requests were carried out.
+  // After a restore of the cluster from a backup, as after a restart of the engine, only the nodes show which of our
+  // requests were carried out.
   if (changes.set_back) {
     log_.KeepOnly({});
     for (auto& [owner, ledger] : ledgers_) ledger.Forget(now_);
@@ -92,8 +92,8 @@ void Core::TouchDue(Retries& retries) {
 }
 
 void Core::RefreshTouched() {
-  // The limit does not apply to nodes that were just written, because the planner evaluates such a node in every pass
-  // until the node shows the effect of the write.
+  // The limit does not apply to nodes that were just written, because the planner evaluates such nodes in every pass
+  // until they show the effect of the write.
   for (const std::string& node : std::exchange(written_, {})) {
     touched_.erase(node);
     Refresh(node);
@@ -168,7 +168,7 @@ void Core::Forget(const std::string& node) {
   hooks_.Forget(node);
 }
 
-// If no pool needs the node's pods, drops the pods, and removes any finding that they could not be read.
+// If no pool needs the node's pods, drops them and any finding that they could not be read.
 void Core::ForgetPods(const std::string& node) {
   if (WantsPodsOf(node)) return;
   if (const auto read = reads_.find(node); read != reads_.end()) {

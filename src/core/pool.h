@@ -43,8 +43,8 @@ struct Pool {
   // True if the pool contains every managed node that is not in another pool.
   bool has_all = false;
   std::set<std::string> nodes = {};
-  // Nodes in progress that no caller names: nodes whose pool is unknown because their driver pod is missing, and nodes
-  // that were in this pool before. They count against the budgets, but get no requests.
+  // Nodes in progress that no caller names: their pool is unknown because their driver pod is missing, or they were in
+  // this pool before. They count against the budgets, but get no requests.
   std::set<std::string> guests = {};
   // True if gangs start together under the policy of the last pass.
   bool has_gangs = false;

@@ -15,8 +15,9 @@ constexpr absl::Duration kRefusedEvictionMax = absl::Seconds(40);
 // Upper limit for the delay that a server requests. The server may be wrong, or a proxy may have sent the response.
 constexpr absl::Duration kRetryAfterMax = absl::Minutes(5);
 constexpr absl::Duration kPatchRetryFirst = absl::Seconds(1);
-// A patch that the server refused because the node has changed is refused again until a newer version of the node is
-// read. This delay applies if no newer version arrives, for example because the server returned the 409 by mistake.
+// Once the server has refused a patch because the node has changed, it refuses the patch again until a newer version of
+// the node is read. This delay applies if no newer version arrives, for example because the server returned the 409 by
+// mistake.
 constexpr absl::Duration kConflictRetryFirst = absl::Seconds(15);
 constexpr absl::Duration kPatchRetryMax = absl::Seconds(30);
 constexpr absl::Duration kLabelFirst = absl::Seconds(10);
@@ -59,8 +60,8 @@ const std::optional<std::string>* WrittenTo(const std::string& label, const Patc
 template <typename Call>
 absl::Time NextCallDue(const ObjectAttempt<Call>& attempt, const Call& call) {
   if (!attempt.outcome) return absl::InfiniteFuture();
-  // If the object was read at a newer version, or the kind of call differs, this is a new call, whatever the outcome of
-  // the last one.
+  // If the object has been read at a newer version, or the kind of call differs, this is a new call, whatever the
+  // outcome of the last one.
   if (attempt.based_on != call.object.resource_version || attempt.kind != call.kind) return absl::InfinitePast();
   const absl::Duration delay = Doubled(kRefusedEvictionFirst, kRefusedEvictionMax, attempt.count);
   return attempt.answered_at + Spread(delay, call.object.name, attempt.count);

@@ -87,9 +87,9 @@ class AttemptLog {
   // the label before, if a patch that sets the label was applied, or if `is_in_progress` is true. `is_in_progress`:
   // true if an upgrade of the node is in progress. Must be called before NodeRead.
   void StateLabelRead(const Node& node, const std::string& key, bool is_in_progress);
-  // Must be called if the engine itself removes the labels, so that missing labels do not count as lost.
+  // Must be called when the engine itself removes the labels, so that missing labels do not count as lost.
   void LabelsRemoved() { labelled_.clear(); }
-  // Limits all recorded times to `now`. Must be called if the clock was set back.
+  // Limits all recorded times to `now`. Must be called when the clock has been set back.
   void SetBack(absl::Time now);
   // Forgets a node that no longer exists.
   void Forget(const std::string& node_uid) {

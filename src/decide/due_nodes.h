@@ -1,5 +1,5 @@
-// Selects the nodes that an Advance evaluates again: changed nodes, nodes whose wake-up time has passed and, during a
-// sweep, all nodes in batches.
+// Selects the nodes that a call to Advance evaluates again: changed nodes, nodes whose wake-up time has passed and,
+// during a sweep, all nodes in batches.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_DUE_NODES_H_
 #define DRIVERUPGRADE_SRC_DECIDE_DUE_NODES_H_
 

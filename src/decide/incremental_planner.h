@@ -11,8 +11,8 @@
 //     planner.Update(changed_view);
 //     update = planner.Advance(clock.Now());                // evaluates the node and nodes whose wake-up time has come
 //
-// After each Advance, the planner's decision on every node is the one that Step would make for a snapshot of the same
-// views. A whole rollout costs a few evaluations per node, rather than one per node in every pass.
+// After each Advance, the planner's decision on every node is the decision that Step would make for a snapshot of the
+// same views. A whole rollout costs a few evaluations per node, instead of one evaluation per node and pass.
 //
 // The planner is pure except for its memory: it does not access the cluster, and has no clock, lock, log or random
 // numbers. It owns its inputs; views and facts are shared and immutable. Not thread-safe. Related: state_machine.h
@@ -42,7 +42,7 @@ namespace driverupgrade::internal {
 
 struct JudgedNode;
 
-// The result of an Advance.
+// The result of a call to Advance.
 struct PlanUpdate {
   // Same as Step's plan, except for two members. `pod_interest` is empty; IncrementalPlanner::pod_interest returns the
   // set without a copy. `gates` contains only gates that are new or have changed since the last Advance. The gate of a
@@ -53,8 +53,8 @@ struct PlanUpdate {
   std::vector<std::string> ungated = {};
 };
 
-// Limits on the work of one Advance. Nodes for which the last Advance planned an action are always evaluated, and do
-// not count against these limits.
+// Limits on the work of one call to Advance. Nodes for which the last call planned an action are always evaluated, and
+// do not count against these limits.
 struct AdvanceLimits {
   // Maximum number of nodes that are evaluated because they have changed or are due. If more nodes are due, the plan is
   // not finished.
@@ -65,8 +65,8 @@ struct AdvanceLimits {
   bool has_all_views = true;
 };
 
-// Everything that Step would report, as of one Advance. Immutable and independent of its planner, so any thread may
-// read it without waiting for the planner.
+// Everything that Step would report, as of one call to Advance. Immutable and independent of its planner, so that any
+// thread may read it without waiting for the planner.
 class PublishedPlan {
  public:
   struct Parts;
@@ -128,8 +128,8 @@ class IncrementalPlanner {
 
   // Adds a node, or replaces its view. `view` must not be null. The node name is the key.
   void Update(std::shared_ptr<const NodeView> view);
-  // Must be called if the pods of the node are no longer watched, so that the next evaluation does not use the pods in
-  // the view. The last verdict stays valid, because it does not depend on pods. Does nothing if the node is unknown.
+  // Must be called when the pods of the node are no longer watched, so that the next evaluation does not use the pods
+  // in the view. The last verdict stays valid, because it does not depend on pods. Does nothing if the node is unknown.
   void ForgetPods(const std::string& node);
   // Removes a deleted node. Does nothing if the node is unknown.
   void Remove(const std::string& node);
@@ -154,8 +154,8 @@ class IncrementalPlanner {
   // nodes, because consecutive plans share their data.
   [[nodiscard]] std::shared_ptr<const PublishedPlan> Publish();
 
-  // Must be called if the reported gate of the node was not delivered to any recipient. The next Advance that evaluates
-  // the node then reports the gate again.
+  // Must be called if the reported gate of the node did not reach any recipient. The next Advance that evaluates the
+  // node then reports the gate again.
   void NotTold(const std::string& node);
 
   // Returns Plan::pod_interest as of the last Advance.

@@ -6,7 +6,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// With 100,000 nodes, a piece has about 200 nodes, and a copy or a change takes one or two microseconds.
+// With 100,000 nodes, each piece has about 200 nodes, and a copy or a change takes one or two microseconds.
 constexpr std::size_t kPieces = 512;
 
 }  // namespace

@@ -31,9 +31,9 @@ struct DriverPodMarks {
   bool ready = false;
 };
 
-// The driver pods in the order of NodeView::driver_pods. In a large fleet, the evaluation of a node spends most of its
-// time waiting for memory, and the data of a Pod is spread over a dozen memory blocks. The data of the first driver pod
-// is therefore stored in this object, and the strings of all pods are stored in one further block.
+// The driver pods in the order of NodeView::driver_pods. In a large fleet, evaluating a node mostly means waiting for
+// memory, and the data of a Pod is spread over a dozen memory blocks. The data of the first driver pod is therefore
+// stored in this object, and the strings of all pods in one further block.
 class DriverPodsMarks {
  public:
   explicit DriverPodsMarks(const std::vector<Pod>& pods);
@@ -72,7 +72,7 @@ class MarksOfView {
   MarksOfView& operator=(const MarksOfView&) = delete;
   const NodeMarks& operator*() const { return *marks_; }
   const NodeMarks* operator->() const { return marks_; }
-  // Corrects the state of a node without a state label. Must be called after the driver pods have been assessed.
+  // Corrects the state of a node without a state label. Must be called once the driver pods have been assessed.
   void SetUnlabelled(UpgradeState state);
 
   // Returns the data that ShareView decoded; nullptr if ShareView did not create the view.

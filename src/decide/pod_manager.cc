@@ -61,8 +61,8 @@ std::string HashOf(const ControllerRevision& revision, const DaemonSet& daemon_s
 }
 
 // Returns the revisions with the highest number. If any revision has the current template of the DaemonSet, considers
-// only such revisions. Numbers alone can be wrong: a controller that has not seen the latest revision may
-// assign the same or a lower number to the next revision (kubernetes#80698).
+// only such revisions. Numbers alone can mislead: a controller that has not seen the latest revision may give the next
+// revision the same number or a lower one (kubernetes#80698).
 std::vector<const ControllerRevision*> Newest(const DaemonSet& daemon_set,
                                               const std::vector<ControllerRevision>& revisions) {
   const auto rank = [&](const ControllerRevision& revision) {

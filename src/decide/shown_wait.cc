@@ -9,7 +9,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Time for which a gate must last before the annotation shows it. The time is longer for gates that the driver opens:
+// Time for which a gate must last before the annotation shows it. Longer for gates that the driver opens, because
 // compiling or validating a driver takes minutes, and nodes that are not stuck should not cause additional requests.
 constexpr absl::Duration kHeldMin = absl::Minutes(1);
 constexpr absl::Duration kHeldMinOfDriver = absl::Minutes(10);

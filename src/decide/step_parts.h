@@ -12,9 +12,8 @@
 namespace driverupgrade::internal {
 
 // A verdict in compact form, for code that evaluates many nodes. Most nodes only wait, so a KeptVerdict allocates a
-// plan only if necessary and is a fifth of the size of a Verdict. Its size matters because the duration of a pass over
-// a large fleet depends mostly on the amount of memory that is written. The tally, if needed, must be stored
-// separately.
+// plan only if necessary, and is a fifth of the size of a Verdict. Size matters because the duration of a pass over a
+// large fleet depends mostly on how much memory it writes. The tally, if needed, must be stored separately.
 struct KeptVerdict {
   std::unique_ptr<NodePlan> plan = nullptr;  // nullptr if no action is planned
   UpgradeState from = UpgradeState::kUnknown;

@@ -109,7 +109,7 @@ std::string HostEngine::Rollout(RolloutReport facts, absl::Time now) {
   for (auto& [owner, status] : core_.Statuses()) {
     const std::vector<std::string_view> nodes = NamesOf(status);
     all.insert(all.end(), nodes.begin(), nodes.end());
-    // Only pools with owners have names, so other pools get a number.
+    // Only pools with owners have names, so the other pools are numbered.
     const std::string number = facts.pools.empty() ? "" : fmt::format("-{}", facts.pools.size() + 1);
     const std::string name = owner.empty() ? "policy" + number : owner;
     facts.pools.push_back({.name = name, .status = std::move(status), .histories = histories_.Of(nodes)});

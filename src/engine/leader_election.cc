@@ -71,8 +71,8 @@ bool MayBeForAnnotations(const absl::Status& status) {
   return absl::IsInvalidArgument(status) || absl::IsPermissionDenied(status);
 }
 
-// Returns OK if another write came first, because such a conflict is not an error: the next attempt reads the current
-// holder, which may be this replica.
+// Returns OK if another write came first. Such a conflict is not an error: the next attempt reads the current holder,
+// which may be this replica.
 absl::Status Trouble(const absl::Status& status) {
   return absl::IsAborted(status) || absl::IsAlreadyExists(status) ? absl::OkStatus() : status;
 }
@@ -185,8 +185,8 @@ absl::Status LeaderElection::Write(const CallContext& context) {
   const absl::Time now = Look();
   state_.renewable = written.ok();
   if (MayBeForAnnotations(written.status())) state_.muted = true;
-  // If the response was lost, this replica may hold the Lease, but it does not act as the leader before the next
-  // attempt has read the Lease.
+  // If the response was lost, this replica may hold the Lease, but it does not act as the leader until the next attempt
+  // has read the Lease.
   DRIVERUPGRADE_RETURN_IF_ERROR(written.status());
   state_.record = *std::move(written);
   state_.exists = true;

@@ -230,7 +230,7 @@ absl::StatusOr<ReconcileResult> UpgradeEngine::Impl::Pass(const CallContext& con
 
 absl::StatusOr<internal::CorePass> UpgradeEngine::Impl::MakePlan(const CallContext& context,
                                                                  const UpgradePolicy& policy) {
-  // After this number of plans, reads that have not finished are left to the next pass.
+  // Maximum number of plans in a pass. Reads that have not finished by then are left to the next pass.
   constexpr int kPlansMax = 3;
   hooks_.BeginPass(context);
   if (internal::LedgerSteps* ledger = core_->ledger()) {

@@ -24,8 +24,8 @@ boost::asio::io_service& Pool() { return crossplat::threadpool::shared_instance(
 
 }  // namespace
 
-// The write-only buffer into which the library writes the response body. Only _putn has an effect: it completes
-// asynchronously, and so applies back-pressure without blocking a thread.
+// The write-only buffer to which the library writes the response body. Only _putn has an effect: it completes
+// asynchronously, and thus applies back-pressure without blocking a thread.
 class CpprestBody : public concurrency::streams::details::streambuf_state_manager<std::uint8_t> {
  public:
   explicit CpprestBody(std::shared_ptr<CpprestCall> call)

@@ -2,7 +2,7 @@
 // Private to src/kubernetes.
 //
 // Everything that touches the connection happens on the pool thread: requests are started and canceled only there. The
-// library allows starting and canceling from any thread, but doing so races with the TLS stream and crashes.
+// library allows any thread to start and cancel requests, but doing so races with the TLS stream and crashes.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_CPPREST_CALL_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_CPPREST_CALL_H_
 

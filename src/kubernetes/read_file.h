@@ -1,4 +1,4 @@
-// Reads a small file completely, with a limit. Private to src/kubernetes.
+// Reads a small file completely, up to a size limit. Private to src/kubernetes.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_READ_FILE_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_READ_FILE_H_
 

@@ -15,7 +15,7 @@ struct ServerUrl {
   std::string host = {};
   bool is_ipv4 = false;
   bool is_ipv6 = false;
-  // If the URL has no port, the default of the scheme: 443 or 80.
+  // The default is the default port of the scheme: 443 or 80.
   int port = 0;
   // Path prefix: empty, or "/..." without a "/" at the end.
   std::string path = {};

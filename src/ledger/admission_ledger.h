@@ -1,5 +1,5 @@
-// Ensures that budgets hold even if two replicas believe that they lead, or if a replica crashes with a write in
-// progress (ADR 0005). AdmissionLedger sends nothing itself, but returns its requests as values.
+// Ensures that budgets hold even if two replicas believe that they are the leader, or if a replica crashes during a
+// write (ADR 0005). AdmissionLedger sends nothing itself, but returns its requests as values.
 //
 // The decisions and their reasons are in admission/grants.h.
 //

@@ -1,4 +1,4 @@
-// Uses the ledger to decide which nodes may start. Sends no requests itself, but returns them to the caller (ADR 0005,
+// Decides with the ledger which nodes may start. Sends no requests itself, but returns them to the caller (ADR 0005,
 // 0013, 0020).
 //
 //     steps.Begin(now);                                // before the nodes are read

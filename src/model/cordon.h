@@ -33,8 +33,8 @@ struct Cordon {
 };
 Cordon ReadCordon(const Node& node, const DriverIdentity& identity);
 
-// Returns true if the upgrade of a driver that is not named on the cordon failed, and its engine then left the cordon,
-// because an administrator uncordoned the node or because the policy returns such nodes to service. Such a driver does
+// Returns true if the upgrade of a driver that is not named on the cordon failed, and its engine then gave up the
+// cordon because an administrator uncordoned the node or the policy returns such nodes to service. Such a driver does
 // not lift the cordon. The Go library does not write the failed revision.
 bool HasLeftCordon(const NodeMarks& marks);
 

@@ -167,8 +167,8 @@ bool IsInterrupted(const Node& node, const NodeMarks& marks, bool named, bool dr
   // If the cordon set does not contain our name, an administrator or a maintenance operator cordoned the node.
   const bool cordoned_by_others = marks.initially_unschedulable.present() || marks.requestor_mode.present();
   if (cordoned_by_others) return WasAdmitted(marks);
-  // Or an administrator uncordoned the node while our driver was loading, and another driver cordoned it again before our
-  // engine did.
+  // Otherwise, an administrator uncordoned the node while our driver was loading, and another driver cordoned the node
+  // again before our engine did.
   const std::optional<UpgradeState> timed = StateOfTimer(marks);
   const bool was_loading = timed == UpgradeState::kPodRestartRequired || timed == UpgradeState::kValidationRequired;
   return was_loading && !driver_runs && !LiveCordonNames(node, "").empty();

@@ -1,7 +1,7 @@
-// ObjectStore keeps objects that lists, watches and responses to writes have reported. These objects are the nodes, the
-// objects of each driver, and all pods of the nodes in which a driver is interested. The store records which changes
-// each driver has not taken yet. It does no I/O and has no lock: WatchStore adds a lock, and the host of the C
-// interface does not need a lock.
+// ObjectStore keeps the objects that lists, watches and responses to writes have reported: the nodes, the objects of
+// each driver, and all pods of the nodes in which a driver is interested. It records which changes each driver has not
+// taken yet. The store does no I/O and has no lock: WatchStore adds one, and the host of the C interface does not need
+// one.
 #ifndef DRIVERUPGRADE_SRC_READ_OBJECT_STORE_H_
 #define DRIVERUPGRADE_SRC_READ_OBJECT_STORE_H_
 

@@ -1,5 +1,5 @@
-// WatchStore shares an ObjectStore among threads: watches change the store, and engines read it. Wakes an engine when
-// the store has changes for this engine.
+// WatchStore shares an ObjectStore among threads: watches change the store, and engines read it. It wakes an engine
+// when the store has changes for that engine.
 #ifndef DRIVERUPGRADE_SRC_READ_WATCH_STORE_H_
 #define DRIVERUPGRADE_SRC_READ_WATCH_STORE_H_
 

@@ -19,8 +19,8 @@
 
 namespace driverupgrade::internal {
 
-/// Number of an engine's nodes that hold a slot of maxParallelUpgrades. The policy decides whether nodes that an
-/// administrator had cordoned count. nullopt: the engine has made no pass yet, so the number is unknown.
+/// Number of an engine's nodes that hold a slot of maxParallelUpgrades; the policy decides whether nodes that an
+/// administrator had cordoned count. nullopt: unknown, because the engine has not made a pass yet.
 using SlotUse = std::optional<int>;
 
 /// Returns the limit from the perspective of engine `i`. If the use of another engine is unknown, engine `i` starts

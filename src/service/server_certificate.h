@@ -1,5 +1,5 @@
-// Creates a self-signed certificate for a server. The certificate allows encryption, but does not prove the server's
-// identity; clients that need such proof connect through the API server.
+// Creates a self-signed certificate for a server. The certificate enables encryption, but does not prove the server's
+// identity; clients that need such proof must connect through the API server.
 #ifndef DRIVERUPGRADE_SRC_SERVICE_SERVER_CERTIFICATE_H_
 #define DRIVERUPGRADE_SRC_SERVICE_SERVER_CERTIFICATE_H_
 

@@ -75,7 +75,7 @@ bool Has(const Node& node, const Taint& taint) {
   return std::find(node.taints.begin(), node.taints.end(), taint) != node.taints.end();
 }
 
-// The case looks only for its own taints, because other clients, such as Kubernetes's own controllers, can add taints.
+// The case looks only for its own taints, because other clients, such as Kubernetes' own controllers, can add taints.
 absl::Status PatchSetsTaintsAsAWhole(ContractWorld& world) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node made, world.MakeNode({.name = world.prefix() + "a"}));
   const Taint kept{.key = "example.com/kept", .value = "v", .effect = "NoSchedule"};

@@ -1,6 +1,6 @@
 // Dynamic Resource Allocation in the model behind FakeCluster: the API server, the scheduler, the controllers for
-// claims and device taints, and the plugins. A Devices object is copied together with its Model and therefore keeps no
-// reference to it: every call that changes an object receives the Model as an argument.
+// claims and device taints, and the plugins. A Devices object is copied together with its Model, and therefore keeps no
+// reference to it: every call that changes an object takes the Model as an argument.
 #ifndef DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_DEVICES_H_
 #define DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_DEVICES_H_
 

@@ -18,7 +18,7 @@ namespace driverupgrade::internal {
 
 namespace rapidjson = ::driverupgrade_rapidjson;
 
-// The caller passes functions that write the contents of objects and arrays. Every object and array is thus closed:
+// The caller passes functions that write the contents of objects and arrays, so that every object and array is closed:
 //
 //   JsonWriter writer;
 //   writer.Object([&] { writer.Member("kind", "Node"); });

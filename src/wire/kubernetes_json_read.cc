@@ -108,7 +108,7 @@ std::vector<ContainerStatus> ReadContainerStatuses(const JsonField& field) {
   return result;
 }
 
-// Returns true if at least one container of the pod has ended, and no other container is still to end.
+// Returns true if the status lists at least one container, and all listed containers have ended.
 bool HaveContainersEnded(const JsonField& status) {
   bool any = false;
   bool all = true;

@@ -26,7 +26,7 @@ namespace upgradectl {
 
 /// Watches nodes, the driver's pods and DaemonSets, the Events of the upgrade, and the ledger, each on its own thread.
 /// Lists the other objects of a status after a change, but no sooner than kListedAtMost after the last list, and at
-/// least every kListedAtLeast, because these objects can change even if no watched object does.
+/// least every kListedAtLeast, because these objects can change even if no watched object changes.
 class LiveView {
  public:
   static constexpr absl::Duration kListedAtMost = absl::Seconds(10);

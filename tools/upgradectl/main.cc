@@ -1,5 +1,5 @@
-// Shows the progress of an upgrade and predicts its next steps, and makes the changes that administrators would
-// otherwise make by hand.
+// Shows the progress of an upgrade, predicts its next steps, and makes the changes that administrators would otherwise
+// make by hand.
 #include <unistd.h>
 
 #include <cstdlib>

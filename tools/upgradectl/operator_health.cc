@@ -32,7 +32,7 @@ std::string OperatorTrouble(const Request& request) {
     }
     return "";
   }
-  // The driver might be upgraded by an operator whose Lease has a different name, such as NVIDIA's operator.
+  // The driver may be upgraded by an operator whose Lease has a different name, such as NVIDIA's operator.
   const bool any_works =
       std::any_of(request.facts.leases.begin(), request.facts.leases.end(),
                   [&](const LeaseFact& lease) { return lease.ns == request.place.lease_ns && !IsSilent(lease, at); });

@@ -21,8 +21,8 @@
 
 namespace upgradectl {
 
-/// Maximum size of a dump. Longer input is probably not a dump, and would fill the memory. As an example, 5,000 nodes
-/// with 150,000 running pods of 6.2 kB need 1.0 GB.
+/// Maximum size of a dump. Longer input is probably not a dump, and would exhaust memory. For example, 5,000 nodes with
+/// 150,000 running pods of 6.2 kB each need 1.0 GB.
 inline constexpr std::size_t kDumpBytesMax = std::size_t{2} << 30;
 inline constexpr std::size_t kPolicyBytesMax = std::size_t{1} << 20;
 

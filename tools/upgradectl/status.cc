@@ -87,7 +87,7 @@ std::optional<absl::Time> Since(const Node& node, UpgradeState state, const Requ
 }
 
 std::optional<Remaining> RemainingOf(const RolloutStatus& status, const std::vector<absl::Duration>& took) {
-  // With fewer nodes, the spread is not meaningful.
+  // With fewer nodes, the range is not meaningful.
   constexpr std::size_t kEnough = 3;
   const auto stays = std::count_if(status.nodes.begin(), status.nodes.end(), [](const NodeStatus& node) {
     const bool is_counted = node.state == UpgradeState::kFailed || node.state == UpgradeState::kDone;

@@ -1,5 +1,5 @@
-// Shows a rollout as a picture with a bar for each node, colored by state. The slots in use, the stages, and the times
-// when no node may start are shown above the bars.
+// Shows a rollout as a picture with a bar for each node, colored by state. Above the bars, it shows the slots in use,
+// the stages, and the times when no node may start.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_TIMELINE_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_TIMELINE_H_
 

@@ -29,8 +29,8 @@
 namespace driverupgrade {
 
 NodeReading ReadingOf(const NodeView& view, const Verdict& verdict);
-// Returns a reading for a node of which only the UID and the version are known. With this reading, the node's grant
-// stays as it is.
+// Returns a reading for a node of which only the UID and the version are known. This reading leaves the node's grant
+// unchanged.
 NodeReading ReadingElsewhere(const std::string& uid, const std::string& version);
 
 // Returns the version that the node's grant must name; nullopt if the node has no grant or no longer needs a grant.

@@ -1,4 +1,4 @@
-// Defines the limits that decide which nodes may start, in the order in which they are checked.
+// The limits that decide which nodes may start, in the order in which they are checked.
 //
 //     Limits limits = Limits::Of({.all = budget, .granted = budget}, /*paused=*/false);
 //     if (const Limit* limit = limits.Refusing(candidate)) return limit->Describe();

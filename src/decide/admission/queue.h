@@ -4,7 +4,7 @@
 //     std::vector<std::string> starting = queue.Admit(Limits::Of(budgets, paused));
 //
 // The order is fixed. Candidates with a grant come first, so that no grant stays unused, and the operator's own node
-// comes last (dep-F14, dep-F19). All else being equal, the node name decides.
+// comes last (dep-F14, dep-F19). Otherwise, nodes are ordered by name.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ADMISSION_QUEUE_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ADMISSION_QUEUE_H_
 

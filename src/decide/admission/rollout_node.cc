@@ -17,8 +17,8 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Time from the deletion timestamp of a driver pod until its NotReady node counts as lost. It gives the kubelet enough
-// time to recover from its own restart or from a restart of the node's network, and to remove the pod.
+// Time from the deletion timestamp of a driver pod until its NotReady node counts as lost. By then, the kubelet should
+// have recovered from its own restart or a restart of the node's network, and removed the pod.
 constexpr absl::Duration kLostAfter = absl::Minutes(1);
 
 // Returns true if the node still has a NodeMaintenance from an earlier attempt, which occupies a slot of the
@@ -102,7 +102,7 @@ absl::Time LastsFrom(const NodeView& view, const NodeMarks& marks, bool will_end
   return from;
 }
 
-// Records whether a done node is out of use because the node or its driver pod is not Ready. A missing driver pod
+// Records whether a done node is out of use, because the node or its driver pod is not Ready. A missing driver pod
 // counts as not Ready if a DaemonSet of the driver selects the node.
 void NoteUse(const NodeView& view, const DriverFacts& driver, RolloutNode& node) {
   const Pod* pod = UnreadyDriverPod(view);

@@ -1,4 +1,4 @@
-// Creates a RolloutNode, the representation of a node that rollouts use.
+// Creates RolloutNodes, the form in which rollouts see nodes.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ADMISSION_ROLLOUT_NODE_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ADMISSION_ROLLOUT_NODE_H_
 

@@ -1,4 +1,4 @@
-// Decides which nodes start under a policy with `rollout`. StateMachine::Step and IncrementalPlanner share this code.
+// Decides which nodes start under a policy with a `rollout`. StateMachine::Step and IncrementalPlanner share this code.
 //
 //     RolloutMembers members;
 //     for (...) members.Add(*view, verdict, share, input);

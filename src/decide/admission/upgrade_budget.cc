@@ -40,7 +40,7 @@ bool HoldsSlot(const Node& node, const NodeMarks& marks, const DriverIdentity& i
   return !waits || !internal::DriverThatNeedsCordon(node, identity);
 }
 
-// A percentage is rounded down, because the purpose of the limit is to restrict damage. One failure is always allowed.
+// A percentage is rounded down, because the limit exists to contain damage. One failure is always allowed.
 int FailureLimit(const CountOrPercent& limit, int total) {
   if (const Count* count = std::get_if<Count>(&limit)) return count->value;
   const Percent* percent = std::get_if<Percent>(&limit);

@@ -1,4 +1,4 @@
-// Maintains the counts, groups and order of a rollout's nodes as individual nodes change. The cost of a round thus
+// Maintains the counts, groups and order of a rollout's nodes as individual nodes change, so that the cost of a round
 // depends on the changed and waiting nodes rather than on all nodes.
 //
 //     RolloutCensus census(policy, nodes, AssignStages(nodes, policy));
@@ -34,7 +34,7 @@ struct StageCount {
   int failed = 0;
 };
 
-// Nodes that are not fit to start. Their stage or group continues without them.
+// Nodes that cannot start. Their stage or group continues without them.
 struct LeftOutNodes {
   int count = 0;
   std::string first = {};  // such as `n3, NotReady since 2026-11-26T12:00:00Z`

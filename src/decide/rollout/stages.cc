@@ -22,8 +22,8 @@ constexpr std::size_t kWaivedMax = 1000;
 // If the clock of another replica is further ahead than this, it is considered wrong.
 constexpr absl::Duration kClockSkewMax = absl::Seconds(60);
 
-// Later releases must compute the same value for the same policy, even if they add fields. If they did not, an update
-// to such a release would lift halts and restart rollouts.
+// Later releases must compute the same value for the same policy, even if they add fields. Otherwise, an update to such
+// a release would lift halts and restart rollouts.
 std::string Fingerprint(const RolloutSections& sections) {
   return fmt::format("{:016x}", Hash(FormatRolloutSections(sections, /*only_set=*/true), 0));
 }

@@ -27,8 +27,8 @@ struct RolloutNode {
   // Not null.
   const Node* node = nullptr;
   NodeProgress progress = NodeProgress::kWaiting;
-  // True if only the limits keep the node waiting. Also true if the node counts as in progress only because its
-  // admission has an unknown outcome, or because its NodeMaintenance still occupies a slot of the maintenance operator.
+  // True if only the limits keep the node waiting. Also true if the node counts as in progress only because the outcome
+  // of its admission is unknown, or because its NodeMaintenance still occupies a slot of the maintenance operator.
   bool may_start = false;
   // Reason of the gate that leaves the node out; set if `progress` is kLeftOut.
   std::optional<GateReason> left_out_by = std::nullopt;
@@ -47,8 +47,8 @@ struct RolloutNode {
   // Message for users: why the node counts as sick with its new driver. Empty if the node is healthy or has the old
   // driver.
   std::string sick = {};
-  // Message for users: names what is not ready yet on a node with its new driver, for example a pod. Empty if
-  // everything is ready. Otherwise, the stage is not done yet.
+  // Message for users that names the object, such as a pod, that is not ready yet on a node with its new driver. Empty
+  // if everything is ready; until then, the stage is not done.
   std::string unwell = {};
   // True if the node is unwell only because its pods have not been read, for example after a restart of the operator.
   bool is_unread = false;

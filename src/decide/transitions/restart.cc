@@ -204,8 +204,8 @@ std::optional<Progress> UnblockSafeLoad(Walk& walk) {
   return std::nullopt;
 }
 
-// Evicts pods that have started to use a device since the driver pod was deleted, because the new driver pod waits
-// until they have left. Spares pods that have not started, because they wait for the device plugin. Returns nullopt if
+// Evicts pods that have started to use a device since the driver pod was deleted, because the new driver pod waits for
+// them to leave. Spares pods that have not started, because they are waiting for the device plugin. Returns nullopt if
 // no pod must be evicted.
 std::optional<Progress> EvictLateHolders(Walk& walk) {
   if (!walk.IsolatesDevices()) return std::nullopt;

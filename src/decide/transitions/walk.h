@@ -117,9 +117,9 @@ class Walk {
   Progress Evict(EvictionRound round, absl::Time deadline, absl::Time fails_at = absl::InfiniteFuture());
   // Returns true if the policy deletes pods that are left at `deadline`, unless a pod is stuck despite its deletion.
   bool DeletesOverdue(OnTimeout on_timeout, const std::vector<const Pod*>& overdue_pods, absl::Time deadline) const;
-  // Returns the pods of the node that the drain evicts, and the pods that stay. A pod that tolerates the cordon stays if
-  // it was created later than the pods that the drain has evicted, unless it uses the driver. Another pod like it would
-  // take its place.
+  // Returns the pods of the node that the drain evicts, and the pods that stay. A pod that tolerates the cordon stays
+  // if it was created later than the pods that the drain has evicted, unless it uses the driver, because another pod
+  // like it would take its place.
   PodSelection SelectForDrain(const std::vector<Pod>& on_node) const;
   // Records on the node the creation time of the newest pod in `evict` that tolerates the cordon. Both this time and
   // the times that are compared with it come from the API server's clock.
@@ -299,8 +299,8 @@ void CountPods(Walk& walk);
 
 // Checks whether the validation pods among `pods` have validated the driver of the node.
 Validation Validate(const Walk& walk, const std::vector<Pod>& pods);
-// With EarlyValidation::kRestart, deletes validation pods that have validated only the old driver and have a
-// controller. Returns the time at which the next deletion is due.
+// With EarlyValidation::kRestart, deletes validation pods that have a controller and have validated only the old
+// driver. Returns the time at which the next deletion is due.
 absl::Time RestartEarly(Walk& walk, Validation& validation);
 
 // Returns to service a node that enters upgrade-failed with its old driver: lifts a cordon on which only our upgrade

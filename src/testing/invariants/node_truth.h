@@ -94,7 +94,8 @@ bool OtherDriverAtWork(const Node& node, const Keys& keys);
 std::string LiveName(const Node& node, const Keys& keys);
 // Returns all other drivers that are named on the cordon and whose upgrades are in progress.
 std::set<std::string> OthersLiveNames(const Node& node, const Keys& keys);
-// Returns true if NVSentinel has quarantined the node, and neither in a dry run nor cancelled by an administrator.
+// Returns true if NVSentinel has quarantined the node, except in a dry run, and no administrator has canceled the
+// quarantine.
 inline bool IsQuarantined(const Node& node) {
   const auto has = [&](const char* key) { return node.annotations.contains(key); };
   return node.unschedulable && has("quarantineHealthEventIsCordoned") && !has("quarantinedNodeUncordonedManually") &&

@@ -37,7 +37,7 @@ using testing::FakeCluster;
 constexpr std::int64_t kFirstLists = 4;
 // Number of additional lists if the engine follows devices: rules, claims and slices.
 constexpr std::int64_t kDeviceLists = 3;
-// Maximum duration of a simulated rollout. A node that is not done by then is assumed to wait indefinitely.
+// Maximum duration of a simulated rollout. Nodes that are not done by then are assumed to wait indefinitely.
 constexpr absl::Duration kLimit = absl::Hours(24 * 30);
 
 // Returns the minimum time between two passes, so that one pass can handle several changes. This time adds to the

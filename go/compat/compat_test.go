@@ -23,7 +23,7 @@ import (
 
 type pair struct{ ours, theirs any }
 
-// served contains every name that both packages export: a nil pointer for each type, and the value of everything else.
+// served contains every name that both packages export: a nil pointer for each type, and the value for everything else.
 var served = map[string]pair{
 	"ClusterUpgradeState":              {(*ours.ClusterUpgradeState)(nil), (*theirs.ClusterUpgradeState)(nil)},
 	"ClusterUpgradeStateManager":       {(*ours.ClusterUpgradeStateManager)(nil), (*theirs.ClusterUpgradeStateManager)(nil)},

@@ -1,5 +1,5 @@
 // Command operator upgrades the NVIDIA driver on the nodes of a cluster. It uses controller-runtime and this module,
-// accepts many of the flags of gpu_operator, and fits in one file.
+// accepts many of gpu_operator's flags, and fits in one file.
 package main
 
 import (
@@ -141,7 +141,7 @@ type reconciler struct {
 }
 
 // Reconcile applies the policy. Between calls, the state manager continues the upgrade on its own. BuildState and
-// ApplyState send no requests if nothing is due.
+// ApplyState send no requests unless something is due.
 func (r *reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	state, err := r.states.BuildState(ctx, *namespace, r.selected)
 	if err != nil {

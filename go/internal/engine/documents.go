@@ -44,7 +44,7 @@ type Requestor struct {
 	ResourceNameFilters []string `json:"resourceNameFilters,omitempty"`
 }
 
-// UsesDriver lists the pods on a node that use the driver, by UID.
+// UsesDriver lists the UIDs of the pods on a node that use the driver.
 type UsesDriver struct {
 	UIDs   []string   `json:"uids"`
 	Errors []PodError `json:"errors"`

@@ -1,5 +1,5 @@
-// Package engine wraps the engine of the C interface for Go. It represents documents as structs, and makes the engine
-// safe for concurrent use. docs/c-api.md describes each call and each member.
+// Package engine wraps the C interface's engine for Go. It represents documents as structs, and makes the engine safe
+// for concurrent use. docs/c-api.md describes each call and each member.
 package engine
 
 import (

@@ -1,5 +1,5 @@
 // Package host runs an engine inside an operator. It passes watched objects to the engine, sends the engine's requests,
-// and applies each order again whenever something changes.
+// and reapplies each order whenever something changes.
 package host
 
 import (

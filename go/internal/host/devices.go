@@ -26,7 +26,7 @@ func (h *Host) watchKind(resource string, kind engine.Kind, reduce func(*unstruc
 	objects := h.source(h.connection.resources, resource)
 	objects.namespace, objects.labels = "", ""
 	m := newMirrorOf(h, kind, reduce)
-	m.whole = true // a pass during the list must not mistake some of the claims for all of them
+	m.whole = true // a pass during the list must not mistake a few claims for all of them
 	h.running.Go(func() { objects.follow(h.ctx, h.log, m, func(err error) { h.deviceListFailed(kind, err) }) })
 }
 

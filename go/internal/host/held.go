@@ -10,7 +10,7 @@ import (
 
 // unmarked is called when a watch shows that the node's state label was removed. If another client removed the label,
 // no further node of the order starts before the next call. That client may be an operator whose upgrades are switched
-// off. Such an operator removes the labels one node at a time, and makes no call. A node in progress whose label was
+// off: such an operator removes the labels one node at a time, and makes no call. A node in progress whose label was
 // removed continues, because it would otherwise stay cordoned. Any other node whose label was removed is left alone
 // until a call names it.
 func (h *Host) unmarked(node *corev1.Node) {

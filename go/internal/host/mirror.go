@@ -128,9 +128,9 @@ func (m *mirror[T]) doubt() {
 	}
 }
 
-// putAll passes a list to the engine. The first list is passed object by object, after an empty list: a single document
-// with all objects would need several times its size in the engine's memory, which never shrinks. No call sees an
-// incomplete list, because calls wait for the end of the first list.
+// putAll passes a list to the engine. The first list is passed as an empty list followed by individual objects, because
+// a single document with all objects would need several times its size in the engine's memory, which never shrinks. No
+// call sees an incomplete list, because calls wait for the end of the first list.
 func (m *mirror[T]) putAll(items [][]byte, version string) error {
 	if m.whole {
 		return m.put(list(m.kind, items, version))

@@ -25,8 +25,8 @@ var ErrClosed = errors.New("the upgrade manager is closed")
 // order applies a policy to some nodes, and reapplies it whenever something changes. Its fields are guarded by Host.mu.
 //
 // An order remains after all of its nodes are done. The operator and the module have separate watches, so the operator
-// may make its call for a new driver before the module has seen the driver. The remaining order then starts the
-// upgrade; without it, the nodes would wait for another call.
+// may make its call for a new driver before the module has seen that driver. The remaining order then starts the
+// upgrade; otherwise, the nodes would wait for another call.
 type order struct {
 	ctx    context.Context // context of the call: once it is done, no request is sent
 	forget func() bool

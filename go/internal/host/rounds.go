@@ -8,10 +8,10 @@ import (
 )
 
 // run makes a round whenever something has changed, or a round is due. A round checks all nodes, and changes come in
-// bursts. Therefore run pauses before the next round to collect changes. The pause grows with the duration of the
-// round: in a small cluster it is hardly noticeable. If changes arrive all the time, rounds of up to 12 ms use at most
-// a fifth of a processor. Longer rounds use more, because the pause is at most 50 ms: rounds of 50 ms use half of a
-// processor. The operator's calls do not wait for the pause.
+// bursts, so run pauses before the next round to collect changes. The pause grows with the duration of the round; in a
+// small cluster, it is hardly noticeable. If changes arrive constantly, rounds of up to 12 ms use at most a fifth of a
+// processor. Longer rounds use more, because the pause is at most 50 ms: rounds of 50 ms use half a processor. The
+// operator's calls do not wait for the pause.
 func (h *Host) run() {
 	defer h.finish()
 	for {

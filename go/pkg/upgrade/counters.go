@@ -2,8 +2,8 @@ package upgrade
 
 import corev1 "k8s.io/api/core/v1"
 
-// Counters counts the nodes of a ClusterUpgradeState, for example for the metrics of an operator. The numbers match
-// those of the Go library, and exclude nodes that a maintenance operator evacuates.
+// Counters counts the nodes of a ClusterUpgradeState, for example for the metrics of an operator. The numbers match the
+// Go library's numbers, and exclude nodes that a maintenance operator evacuates.
 type Counters struct{}
 
 // idleStates are the states of nodes that need no upgrade, or wait for their turn.

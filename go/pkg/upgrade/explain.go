@@ -19,7 +19,7 @@ type Gate struct {
 }
 
 // GateSubject is the subject of a gate: a Kubernetes object (Pod, NodeMaintenance), or a Driver, Approval, Stage or
-// Group. Its zero value means that the gate has no subject.
+// Group. The zero value means that the gate has no subject.
 type GateSubject = engine.GateSubject
 
 // GateCount reports how much of a limit is used or, for a stage, how many of its nodes have finished.
@@ -51,7 +51,7 @@ func (m *Manager) Explain(node string) (Gate, bool) {
 	return Gate{}, false
 }
 
-// Stats contains the numbers that an operator publishes in addition to the counters.
+// Stats contains numbers that an operator can publish in addition to the counters.
 type Stats struct {
 	Total, Pending, InProgress, Failed, Done, NotReady, Slots, Unavailable int
 	// Number of waiting nodes by reason.

@@ -27,10 +27,10 @@ import (
 // replaced.
 type PodDeletionFilter func(corev1.Pod) bool
 
-// RestartOnlyPredicate reports whether two revisions load the same driver. If they do, restarting the driver pod is
-// enough, and workloads stay on the node. The argument running is the pod template that the driver pod was created
-// from, and desired is the newest template. Both are copies that the predicate may change. If the predicate returns an
-// error, the node waits. A Manager never calls the predicate concurrently.
+// RestartOnlyPredicate reports whether two revisions load the same driver. If so, it is enough to restart the driver
+// pod, and workloads stay on the node. The argument running is the pod template from which the driver pod was created,
+// and desired is the newest template. Both are copies that the predicate may change. If the predicate returns an error,
+// the node waits. A Manager never calls the predicate concurrently.
 type RestartOnlyPredicate func(running, desired *corev1.PodSpec) (bool, error)
 
 // CommonUpgradeStateManager counts the nodes of a ClusterUpgradeState, and reports which optional steps are enabled.
@@ -71,8 +71,8 @@ func WithInterval(interval time.Duration) Option {
 	}
 }
 
-// WithDomain sets the domain of all keys, such as example.com (default: nvidia.com). While their upgrades are switched
-// off, NVIDIA's operators remove their own state labels from every node, but not the labels in another domain.
+// WithDomain sets the domain of all keys, such as example.com (default: nvidia.com). NVIDIA's operators remove their
+// own state labels from every node while their upgrades are switched off, but do not touch labels in other domains.
 // BuildState fails if the domain is not a DNS name.
 func WithDomain(domain string) Option { return func(m *Manager) { m.keys.Domain = domain } }
 
@@ -94,8 +94,8 @@ const (
 	EarlyValidationCount   EarlyValidation = "Count"   // accept them, as the Go library does
 )
 
-// WithEarlyValidation sets how to treat validation pods that became ready too early. BuildState fails if the treatment
-// is not one of the constants above.
+// WithEarlyValidation sets the treatment of validation pods that became ready too early. BuildState fails if the
+// treatment is not one of the constants above.
 func WithEarlyValidation(treatment EarlyValidation) Option {
 	return func(m *Manager) { m.options.EarlyValidation = string(treatment) }
 }
@@ -373,8 +373,8 @@ func (m *Manager) own(of *host.Host, members []host.Member, podless []host.Podle
 	selections[of.Selection()] = owned
 }
 
-// ownedOf returns those of the podless nodes that belong to the selection of a host. All selections of a driver share
-// one state label, so the label does not show to which selection a podless node belongs.
+// ownedOf returns the podless nodes that belong to the selection of a host. All selections of a driver share one state
+// label, so the label does not show to which selection a podless node belongs.
 func (m *Manager) ownedOf(of *host.Host, podless []string) (owned []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -454,7 +454,7 @@ func checkOurs(foreign []string) error {
 }
 
 // ApplyState makes one pass over the nodes of currentState, and returns once the pass's requests have received
-// responses. Afterwards the Manager keeps applying this policy to these nodes on its own, unless AutoUpgrade is off.
+// responses. Afterwards, the Manager keeps applying this policy to these nodes on its own, unless AutoUpgrade is off.
 // The Manager stops when ctx is done, when a later call of ApplyState includes one of these nodes, or after three
 // intervals without a call. If the driver is replaced again in the meantime, the Manager also rolls out the newer
 // driver.
@@ -474,8 +474,8 @@ func (m *Manager) ApplyState(ctx context.Context, currentState *ClusterUpgradeSt
 // Each call makes one pass, and returns once the pass's requests have received responses. The operator must call
 // Release repeatedly until no node has a state. To release only some of the driver's nodes, select them with PartOf.
 //
-// Release also restores the nodes that BuildState left out because they have no driver pod. The exception is a Manager
-// whose BuildState was called with several namespaces or labels for one driver. It restores such a node only if a
+// Release also restores the nodes that BuildState left out because they have no driver pod. There is one exception: if
+// BuildState was called with several namespaces or labels for one driver, the Manager restores such a node only if a
 // BuildState with the namespace and labels of currentState has found a driver pod on the node before. The Manager keeps
 // this record in memory, so call BuildState for all selections before the first Release. To release the remaining
 // nodes, select them with PartOf.

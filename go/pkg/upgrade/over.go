@@ -8,10 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// IsOver reports whether nothing is left to do on the nodes of the state. In such a state, each node has failed, is
-// excluded by the skip label, or is upgrade-done with a Ready driver pod of the newest template. A state without nodes
-// is not over, because nodes may still appear. Nor is a state that BuildState returned while a driver pod was being
-// replaced, even though this state omits the pod's node.
+// IsOver reports whether nothing is left to do on the nodes of the state: each node has failed, is excluded by the skip
+// label, or is upgrade-done with a Ready driver pod of the newest template. A state without nodes is not over, because
+// nodes may still appear. Nor is a state that BuildState returned while a driver pod was being replaced, even though
+// this state omits the pod's node.
 func IsOver(currentState *ClusterUpgradeState) bool {
 	if currentState == nil {
 		return false

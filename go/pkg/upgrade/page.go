@@ -37,8 +37,8 @@ type PageOptions struct {
 }
 
 // Handler serves the rollout page at `/` and, at `/rollout`, the document that the page shows (docs/monitoring.md). The
-// handler sends no requests to the cluster and changes nothing. The caller must restrict which clients can read the
-// page: register the handler with AddMetricsServerExtraHandler on a metrics server that uses controller-runtime's
+// handler sends no requests to the cluster and changes nothing. The caller must restrict who can read the page:
+// register the handler with AddMetricsServerExtraHandler on a metrics server that uses controller-runtime's
 // filters.WithAuthenticationAndAuthorization, or listen only on a loopback address.
 //
 //	operator.AddMetricsServerExtraHandler("/driver/", http.StripPrefix("/driver", states.Handler(upgrade.PageOptions{})))

@@ -15,9 +15,9 @@ import (
 )
 
 // WithLedger names the ConfigMap that serves as the ledger: it stores the grants of nodes and the record of a rollout.
-// With a ledger, budgets are respected even if two replicas believe that they are the leader. A policy with a rollout
-// requires a ledger. The ConfigMap may be shared with native operators, and is created if it is missing. The operator
-// needs permission to get, create and patch the ConfigMap, and to list nodes.
+// With a ledger, budgets hold even if two replicas believe that they are the leader. A policy with a rollout requires a
+// ledger. The ConfigMap may be shared with native operators, and is created if it is missing. The operator needs
+// permission to get, create and patch the ConfigMap, and to list nodes.
 //
 // With a ledger, BuildState must select all of the driver's nodes, because the record covers all of them. With several
 // policies, each record covers the nodes of one part: see PartOf.
@@ -25,11 +25,11 @@ func WithLedger(namespace, name string) Option {
 	return func(m *Manager) { m.options.Ledger = &engine.Ledger{Namespace: namespace, Name: name} }
 }
 
-// ApplyPolicy is ApplyState for a complete policy as described in docs/policy.md, in YAML or JSON, including stages,
-// canaries, windows, groups and health. Upgrades start only with `autoUpgrade: true`. Errors: same as for ApplyState;
-// the document is not a policy; the policy has a rollout, but the Manager has no ledger; this machine does not know a
-// time zone in the policy. If the document is invalid, the previous policy still applies, except that an explicit
-// `autoUpgrade: false` or `paused: true` takes effect if the document can be parsed.
+// ApplyPolicy is like ApplyState, but takes a complete policy as described in docs/policy.md, in YAML or JSON,
+// including stages, canaries, windows, groups and health. Upgrades start only with `autoUpgrade: true`. Errors: same as
+// for ApplyState; the document is not a policy; the policy has a rollout, but the Manager has no ledger; this machine
+// does not know a time zone in the policy. If the document is invalid, the previous policy still applies, except that
+// an explicit `autoUpgrade: false` or `paused: true` takes effect if the document can be parsed.
 func (m *Manager) ApplyPolicy(ctx context.Context, currentState *ClusterUpgradeState, policy []byte) error {
 	text, err := yaml.YAMLToJSONStrict(policy)
 	if err != nil {
@@ -87,9 +87,9 @@ func (m *Manager) approve(ctx context.Context, owner *string, stage string) erro
 	return fmt.Errorf("approve stage %s: %w", stage, err)
 }
 
-// Warnings returns warnings about fields of the last policy that have no effect, or a different effect than the
-// policy's author may expect. Each warning is a sentence that starts with the path of the field, as spelled in
-// docs/policy.md. The list is empty for most policies, and before the first pass.
+// Warnings returns warnings about fields of the last policy that have no effect, or not the effect that the author
+// probably expects. Each warning is a sentence that starts with the path of the field, as spelled in docs/policy.md.
+// The list is empty for most policies, and before the first pass.
 func (m *Manager) Warnings() []string {
 	return warningsOf(m.parts())
 }
@@ -122,8 +122,8 @@ type Rollout struct {
 // RolloutStage counts the nodes of a stage. The last stage, `rest`, contains the nodes that no stage names.
 type RolloutStage = engine.RolloutStage
 
-// RolloutGangs counts the gang interruptions that are still expected, and the gang interruptions that this process has
-// caused. Rollout.Gangs is nil if the policy ignores gangs.
+// RolloutGangs counts the gang interruptions that are still expected, and those that this process has caused.
+// Rollout.Gangs is nil if the policy ignores gangs.
 type RolloutGangs = engine.RolloutGangs
 
 // Rollout returns the progress of the rollout as of the last pass, or false if the policy had no rollout. If several
@@ -180,8 +180,8 @@ func rolloutOf(owner string, of engine.Rollout) Rollout {
 const validMax = 100 // maximum number of policies that are known to be valid
 
 // validate returns an error if the document is not a policy. It must be called before the document replaces the
-// previous policy, and also if autoUpgrade is not true: otherwise a typo would turn upgrades off. Operators apply the
-// same policies again and again, so valid documents are validated only once.
+// previous policy, even if autoUpgrade is not true: otherwise, a typo could turn upgrades off. Operators apply the same
+// policies again and again, so valid documents are validated only once.
 func (m *Manager) validate(policy []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -100,7 +100,7 @@ func (m *Manager) NewSecurePage(config *rest.Config, options SecurePageOptions) 
 	return made, err
 }
 
-// listen uses a self-signed certificate, which allows encryption but does not prove the server's identity. This is
+// listen uses a self-signed certificate, which enables encryption but does not prove the server's identity. This is
 // sufficient because upgradectl connects through the API server.
 func listen(address string) (net.Listener, error) {
 	certificate, key, err := cert.GenerateSelfSignedCertKey("driver-upgrade", nil, nil)

@@ -26,6 +26,6 @@ const (
 	UpgradeStateUncordonRequired = "uncordon-required"
 	// UpgradeStateDone: the driver is current.
 	UpgradeStateDone = "upgrade-done"
-	// UpgradeStateFailed: an administrator or a new revision must resolve the failure.
+	// UpgradeStateFailed: the upgrade has failed, and needs an administrator or a new revision.
 	UpgradeStateFailed = "upgrade-failed"
 )

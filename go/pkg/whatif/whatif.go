@@ -31,7 +31,7 @@ type Request struct {
 	// PolicyDefaults names the operator whose defaults apply to fields that the policy does not set: gpu-operator or
 	// network-operator. Empty: the default values of docs/policy.md.
 	PolicyDefaults string
-	// At is the time that the calculation treats as now (default: the current time).
+	// At is the time that counts as now (default: the current time).
 	At time.Time
 	// ActiveSince is the time at which the operator started (default: it has always been running).
 	ActiveSince time.Time

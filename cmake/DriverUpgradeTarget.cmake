@@ -71,8 +71,8 @@ if(DRIVERUPGRADE_HARDENING)
   include(CheckCXXCompilerFlag)
   include(CheckPIESupported)
   check_pie_supported(LANGUAGES CXX)
-  # Not every processor supports every flag. clang accepts such a flag with a mere warning, which would break our build
-  # with -Werror.
+  # Not every processor supports every flag. clang only warns about an unsupported flag, but with -Werror that
+  # warning would break our build.
   set(CMAKE_REQUIRED_FLAGS -Werror)
   foreach(flag IN ITEMS -fstack-protector-strong -fstack-clash-protection -fcf-protection -mbranch-protection=standard)
     string(MAKE_C_IDENTIFIER "driverupgrade_has${flag}" known)

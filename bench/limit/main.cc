@@ -57,7 +57,7 @@ int Run(Arguments arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // cpprestsdk reads the system's bundle of certificates for each connection, and discards it (cpprest_transport.h).
+  // cpprestsdk reads the system's certificate bundle for each connection but does not use it (cpprest_transport.h).
   setenv("SSL_CERT_FILE", "/dev/null", 0);
   Arguments arguments;
   CLI::App app{

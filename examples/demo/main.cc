@@ -1,5 +1,5 @@
-// A driver upgrade on the fake cluster: six nodes, a disruption budget, and a node that an administrator has cordoned.
-// Virtual time runs faster than real time; with --speed 0, the demo does not wait at all.
+// Upgrades a driver on the fake cluster, with six nodes, a disruption budget, and a node that an administrator has
+// cordoned. Virtual time runs faster than real time; with --speed 0, the demo does not wait at all.
 #include <cstdio>
 #include <fstream>
 #include <memory>

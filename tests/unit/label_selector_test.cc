@@ -74,7 +74,7 @@ struct ErrorRow {
 
 TEST_CASE("selectors that Kubernetes refuses are refused with the position of the error") {
   const ErrorRow row = GENERATE(values<ErrorRow>({
-      // S5: selectors that Kubernetes's own tests expect to be refused.
+      // S5: selectors that Kubernetes' own tests expect to be refused.
       {"x=a||y=b", "character 3: value \"a||y\""},
       {"x==a==b", "character 5: expected ',' or the end, found \"==\""},
       {"!x=a", "character 3: expected ',' or the end, found \"=\""},

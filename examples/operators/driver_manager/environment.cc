@@ -49,8 +49,8 @@ class Reader {
     into = *std::move(selector);
   }
 
-  // Accepts `key=value`, which some users write, and uses only the key. NVIDIA's older program does the same; NVIDIA's
-  // newer program uses the entire text as the key.
+  // Accepts `key=value`, as some users write it, and uses only the key. NVIDIA's older program does the same; the newer
+  // one uses the entire text as the key.
   void LabelKey(const char* name, std::string& into) {
     const std::string* value = Find(name);
     if (value == nullptr || value->empty()) return;

@@ -65,7 +65,7 @@ std::string Resume(std::string_view value) {
     if (text.substr(at + length, 1) == "_") ++length;
     text.erase(at, length);
   }
-  // If nothing was removed, the value was never paused, and a `_` at its start or end belongs to it.
+  // If nothing was removed, the value was never paused, and a `_` at its start or end is part of the value.
   if (text == value) return text;
   const std::size_t first = text.find_first_not_of('_');
   if (first == std::string::npos) return "true";

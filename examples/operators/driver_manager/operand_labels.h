@@ -6,7 +6,7 @@
 ///     Resume("paused-for-driver-upgrade");  // "true"
 ///
 /// Pure. Uses the keys and values of NVIDIA's k8s-driver-manager, so that each program can resume labels that the other
-/// program has paused (upstream-behaviour.md §3.2). Unlike that program, leaves missing labels missing.
+/// program has paused (upstream-behaviour.md §3.2). Unlike that program, does not add missing labels.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_OPERAND_LABELS_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_OPERAND_LABELS_H_
 

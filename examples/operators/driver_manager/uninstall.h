@@ -1,4 +1,4 @@
-/// Prepares a node for another driver: stops the users of the current driver, and unloads that driver.
+/// Prepares a node for another driver: evicts the pods that use the current driver, and unloads that driver.
 ///
 /// Defines UninstallDriver.
 ///

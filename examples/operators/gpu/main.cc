@@ -1,4 +1,4 @@
-// An operator for the NVIDIA driver, based on the library: reads a policy, rolls out the driver, and logs to standard
+// An operator for the NVIDIA driver, based on the library. Reads a policy, rolls out the driver, and logs to standard
 // error.
 #include <variant>
 

@@ -23,7 +23,7 @@ std::vector<examples::DriverDaemonSet> DriverSets(const NicClusterPolicy& cluste
 
 /// Returns a DaemonSet for each operating system and architecture of the nodes: `mofed-ubuntu22.04-amd64`, with the
 /// label `app=mofed-ubuntu22.04` and the image `doca-driver:24.01-0.3.3.1.3-ubuntu22.04-amd64`. A version that ends in
-/// an operating system is unchanged, and applies only to nodes with this system. Refuses `set` if no node has a
+/// an operating system stays unchanged, and applies only to nodes with this system. Refuses `set` if no node has a
 /// suitable operating system. Returns an empty list if the nodes have not been read yet (nullopt).
 std::vector<examples::DriverDaemonSet> OnSystems(const examples::DriverDaemonSet& set,
                                                  const std::optional<std::set<examples::NodeSystem>>& systems);

@@ -1,4 +1,4 @@
-// An operator for the OFED driver, based on the library: follows the NicClusterPolicy, rolls out the driver, and logs
+// An operator for the OFED driver, based on the library. Follows the NicClusterPolicy, rolls out the driver, and logs
 // to standard error.
 #include <variant>
 

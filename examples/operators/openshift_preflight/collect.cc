@@ -154,7 +154,7 @@ class Collector {
     Registry registry{.management_state = Text(*object, {"spec", "managementState"})};
     if (storage != nullptr && storage->IsObject()) {
       for (const auto& kind : storage->GetObject()) {
-        // {"managementState": "Managed"} defines who manages the storage, but not where the storage is.
+        // {"managementState": "Managed"} defines who manages the storage, but not its location.
         registry.has_storage = registry.has_storage || kind.value.IsObject();
       }
     }

@@ -17,8 +17,8 @@
 
 namespace safe_load_init {
 
-/// Watches one node, which the server selects by name. With other facades, which select nodes only by labels, every
-/// waiting pod would receive the heartbeats of all nodes. Forwards all calls except WatchNodes.
+/// Watches one node, which the server selects by name. Other facades select nodes only by labels, so every waiting pod
+/// would receive the heartbeats of all nodes. Forwards all calls except WatchNodes.
 class OneNodeFacade final : public driverupgrade::ForwardingFacade {
  public:
   /// `next` and `transport` must be for the same cluster, and must not be null.

@@ -13,7 +13,7 @@
 namespace examples {
 namespace {
 
-// For each connection, cpprestsdk lets OpenSSL read the system's bundle of certificates, which the transport discards.
+// For each connection, cpprestsdk makes OpenSSL read the system's certificate bundle, which the transport does not use.
 // This takes half of an upgrade's processor time. Only the program, not the library, can switch the bundle off, and
 // only before it connects. If there is a credential plugin, the bundle stays on, because the plugin would inherit the
 // setting and may need the bundle.

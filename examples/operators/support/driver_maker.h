@@ -1,5 +1,5 @@
-/// Creates the driver DaemonSets that policy resources request (the wishes). If another client must create them, only
-/// reports the DaemonSets that are missing.
+/// Creates the driver DaemonSets that policy resources request (the wishes). If another client creates the DaemonSets,
+/// only reports those that are missing.
 ///
 /// Defines PlaceDriver, DriverDaemonSets and DriverMaker.
 ///

@@ -17,7 +17,7 @@ std::optional<Progress::Fields> Progress::Note(const driverupgrade::Tally& total
     return std::nullopt;
   }
   // The engine detects outdated drivers node by node. Nodes that still count as done when a new rollout is detected
-  // were done before the rollout, so they are not part of its progress.
+  // were done before it, so they are not part of its progress.
   const bool lost_all = rollout_ && totals.done < rollout_->done && totals.done <= rollout_->done_before;
   if (!rollout_ || lost_all) rollout_ = {.began = now, .done_before = totals.done, .told = now, .done = totals.done};
   rollout_->done = std::min(rollout_->done, totals.done);

@@ -102,7 +102,7 @@ class ResourceReporter {
 
   /// Writes verdicts that the objects do not show yet. Writes at most every ten seconds if another client also writes
   /// the state, or if only the counts of the standing have changed. Changed counts are written only after they have
-  /// differed for two seconds. Reasons that alternate are written less and less often, down to once in two minutes.
+  /// differed for two seconds. Alternating reasons are written less and less often, down to once every two minutes.
   /// Returns the time at which the next call is due if a write was refused or counts are delayed, and InfiniteFuture if
   /// not. After a conflict, Report writes once the watch has delivered the next version of the object.
   absl::Time Report(const driverupgrade::CallContext& context, const std::vector<ResourceVerdict>& verdicts);

@@ -214,8 +214,8 @@ class Service {
     return kExitRefused;
   }
 
-  // Returns the exit code after a stop or a timeout. A stopped service has ended normally; an incomplete rollout has
-  // not.
+  // Returns the exit code after a stop or a timeout. A service that was stopped has ended normally; an incomplete
+  // rollout has not.
   int RanOut(const Tally& totals) {
     const bool service = !arguments_.until_done && stop_.stop_requested();
     Log(service ? Severity::kInfo : Severity::kError,

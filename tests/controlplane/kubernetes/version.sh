@@ -1,6 +1,6 @@
 # Names the modules of a Kubernetes version. Scripts that compile parts of Kubernetes source this file.
 
-# Lists the versions, the newest first. go.mod has the modules of the newest version, 1.36.mod has the modules of 1.36.
+# The versions, newest first. go.mod has the modules of the newest version, 1.36.mod has the modules of 1.36.
 readonly KUBERNETES_VERSIONS=(1.37 1.36 1.35)
 
 # choose_kubernetes FOLDER [VERSION]: chooses the newest version if VERSION is missing or empty. Sets `modfile`, the path of its modules;

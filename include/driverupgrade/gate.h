@@ -47,7 +47,7 @@ enum class GateReason : std::uint8_t {
   kMachineConfig,   ///< OpenShift's Machine Config Operator is about to reboot the node.
   // In any state.
   kFrozen,           ///< autoUpgrade is off.
-  kOtherDriver,      ///< Another driver is being upgraded on the node, or NVSentinel has quarantined it.
+  kOtherDriver,      ///< Another driver is being upgraded on the node, or another program has taken it out of service.
   kUnsettled,        ///< A write to the node has not been answered, or its outcome is not known yet.
   kUnknownState,     ///< The state label has an unknown value.
   kUnreadable,       ///< The node cannot be read, so its state is unknown.

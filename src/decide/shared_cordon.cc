@@ -57,7 +57,7 @@ PatchNodeParams UncordonPatch(const Node& node, const DriverIdentity& program) {
     const std::set<std::string> others = internal::LiveCordonNames(node, program.Name());
     internal::SetCordonNames(others, after);
     const bool is_claimed = IsNeededByUnnamed(node, program) || internal::ForeignCordonOwner(node).has_value() ||
-                            internal::QuarantinedBy(node).has_value();
+                            internal::ProgramThatNeedsCordon(node).has_value();
     if (others.empty() && !is_claimed) after.unschedulable = false;
   }
   return PatchFor(node, after, program);

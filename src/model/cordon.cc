@@ -71,7 +71,7 @@ std::optional<std::string> DriverThatNeedsCordon(const Node& node, const DriverI
 }
 
 std::optional<std::string> WhoElseNeedsCordon(const Node& node, const DriverIdentity& identity) {
-  if (const auto program = QuarantinedBy(node)) return std::string(*program);
+  if (const auto program = ProgramThatNeedsCordon(node)) return std::string(*program);
   return DriverThatNeedsCordon(node, identity);
 }
 

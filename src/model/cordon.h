@@ -43,8 +43,8 @@ bool HasLeftCordon(const NodeMarks& marks);
 // driver.
 std::optional<std::string> DriverThatNeedsCordon(const Node& node, const DriverIdentity& identity);
 
-// Returns the name of a driver that needs the cordon, or of a program that has quarantined the node. Our upgrade must
-// then leave the cordon in place. Returns nullopt if no other driver or program needs the cordon.
+// Returns the name of a driver or another program that needs the cordon. Our upgrade must then leave the cordon in
+// place. Returns nullopt if no other driver or program needs the cordon.
 std::optional<std::string> WhoElseNeedsCordon(const Node& node, const DriverIdentity& identity);
 
 // Writes `names` to the cordon set, or removes the cordon set if there are no names.

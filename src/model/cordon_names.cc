@@ -2,6 +2,7 @@
 
 #include "driverupgrade/upgrade_state.h"
 #include "model/node_marks.h"
+#include "model/node_service.h"
 
 namespace driverupgrade::internal {
 namespace {
@@ -13,6 +14,32 @@ bool IsLive(const Node& node, const std::string& name) {
   if (!marks.HasLabel()) return node.unschedulable && WasAdmitted(marks);
   return marks.State() != UpgradeState::kDone;
 }
+
+// NVSentinel may leave its annotation behind if an administrator cancels the quarantine by uncordoning the node
+// (NVSentinel#753). In a dry run, it writes the annotation, but leaves the node in service.
+bool IsQuarantined(const Node& node) {
+  const auto has = [&](const std::string& prefix) {
+    const auto found = node.annotations.lower_bound(prefix);
+    return found != node.annotations.end() && found->first.starts_with(prefix);
+  };
+  const bool is_cancelled = has("quarantinedNodeUncordonedManually") || has("quarantineHealthEventDryRun");
+  return has("quarantineHealthEventIsCordoned") && !is_cancelled;
+}
+
+bool IsConfiguredBySriov(const Node& node) { return !SriovWork(node).empty(); }
+
+// A program that needs a cordoned node to stay cordoned while `needs_cordon` is true.
+struct CordonUser {
+  std::string_view name = {};
+  bool (*needs_cordon)(const Node& node) = nullptr;
+};
+// None of these programs waits for our upgrade while it needs the cordon (ADR 0028). kured is missing: its annotation
+// does not show whether kured is draining the node or is still waiting for its lock.
+constexpr std::array kCordonUsers = {
+    CordonUser{"NVSentinel", IsQuarantined},
+    CordonUser{"the Machine Config Operator", IsDrainedByMachineConfig},
+    CordonUser{"the SR-IOV network operator", IsConfiguredBySriov},
+};
 
 }  // namespace
 
@@ -31,16 +58,12 @@ std::optional<std::string_view> ForeignCordonOwner(const Node& node) {
   return std::nullopt;
 }
 
-// NVSentinel may leave its annotation behind if an administrator cancels the quarantine by uncordoning the node
-// (NVSentinel#753). In a dry run, it writes the annotation, but leaves the node in service.
-std::optional<std::string_view> QuarantinedBy(const Node& node) {
-  const auto has = [&](const std::string& prefix) {
-    const auto found = node.annotations.lower_bound(prefix);
-    return found != node.annotations.end() && found->first.starts_with(prefix);
-  };
-  const bool is_cancelled = has("quarantinedNodeUncordonedManually") || has("quarantineHealthEventDryRun");
-  if (!node.unschedulable || !has("quarantineHealthEventIsCordoned") || is_cancelled) return std::nullopt;
-  return "NVSentinel";
+std::optional<std::string_view> ProgramThatNeedsCordon(const Node& node) {
+  if (!node.unschedulable) return std::nullopt;
+  for (const CordonUser& user : kCordonUsers) {
+    if (user.needs_cordon(node)) return user.name;
+  }
+  return std::nullopt;
 }
 
 std::set<std::string> LiveCordonNames(const Node& node, std::string_view except) {

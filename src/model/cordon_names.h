@@ -42,10 +42,11 @@ inline constexpr std::array kForeignCordonMarks = {
 // schedulable.
 std::optional<std::string_view> ForeignCordonOwner(const Node& node);
 
-// Returns the name of a program that has quarantined the cordoned node because of a fault; nullopt if the node is not
-// quarantined. The program may have found the node cordoned by our upgrade. It then relies on our cordon, and removes
-// its mark when the node has recovered.
-std::optional<std::string_view> QuarantinedBy(const Node& node);
+// Returns the name of a program that has taken the cordoned node out of service, because the node is faulty or because
+// the program is about to change or reboot it; nullopt if there is no such program. The program may have found the node
+// cordoned by our upgrade. It then relies on our cordon, and removes its mark when it no longer needs the cordon. To
+// support another program, add a row to the table in cordon_names.cc.
+std::optional<std::string_view> ProgramThatNeedsCordon(const Node& node);
 
 // Returns the names in the annotation, without surrounding white space. A name might be stale, or might not be a valid
 // driver name.

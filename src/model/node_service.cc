@@ -26,6 +26,7 @@ struct MachineConfigKeys {
   std::string current = "machineconfiguration.openshift.io/currentConfig";
   std::string desired = "machineconfiguration.openshift.io/desiredConfig";
   std::string state = "machineconfiguration.openshift.io/state";
+  std::string drain = "machineconfiguration.openshift.io/desiredDrain";
 };
 
 const MachineConfigKeys& KeysOfMachineConfig() {
@@ -37,6 +38,10 @@ std::string_view Annotation(const Node& node, const std::string& key) {
   const auto annotation = node.annotations.find(key);
   return annotation == node.annotations.end() ? std::string_view() : std::string_view(annotation->second);
 }
+
+// Returns true if the Machine Config Operator cannot change the node. Until an administrator repairs the node, this
+// state stays even while the operator tries to apply another config.
+bool IsFailure(std::string_view state) { return state == "Degraded" || state == "Unreconcilable"; }
 
 }  // namespace
 
@@ -82,6 +87,22 @@ std::string WhyMachineConfig(const Node& node) {
   }
   if (state.empty() || state == "Done") return "";
   return fmt::format("the Machine Config Operator's state of the node is {}", state);
+}
+
+// The state alone does not show the drain of a node whose state was Degraded before the drain. After the drain, the
+// operator does not cordon the node again before it reboots the node (OCPBUGS-85237).
+bool IsDrainedByMachineConfig(const Node& node) {
+  if (node.annotations.empty()) return false;
+  const MachineConfigKeys& keys = KeysOfMachineConfig();
+  const std::string_view state = Annotation(node, keys.state);
+  const bool works = !state.empty() && state != "Done" && !IsFailure(state);
+  return works || Annotation(node, keys.drain).starts_with("drain-");
+}
+
+std::string_view SriovWork(const Node& node) {
+  static const std::string& key = *new std::string("sriovnetwork.openshift.io/state");
+  const std::string_view state = Annotation(node, key);
+  return state == "Idle" ? std::string_view() : state;
 }
 
 }  // namespace driverupgrade::internal

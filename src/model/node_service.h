@@ -3,6 +3,7 @@
 #define DRIVERUPGRADE_SRC_MODEL_NODE_SERVICE_H_
 
 #include <string>
+#include <string_view>
 
 #include "absl/time/time.h"
 #include "driverupgrade/cluster_types.h"
@@ -25,6 +26,15 @@ std::string WhyLeaving(const Node& node);
 // config differs from the desired config. Returns an empty string if the operator has finished its work on the node, or
 // if the cluster has no such operator.
 std::string WhyMachineConfig(const Node& node);
+
+// Returns true if OpenShift's Machine Config Operator is draining the node, or is changing or rebooting the drained
+// node. The operator uncordons the node when it has finished.
+bool IsDrainedByMachineConfig(const Node& node);
+
+// Returns the state in which the SR-IOV network operator drains the node and configures its network devices, such as
+// `Drain_Required`. The operator uncordons the node when it has finished. Returns an empty string if the operator is not
+// working on the node, or if the cluster has no such operator.
+std::string_view SriovWork(const Node& node);
 
 // Returns a string such as `driver pod gpu-operator/driver-x is not Ready since 2026-11-26T12:00:00Z: container driver
 // restarted 3 times`.

@@ -91,7 +91,10 @@ constexpr Row kRows[] = {
      "Automatic upgrades are off; set autoUpgrade to true.",
      {"$POLICY autoUpgrade true"},
      kPausedTooLong},
-    {GateReason::kOtherDriver, "Check the progress of the other driver's upgrade, or of NVSentinel's repair."},
+    {GateReason::kOtherDriver,
+     "Check the progress of the other driver's upgrade, or of the program that the detail names. If that program no "
+     "longer runs, remove its annotation from the node.",
+     {"kubectl describe node $NODE"}},
     {GateReason::kUnsettled,
      "Wait a few seconds. If the gate stays, read the API server's response in the detail; the cause is often a "
      "missing permission."},

@@ -74,6 +74,13 @@ bool AnotherDriverIsAtWork(const NodeView& view, const DriverIdentity& identity)
   });
 }
 
+// Returns whether an annotation shows that OpenShift's Machine Config Operator is working on the node. The model does not
+// contain that operator, so its work never ends.
+bool AnotherProgramIsAtWork(const Node& node) {
+  const auto state = node.annotations.find("machineconfiguration.openshift.io/state");
+  return state != node.annotations.end() && state->second != "Done";
+}
+
 // Returns whether a node can stay at this gate indefinitely although everything else makes progress, because only an
 // administrator or another controller can open the gate.
 bool MayWaitForEver(const ClosedModel& model, const NodeView& view, const NodeGate& gate) {
@@ -102,7 +109,8 @@ bool MayWaitForEver(const ClosedModel& model, const NodeView& view, const NodeGa
     case GateReason::kLedger: return false;  // the model does not have these gates
     case GateReason::kFrozen: return !policy.auto_upgrade;
     case GateReason::kCordoned: return view.node.unschedulable && policy.cordoned_nodes == CordonedNodes::kIgnore;
-    case GateReason::kOtherDriver: return AnotherDriverIsAtWork(view, cluster.machine.identity());
+    case GateReason::kOtherDriver:
+      return AnotherDriverIsAtWork(view, cluster.machine.identity()) || AnotherProgramIsAtWork(view.node);
     case GateReason::kSkipLabel:
     case GateReason::kUnknownState:
     case GateReason::kUnhandledState:

@@ -113,6 +113,52 @@ TEST_CASE("W2: a node that NVSentinel has quarantined stays cordoned until the q
   CHECK_FALSE(internal::WhoElseNeedsCordon(node, gpu));
 }
 
+TEST_CASE("W2: a node stays cordoned while another program drains, changes or reboots it") {
+  const DriverIdentity gpu = *DriverIdentity::Create("nvidia.com", "gpu");
+  const std::string config = "machineconfiguration.openshift.io/";
+  const std::string sriov = "sriovnetwork.openshift.io/state";
+  struct Row {
+    StringMap annotations;
+    std::string program = {};
+  };
+  const std::vector<Row> rows = {
+      {{{config + "state", "Working"}}, "the Machine Config Operator"},
+      {{{config + "state", "Rebooting"}}, "the Machine Config Operator"},
+      {{{config + "state", "Done"}, {config + "desiredDrain", "drain-b"}}, "the Machine Config Operator"},
+      // An update of a degraded node does not set the state to Working.
+      {{{config + "state", "Degraded"}, {config + "desiredDrain", "drain-b"}}, "the Machine Config Operator"},
+      {{{config + "state", "Done"}, {config + "desiredDrain", "uncordon-b"}}},
+      {{{config + "state", "Degraded"}, {config + "desiredDrain", "uncordon-b"}}},
+      {{{config + "state", "Unreconcilable"}}},
+      {{{config + "state", ""}}},
+      // The operator has not started yet. It will cordon the node itself.
+      {{{config + "currentConfig", "a"}, {config + "desiredConfig", "b"}, {config + "state", "Done"}}},
+      {{{sriov, "Drain_Required"}}, "the SR-IOV network operator"},
+      {{{sriov, "Reboot_Required"}}, "the SR-IOV network operator"},
+      {{{sriov, "Draining"}}, "the SR-IOV network operator"},
+      {{{sriov, "Idle"}}},
+      {{{sriov, ""}}},
+      // kured also sets this annotation on a node that is waiting for kured's lock.
+      {{{"weave.works/kured-reboot-in-progress", "2026-11-29T12:00:00Z"}}},
+      {{{"quarantineHealthEventIsCordoned", "True"}, {config + "state", "Working"}}, "NVSentinel"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.annotations, row.program);
+    const Node node{.annotations = row.annotations, .unschedulable = true};
+    CHECK(internal::WhoElseNeedsCordon(node, gpu).value_or("") == row.program);
+    CHECK_FALSE(internal::WhoElseNeedsCordon({.annotations = row.annotations}, gpu));
+  }
+}
+
+TEST_CASE("W2: a program of another vendor leaves the cordon on a node that a further program needs") {
+  const DriverIdentity tuner = *DriverIdentity::Create("example.com", "tuner");
+  const Node before{.name = "n1", .uid = "u1", .resource_version = "7"};
+  Node node = Patched(before, CordonPatch(before, tuner));
+  CHECK_FALSE(Patched(node, UncordonPatch(node, tuner)).unschedulable);
+  node.annotations["sriovnetwork.openshift.io/state"] = "Drain_Required";
+  CHECK(Patched(node, UncordonPatch(node, tuner)).unschedulable);
+}
+
 TEST_CASE(
     "dep-F7: if a program and an engine have both cordoned a node, the program leaves the engine's cordon in place") {
   const DriverIdentity tuner = *DriverIdentity::Create("example.com", "tuner");

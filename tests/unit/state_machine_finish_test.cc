@@ -176,6 +176,28 @@ TEST_CASE(
   CHECK(Path(node.Judge().plan) == "upgrade-done");
 }
 
+TEST_CASE("dep-F8: a node stays cordoned, and keeps its slot, while another program needs the cordon") {
+  auto node = NodeUnderTest("uncordon-required", "new").CordonedByUs();
+  node.Annotated("sriovnetwork.openshift.io/state", "Reboot_Required");
+  const Verdict verdict = node.Judge();
+  CHECK(GateOf(verdict) == "OtherDriver");
+  CHECK(verdict.gate->detail == "the SR-IOV network operator needs the node to stay cordoned");
+  CHECK_FALSE(verdict.gate->subject);
+  CHECK(verdict.tally.slots == 1);
+  SECTION("until the program has finished") {
+    node.Annotated("sriovnetwork.openshift.io/state", "Idle");
+    CHECK(Path(node.Judge().plan) == "upgrade-done");
+  }
+  SECTION("until the program or an administrator uncordons the node") {
+    node.view.node.unschedulable = false;
+    CHECK(Path(node.Judge().plan) == "upgrade-done");
+  }
+  SECTION("but its driver is repaired, because the program may wait for the driver") {
+    node.WithDriverPods({DriverPod("new").NotReady().Build()});
+    CHECK(Path(node.Judge().plan).starts_with("pod-restart-required"));
+  }
+}
+
 TEST_CASE("T39c: a node fails if its current driver pod keeps restarting") {
   auto node = Restarting("new").WithDriverPods({DriverPod("new").Crashing(11).Build()});
   CHECK(Path(node.Judge().plan) == "upgrade-failed");

@@ -229,7 +229,7 @@ void AddLastingBudget(const Request& request, const NodeStatus& node, Advice& ad
 Advice OfGate(const Request& request, const Commands& commands, const NodeStatus& node) {
   if (std::optional<Advice> advice = OfDriverPod(request, node, commands)) return *std::move(advice);
   Advice advice = AdviceFor(request.question.identity, *node.gate, node.name, commands);
-  if (node.gate->reason == GateReason::kOtherDriver) {
+  if (node.gate->reason == GateReason::kOtherDriver && SubjectOf(*node.gate, GateSubjectKind::kDriver) != nullptr) {
     advice.commands = {"upgradectl explain " + node.name + OtherDriver(request, *node.gate)};
   }
   AddLastingBudget(request, node, advice);

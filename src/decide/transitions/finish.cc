@@ -59,9 +59,9 @@ bool LiftsCordon(const Walk& walk) {
 // necessary.
 std::optional<Progress> WaitFor(const std::optional<std::string>& other, Walk& walk) {
   if (!other || !LiftsCordon(walk)) return std::nullopt;
-  return walk.Wait({.reason = GateReason::kOtherDriver,
-                    .detail = fmt::format("{} needs the node to stay cordoned", *other),
-                    .subject = GateSubject(GateSubjectKind::kDriver, "", *other)});
+  Gate gate{.reason = GateReason::kOtherDriver, .detail = fmt::format("{} needs the node to stay cordoned", *other)};
+  if (internal::ParseDriverName(*other)) gate.subject = GateSubject(GateSubjectKind::kDriver, "", *other);
+  return walk.Wait(std::move(gate));
 }
 
 Progress RestartAgain(Walk& walk) {
@@ -155,7 +155,7 @@ Progress FinishUpgrade(Walk& walk, std::string reason) {
 Progress LeaveUncordon(Walk& walk) {
   const bool is_left_alone = walk.InRequestorMode() && !walk.requestor;
   if (!walk.driver.ready && !is_left_alone) {
-    // A quarantine does not keep the driver from being repaired.
+    // Other programs do not keep the driver from being repaired, because they may wait for a working driver.
     const auto other = internal::DriverThatNeedsCordon(walk.view.node, walk.in.identity);
     if (const auto waits = WaitFor(other, walk)) return *waits;
     if (walk.driver.unknown) return walk.Wait(GateReason::kRevisionUnknown, walk.driver.why_unknown);

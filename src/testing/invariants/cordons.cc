@@ -62,12 +62,12 @@ void InvariantChecker::Impl::NoteCordon(const Node* before, const Node& after, M
     truth.cordon = Maker::kNobody;
   }
   const auto state = StateOf(after, keys);
-  // If a driver that is not named on the cordon relies on it, Release leaves the cordon on the node. From then on, the
-  // cordon does not belong to any upgrade of this library.
+  // If a driver that is not named on the cordon or another program relies on it, Release leaves the cordon on the node.
+  // From then on, the cordon does not belong to any upgrade of this library.
   const bool released_now = maker == Maker::kEngine && writer != nullptr && writer->releases;
-  if (released_now && after.unschedulable && internal::OtherDriverAtWork(after, keys) && !IsShared(after)) {
-    truth.cordon = Maker::kRival;
-  }
+  const bool is_needed =
+      (internal::OtherDriverAtWork(after, keys) && !IsShared(after)) || !internal::ProgramAtWork(after).empty();
+  if (released_now && after.unschedulable && is_needed) truth.cordon = Maker::kRival;
   if (maker == Maker::kEngine && !after.unschedulable && !internal::IsBusy(state)) truth.uncertain = false;
 }
 

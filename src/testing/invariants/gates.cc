@@ -29,12 +29,12 @@ bool HasRules(const FakeCluster& cluster, const Node& node) {
   return std::any_of(rules.begin(), rules.end(), [&](const auto& rule) { return rule.node_name == node.name; });
 }
 
-// Returns true if a driver that is not named on the cordon has set the cordon or relies on it. Drivers that are named
-// on the cordon do not block us: the last of them lifts the cordon for all.
+// Returns true if a driver that is not named on the cordon has set the cordon or relies on it, or if another program
+// relies on it. Drivers that are named on the cordon do not block us: the last of them lifts the cordon for all.
 bool OtherDriverHolds(const Node& node, const internal::Keys& keys) {
   return node.unschedulable &&
          (internal::UnnamedDriverMadeCordon(node, keys) || internal::UnnamedDriverIsMaintained(node, keys) ||
-          internal::FactsOf(node, keys).unnamed_driver_relies || internal::IsQuarantined(node));
+          internal::FactsOf(node, keys).unnamed_driver_relies || !internal::ProgramAtWork(node).empty());
 }
 
 // Returns true if a stage has its own limit, which applies in addition to the policy's limit and is reported by the

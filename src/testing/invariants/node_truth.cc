@@ -292,8 +292,28 @@ std::set<std::string> OthersLiveNames(const Node& node, const Keys& keys) {
   return live;
 }
 
+std::string ProgramAtWork(const Node& node) {
+  if (!node.unschedulable) return "";
+  const auto value = [&](const char* key) {
+    const auto found = node.annotations.find(key);
+    return found == node.annotations.end() ? std::string_view() : std::string_view(found->second);
+  };
+  const auto has = [&](const char* key) { return node.annotations.contains(key); };
+  if (has("quarantineHealthEventIsCordoned") && !has("quarantinedNodeUncordonedManually") &&
+      !has("quarantineHealthEventDryRun")) {
+    return "NVSentinel";
+  }
+  const std::string_view config = value("machineconfiguration.openshift.io/state");
+  if (config == "Working" || config == "Rebooting" ||
+      value("machineconfiguration.openshift.io/desiredDrain").starts_with("drain-")) {
+    return "the Machine Config Operator";
+  }
+  const std::string_view devices = value("sriovnetwork.openshift.io/state");
+  return devices.empty() || devices == "Idle" ? "" : "the SR-IOV network operator";
+}
+
 std::string WhoRelies(const Node& node, const Keys& keys) {
-  if (IsQuarantined(node)) return "NVSentinel";
+  if (std::string program = ProgramAtWork(node); !program.empty()) return program;
   if (std::string name = LiveName(node, keys); !name.empty()) return name;
   return UnnamedDriverNeedsCordon(node, keys) ? "a driver that is not named on the cordon" : "";
 }

@@ -94,13 +94,10 @@ bool OtherDriverAtWork(const Node& node, const Keys& keys);
 std::string LiveName(const Node& node, const Keys& keys);
 // Returns all other drivers that are named on the cordon and whose upgrades are in progress.
 std::set<std::string> OthersLiveNames(const Node& node, const Keys& keys);
-// Returns true if NVSentinel has quarantined the node, except in a dry run, and no administrator has canceled the
-// quarantine.
-inline bool IsQuarantined(const Node& node) {
-  const auto has = [&](const char* key) { return node.annotations.contains(key); };
-  return node.unschedulable && has("quarantineHealthEventIsCordoned") && !has("quarantinedNodeUncordonedManually") &&
-         !has("quarantineHealthEventDryRun");
-}
+// Returns the name of a program that relies on the cordon; empty if no program does. NVSentinel relies on it if it
+// has quarantined the node, except in a dry run, and no administrator has canceled the quarantine. The Machine Config Operator
+// and the SR-IOV network operator rely on it while they work on the node.
+std::string ProgramAtWork(const Node& node);
 // Returns the name of another driver or program that relies on the cordon. A driver relies on it if it is named on the
 // cordon and its upgrade is in progress, or if it is active without being named. Empty if there is no such driver or
 // program.

@@ -74,11 +74,12 @@ bool AnotherDriverIsAtWork(const NodeView& view, const DriverIdentity& identity)
   });
 }
 
-// Returns whether an annotation shows that OpenShift's Machine Config Operator is working on the node. The model does not
-// contain that operator, so its work never ends.
+// Returns whether an annotation shows that OpenShift's Machine Config Operator or the SR-IOV network operator is working
+// on the node. The model does not contain these operators, so their work never ends.
 bool AnotherProgramIsAtWork(const Node& node) {
   const auto state = node.annotations.find("machineconfiguration.openshift.io/state");
-  return state != node.annotations.end() && state->second != "Done";
+  return node.annotations.contains("sriovnetwork.openshift.io/state") ||
+         (state != node.annotations.end() && state->second != "Done");
 }
 
 // Returns whether a node can stay at this gate indefinitely although everything else makes progress, because only an

@@ -125,6 +125,11 @@ bool IsBeingConfigured(const Node& node) {
   return state != node.annotations.end() && state->second != "Done";
 }
 
+bool IsGettingNetworkDevices(const Node& node) {
+  const auto state = node.annotations.find("sriovnetwork.openshift.io/state");
+  return state != node.annotations.end() && state->second != "Idle";
+}
+
 struct Counter {
   const DriverIdentity& identity;
   const UpgradePolicy& policy;
@@ -252,8 +257,12 @@ bool IsUnfit(const NodeView& view, const Counter& counter) {
   const bool is_requested = requested != view.node.annotations.end() && requested->second == "true";
   const bool has_started = CordonSet(view.node).contains(counter.identity.Name()) ||
                            view.node.annotations.contains(counter.identity.FailedRevisionAnnotation());
-  const bool is_lost = !view.node.ready && !is_requested && !has_started;
-  return Leaves(view.node) || IsBeingConfigured(view.node) || is_lost;
+  const bool is_repair = is_requested || has_started;
+  const bool is_lost = !view.node.ready && !is_repair;
+  const auto load = view.node.annotations.find(counter.identity.SafeLoadAnnotation());
+  const bool awaits_load = load != view.node.annotations.end() && !load->second.empty();
+  const bool gets_devices = IsGettingNetworkDevices(view.node) && !is_repair && !awaits_load;
+  return Leaves(view.node) || IsBeingConfigured(view.node) || is_lost || gets_devices;
 }
 
 // Returns whether the node is in upgrade-required and waits only for a slot. The budgets do not influence where the

@@ -248,6 +248,31 @@ TEST_CASE("dep-F20: a node that is unfit to start waits with a specific gate, an
   CHECK(Path(node.Judge().plan).starts_with("wait-for-jobs-required"));
 }
 
+TEST_CASE("dep-F20: a node on which the SR-IOV network operator is working does not start, cordoned or not") {
+  const std::string state = "sriovnetwork.openshift.io/state";
+  auto node = NodeUnderTest("upgrade-required").Annotated(state, "Drain_Required");
+  SECTION("requested, but not yet drained") {}
+  SECTION("drained") { node.Cordoned(); }
+  const Verdict waits = node.Judge();
+  CHECK_FALSE(waits.candidate);
+  CHECK(GateOf(waits) == "OtherDriver");
+  CHECK(
+      waits.gate->detail ==
+      "the SR-IOV network operator is working on the node (state Drain_Required); wait until it has finished, or start "
+      "the node anyway with the annotation nvidia.com/gpu-driver-upgrade-requested=true");
+  CHECK_FALSE(waits.gate->subject);
+  CHECK(node.Annotated(state, "Idle").Judge().candidate);
+}
+
+TEST_CASE("dep-F20: a driver for which the SR-IOV network operator may be waiting does not wait for that operator") {
+  auto node = NodeUnderTest("upgrade-required").Annotated("sriovnetwork.openshift.io/state", "Reboot_Required");
+  SECTION("the driver waits to be loaded") { node.Annotated(Gpu().SafeLoadAnnotation(), "true"); }
+  SECTION("an administrator requests the upgrade") { node.Annotated(Gpu().UpgradeRequestedAnnotation(), "true"); }
+  SECTION("the upgrade has failed, and is retried") { node.Annotated(Gpu().FailedRevisionAnnotation(), "older"); }
+  SECTION("the upgrade has already cordoned the node") { node.CordonedByUs(); }
+  CHECK(node.Judge().candidate);
+}
+
 TEST_CASE("dep-F14: a waiting node uses slots and headroom according to its condition") {
   struct Row {
     const char* name;

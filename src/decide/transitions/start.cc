@@ -1,6 +1,8 @@
 // Handles unknown, upgrade-done and upgrade-required: decides whether a node needs an upgrade, and whether it may
 // start.
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "decide/gate_subject.h"
@@ -104,14 +106,23 @@ std::optional<Gate> WhyUnfit(const Walk& walk) {
   // another revision can repair the node.
   const bool has_started =
       internal::IsIsolated(walk.before(), walk.in.identity) || walk.before().failed_revision.present();
-  if (std::string why = internal::WhyNotReady(node);
-      !why.empty() && !walk.after().upgrade_requested.value() && !has_started) {
+  const bool is_repair = walk.after().upgrade_requested.value() || has_started;
+  if (std::string why = internal::WhyNotReady(node); !why.empty() && !is_repair) {
     return Gate{.reason = GateReason::kNodeNotReady,
                 .detail = fmt::format("{}; repair the node, or start it anyway with the annotation {}=true", why,
                                       internal::KeyOfRequest(walk.in.identity))};
   }
   if (std::string why = internal::WhyMachineConfig(node); !why.empty()) {
     return Gate{.reason = GateReason::kMachineConfig, .detail = std::move(why)};
+  }
+  // NVIDIA's network operator runs the daemon of the SR-IOV network operator only while the OFED driver is Ready. A
+  // driver that waits to be loaded, or whose upgrade has failed, therefore must not wait for that operator.
+  if (const std::string_view work = internal::SriovWork(node); !work.empty() && !is_repair && !walk.AwaitsSafeLoad()) {
+    return Gate{
+        .reason = GateReason::kOtherDriver,
+        .detail = fmt::format("the SR-IOV network operator is working on the node (state {}); wait until it has "
+                              "finished, or start the node anyway with the annotation {}=true",
+                              work, internal::KeyOfRequest(walk.in.identity))};
   }
   return std::nullopt;
 }

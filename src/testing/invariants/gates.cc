@@ -226,7 +226,8 @@ bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const G
     case GateReason::kMachineConfig: return !::driverupgrade::internal::WhyMachineConfig(node).empty();
     // The other driver may be a requestor: a NodeMaintenance that we have released stays until the other requestor also
     // releases it.
-    case GateReason::kOtherDriver: return OtherDriverHolds(node, keys) || claims_.contains(node.name);
+    case GateReason::kOtherDriver:
+      return OtherDriverHolds(node, keys) || internal::IsConfiguredBySriov(node) || claims_.contains(node.name);
     case GateReason::kUnsettled: return HasSent(who, node);
     case GateReason::kUnknownState: return !state;
     case GateReason::kUnreadable: return !node.unreadable.empty();

@@ -308,8 +308,12 @@ std::string ProgramAtWork(const Node& node) {
       value("machineconfiguration.openshift.io/desiredDrain").starts_with("drain-")) {
     return "the Machine Config Operator";
   }
-  const std::string_view devices = value("sriovnetwork.openshift.io/state");
-  return devices.empty() || devices == "Idle" ? "" : "the SR-IOV network operator";
+  return IsConfiguredBySriov(node) ? "the SR-IOV network operator" : "";
+}
+
+bool IsConfiguredBySriov(const Node& node) {
+  const auto state = node.annotations.find("sriovnetwork.openshift.io/state");
+  return state != node.annotations.end() && !state->second.empty() && state->second != "Idle";
 }
 
 std::string WhoRelies(const Node& node, const Keys& keys) {

@@ -42,7 +42,7 @@ enum class GateReason : std::uint8_t {
                     ///< interrupted.
   kSkipLabel,       ///< The node's skip label is `true`.
   kCordoned,        ///< An administrator cordoned the node, and the policy ignores such nodes.
-  kNodeNotReady,    ///< The node is not Ready, and its upgrade has not started.
+  kNodeNotReady,    ///< The node is not Ready or is degraded, and its upgrade has not started.
   kNodeLeaves,      ///< The node is about to leave the cluster.
   kMachineConfig,   ///< OpenShift's Machine Config Operator is about to reboot the node.
   // In any state.

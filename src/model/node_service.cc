@@ -43,6 +43,10 @@ std::string_view Annotation(const Node& node, const std::string& key) {
 // state stays even while the operator tries to apply another config.
 bool IsFailure(std::string_view state) { return state == "Degraded" || state == "Unreconcilable"; }
 
+std::string DescribeState(std::string_view state) {
+  return fmt::format("the Machine Config Operator's state of the node is {}", state);
+}
+
 }  // namespace
 
 std::string UtcText(absl::Time time) { return absl::FormatTime("%Y-%m-%d%ET%H:%M:%SZ", time, absl::UTCTimeZone()); }
@@ -85,8 +89,14 @@ std::string WhyMachineConfig(const Node& node) {
     return fmt::format("the Machine Config Operator moves the node from {} to {}", current.empty() ? "none" : current,
                        desired.empty() ? "none" : desired);
   }
-  if (state.empty() || state == "Done") return "";
-  return fmt::format("the Machine Config Operator's state of the node is {}", state);
+  if (state.empty() || state == "Done" || IsFailure(state)) return "";
+  return DescribeState(state);
+}
+
+std::string WhyDegraded(const Node& node) {
+  if (node.annotations.empty()) return "";
+  const std::string_view state = Annotation(node, KeysOfMachineConfig().state);
+  return IsFailure(state) ? DescribeState(state) : "";
 }
 
 // The state alone does not show the drain of a node whose state was Degraded before the drain. After the drain, the

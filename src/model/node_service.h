@@ -23,9 +23,15 @@ std::string WhyNotReady(const Node& node);
 std::string WhyLeaving(const Node& node);
 
 // Returns what OpenShift's Machine Config Operator is doing with the node. The operator reboots a node whose current
-// config differs from the desired config. Returns an empty string if the operator has finished its work on the node, or
-// if the cluster has no such operator.
+// config differs from the desired config. Returns an empty string if the operator has finished its work on the node, if
+// the operator can do nothing (see WhyDegraded), or if the cluster has no such operator.
 std::string WhyMachineConfig(const Node& node);
+
+// Returns a text such as `the Machine Config Operator's state of the node is Degraded`. The operator sets this state if
+// it cannot apply a config, or if the node's files differ from its config (config drift). In the second case, the node
+// can be Ready, and the operator does not change the node until an administrator repairs it. Returns an empty string if
+// the node does not have such a state.
+std::string WhyDegraded(const Node& node);
 
 // Returns true if OpenShift's Machine Config Operator is draining the node, or is changing or rebooting the drained
 // node. The operator uncordons the node when it has finished.

@@ -79,7 +79,7 @@ constexpr Row kRows[] = {
      "An administrator cordoned the node, and the policy leaves such nodes alone.",
      {"kubectl uncordon $NODE"}},
     {GateReason::kNodeNotReady,
-     "Repair the node; it starts when it is Ready. If its driver is the cause, start it anyway.",
+     "Repair the node; it then starts. If its driver is the cause, start it anyway.",
      {"kubectl describe node $NODE", "upgradectl request $NODE"}},
     {GateReason::kNodeLeaves,
      "No action is needed: the node is about to leave the cluster.",

@@ -31,7 +31,7 @@ CODES = {
     "MaxUnavailable": {"DriverPodUnscheduled", "GangTooLarge", "GroupTooLarge", "NodeCordoned", "NodeLeaves", "NodeNotReady", "NothingBegins"},
     "NoWindow": {"NothingBegins"},
     "NodeLeaves": {"NodeLeaves"},
-    "NodeNotReady": {"NodeNotReady"},
+    "NodeNotReady": {"NodeDegraded", "NodeNotReady"},
     "Paused": {"Paused"},
     "PodsTerminating": {"DoesNotEnd", "LongGrace"},
     "SeveralBudgets": {"SeveralBudgets"},

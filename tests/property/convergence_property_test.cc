@@ -116,7 +116,7 @@ bool MayWaitForEver(const ClosedModel& model, const NodeView& view, const NodeGa
     case GateReason::kUnknownState:
     case GateReason::kUnhandledState:
     case GateReason::kMaintenance: return true;
-    case GateReason::kNodeNotReady: return !view.node.ready;
+    case GateReason::kNodeNotReady: return !view.node.ready || AnotherProgramIsAtWork(view.node);
     case GateReason::kNodeLeaves:
       return view.node.deletion_timestamp ||
              std::any_of(view.node.taints.begin(), view.node.taints.end(),

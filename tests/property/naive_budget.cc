@@ -120,9 +120,11 @@ std::string StateOf(const Node& node, const NodeView& view, const RandomCluster&
   return verdict.plan.from == UpgradeState::kUnknown ? "" : std::string(ToString(verdict.plan.from));
 }
 
-bool IsBeingConfigured(const Node& node) {
+// Returns the state of OpenShift's Machine Config Operator. The random nodes have no config that differs from the desired
+// config.
+std::string StateOfMachineConfig(const Node& node) {
   const auto state = node.annotations.find("machineconfiguration.openshift.io/state");
-  return state != node.annotations.end() && state->second != "Done";
+  return state == node.annotations.end() ? "Done" : state->second;
 }
 
 bool IsGettingNetworkDevices(const Node& node) {
@@ -258,11 +260,12 @@ bool IsUnfit(const NodeView& view, const Counter& counter) {
   const bool has_started = CordonSet(view.node).contains(counter.identity.Name()) ||
                            view.node.annotations.contains(counter.identity.FailedRevisionAnnotation());
   const bool is_repair = is_requested || has_started;
-  const bool is_lost = !view.node.ready && !is_repair;
+  const std::string config = StateOfMachineConfig(view.node);
+  const bool is_lost = (!view.node.ready || config == "Degraded") && !is_repair;
   const auto load = view.node.annotations.find(counter.identity.SafeLoadAnnotation());
   const bool awaits_load = load != view.node.annotations.end() && !load->second.empty();
   const bool gets_devices = IsGettingNetworkDevices(view.node) && !is_repair && !awaits_load;
-  return Leaves(view.node) || IsBeingConfigured(view.node) || is_lost || gets_devices;
+  return Leaves(view.node) || config == "Working" || is_lost || gets_devices;
 }
 
 // Returns whether the node is in upgrade-required and waits only for a slot. The budgets do not influence where the

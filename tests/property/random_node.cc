@@ -156,7 +156,7 @@ NodeView RandomNode(SeededRandom& random, const DriverIdentity& identity, const 
     view.node.taints = {{.key = random.Pick({"ToBeDeletedByClusterAutoscaler", "other"}), .effect = "NoSchedule"}};
   }
   if (random.Chance(4)) {
-    const std::string state_of_work = random.Pick({"Working", "Done", "Drain_Required"});
+    const std::string state_of_work = random.Pick({"Working", "Done", "Degraded", "Drain_Required"});
     const bool by_sriov = state_of_work == "Drain_Required";
     view.node.annotations[by_sriov ? "sriovnetwork.openshift.io/state" : "machineconfiguration.openshift.io/state"] =
         state_of_work;

@@ -248,6 +248,25 @@ TEST_CASE("dep-F20: a node that is unfit to start waits with a specific gate, an
   CHECK(Path(node.Judge().plan).starts_with("wait-for-jobs-required"));
 }
 
+TEST_CASE(
+    "dep-F20: a node that the Machine Config Operator has marked as degraded waits like a node that is not Ready") {
+  const std::string config = "machineconfiguration.openshift.io/";
+  const std::string state = GENERATE(as<std::string>(), "Degraded", "Unreconcilable");
+  auto node = NodeUnderTest("upgrade-required").Annotated(config + "state", state);
+  node.Annotated(config + "currentConfig", "a").Annotated(config + "desiredConfig", "a");
+  const Verdict waits = node.Judge();
+  CHECK_FALSE(waits.candidate);
+  CHECK(GateOf(waits) == "NodeNotReady");
+  CHECK(waits.gate->detail == "the Machine Config Operator's state of the node is " + state +
+                                  "; repair the node, or start it anyway with the annotation "
+                                  "nvidia.com/gpu-driver-upgrade-requested=true");
+  node.Annotated(Gpu().UpgradeRequestedAnnotation(), "true");
+  CHECK(node.Judge().candidate);
+  // The operator may repeat the failed change, and reboot the node, at any time.
+  node.Annotated(config + "desiredConfig", "b");
+  CHECK(GateOf(node.Judge()) == "MachineConfig");
+}
+
 TEST_CASE("dep-F20: a node on which the SR-IOV network operator is working does not start, cordoned or not") {
   const std::string state = "sriovnetwork.openshift.io/state";
   auto node = NodeUnderTest("upgrade-required").Annotated(state, "Drain_Required");

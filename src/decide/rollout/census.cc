@@ -28,8 +28,10 @@ void Note(std::set<std::size_t>& nodes, std::size_t i, int by) {
 
 void Add(const Node& node, LeftOutNodes& left_out) {
   if (left_out.count++ > 0) return;
-  const std::string leaving = WhyLeaving(node);
-  left_out.first = fmt::format("{}, {}", node.name, leaving.empty() ? WhyNotReady(node) : leaving);
+  std::string why = WhyLeaving(node);
+  if (why.empty()) why = WhyNotReady(node);
+  if (why.empty()) why = WhyDegraded(node);
+  left_out.first = fmt::format("{}, {}", node.name, why);
 }
 
 }  // namespace

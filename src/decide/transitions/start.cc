@@ -107,13 +107,15 @@ std::optional<Gate> WhyUnfit(const Walk& walk) {
   const bool has_started =
       internal::IsIsolated(walk.before(), walk.in.identity) || walk.before().failed_revision.present();
   const bool is_repair = walk.after().upgrade_requested.value() || has_started;
-  if (std::string why = internal::WhyNotReady(node); !why.empty() && !is_repair) {
+  std::string why = internal::WhyNotReady(node);
+  if (why.empty()) why = internal::WhyDegraded(node);
+  if (!why.empty() && !is_repair) {
     return Gate{.reason = GateReason::kNodeNotReady,
                 .detail = fmt::format("{}; repair the node, or start it anyway with the annotation {}=true", why,
                                       internal::KeyOfRequest(walk.in.identity))};
   }
-  if (std::string why = internal::WhyMachineConfig(node); !why.empty()) {
-    return Gate{.reason = GateReason::kMachineConfig, .detail = std::move(why)};
+  if (std::string work = internal::WhyMachineConfig(node); !work.empty()) {
+    return Gate{.reason = GateReason::kMachineConfig, .detail = std::move(work)};
   }
   // NVIDIA's network operator runs the daemon of the SR-IOV network operator only while the OFED driver is Ready. A
   // driver that waits to be loaded, or whose upgrade has failed, therefore must not wait for that operator.

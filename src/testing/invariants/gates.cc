@@ -221,7 +221,7 @@ bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const G
     case GateReason::kLedger: return gate.not_before || !granted_.contains(node.uid + " " + node.resource_version);
     case GateReason::kSkipLabel: return label != node.labels.end() && label->second == "true";
     case GateReason::kCordoned: return its_policy.cordoned_nodes == CordonedNodes::kIgnore && IsForeignCordon(node);
-    case GateReason::kNodeNotReady: return !node.ready;
+    case GateReason::kNodeNotReady: return !node.ready || !::driverupgrade::internal::WhyDegraded(node).empty();
     case GateReason::kNodeLeaves: return !::driverupgrade::internal::WhyLeaving(node).empty();
     case GateReason::kMachineConfig: return !::driverupgrade::internal::WhyMachineConfig(node).empty();
     // The other driver may be a requestor: a NodeMaintenance that we have released stays until the other requestor also

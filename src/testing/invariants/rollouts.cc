@@ -66,7 +66,7 @@ std::size_t StageByLabels(const RolloutPolicy& rollout, const Node& node) {
 bool InvariantChecker::Impl::IsLeftOut(const Node& node) const {
   const auto skip = node.labels.find(keys.skip);
   return (skip != node.labels.end() && skip->second == "true") || node.unschedulable || !node.ready ||
-         !driverupgrade::internal::WhyLeaving(node).empty();
+         !driverupgrade::internal::WhyLeaving(node).empty() || !driverupgrade::internal::WhyDegraded(node).empty();
 }
 
 // Records the state of a node in the rollout. A node also counts as ended if it is not in progress and the rollout

@@ -122,7 +122,13 @@ class Search {
            "No action is needed, unless the node stays after all."},
           fmt::format("{}: {}", node.name, why));
     }
-    if (const std::string why = internal::WhyMachineConfig(node); !why.empty()) {
+    if (const std::string why = internal::WhyDegraded(node); !why.empty()) {
+      Add({kWarning, "NodeDegraded",
+           "OpenShift's Machine Config Operator cannot apply its config to the node: it does not start, and stages "
+           "continue without it.",
+           "Repair it: its annotation machineconfiguration.openshift.io/reason contains the cause."},
+          fmt::format("{}: {}", node.name, why));
+    } else if (const std::string why = internal::WhyMachineConfig(node); !why.empty()) {
       Add({kWarning, "MachineConfig", "OpenShift is about to reboot the node: it does not start before the reboot.",
            "kubectl get machineconfigpools"},
           fmt::format("{}: {}", node.name, why));

@@ -136,6 +136,7 @@ TEST_CASE("Preflight finds each planted obstacle, and no other obstacles") {
        {.pod_metadata = R"(,"creationTimestamp":"2026-01-01T12:00:00Z")",
         .pod_spec = R"(,"tolerations":[{"operator":"Exists"}])"}},
       {"NodeNotReady", {.ready = "False"}},
+      {"NodeDegraded", {.node_metadata = annotations(R"("machineconfiguration.openshift.io/state":"Degraded")")}},
       {"NodeCordoned", {.node_spec = R"("unschedulable":true)"}},
       {"NodeCordoned",
        {.node_metadata = labels(R"(-state":"upgrade-required)"), .node_spec = R"("unschedulable":true)"}},

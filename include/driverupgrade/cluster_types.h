@@ -148,13 +148,16 @@ struct Pod {
   /// the pod from a template (status.resourceClaimStatuses) or for extended resources
   /// (status.extendedResourceClaimStatus).
   std::vector<std::string> resource_claims = {};
-  /// From here up to `subdomain`: for PodFilters (snapshot_builder.h). A cache does not keep these fields for driver
+  /// From here up to `pod_group`: for PodFilters (snapshot_builder.h). A cache does not keep these fields for driver
   /// pods.
   StringMap annotations = {};
   std::vector<PodVolume> volumes = {};
   std::string scheduler_name = {};
   /// spec.subdomain. It lets the pods of an indexed Job reach each other by name.
   std::string subdomain = {};
+  /// spec.schedulingGroup.podGroupName: the PodGroup of the group `scheduling.k8s.io` with which the pod is scheduled.
+  /// Empty if there is no such group, and before Kubernetes 1.36.
+  std::string pod_group = {};
   std::string unreadable = {};
   friend bool operator==(const Pod&, const Pod&) = default;
 };

@@ -13,6 +13,7 @@ inline void DropFilterFields(Pod& pod) {
   pod.volumes = {};
   pod.scheduler_name = {};
   pod.subdomain = {};
+  pod.pod_group = {};
 }
 
 }  // namespace driverupgrade::internal

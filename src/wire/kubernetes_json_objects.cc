@@ -231,6 +231,9 @@ void WritePodSpec(JsonWriter& writer, const Pod& pod) {
   if (!pod.affinity_node_name.empty()) WriteAffinity(writer, pod.affinity_node_name);
   writer.MemberIfAny("schedulerName", pod.scheduler_name);
   writer.MemberIfAny("subdomain", pod.subdomain);
+  if (!pod.pod_group.empty()) {
+    writer.ObjectMember("schedulingGroup", [&] { writer.Member("podGroupName", pod.pod_group); });
+  }
   WriteVolumes(writer, pod);
   if (pod.tolerates_cordon_since) {
     writer.ArrayMember("tolerations", [&] { writer.Object([&] { writer.Member("operator", "Exists"); }); });

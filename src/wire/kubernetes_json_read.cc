@@ -180,6 +180,8 @@ void ReadPodSpec(const JsonField& spec, Pod& pod) {
   if (pod.node_name.empty()) pod.affinity_node_name = ReadAffinityNode(spec);
   pod.scheduler_name = spec.Member("schedulerName").String();
   pod.subdomain = spec.Member("subdomain").String();
+  const JsonField scheduling_group = spec.Member("schedulingGroup");
+  pod.pod_group = scheduling_group.Member("podGroupName").String();
   spec.Member("volumes").ForEachItem([&](const JsonField& volume) {
     // `emptyDir: {}` also counts (drain-D17).
     if (volume.Member("emptyDir").present()) pod.has_empty_dir = true;

@@ -55,9 +55,11 @@ constexpr WantedMember kVolumeSource[] = {{"path"}};
 constexpr WantedMember kVolume[] = {{"name"}, Of(kAnyOther, kVolumeSource)};
 constexpr WantedMember kContainer[] = {{"resources"}};
 constexpr WantedMember kToleration[] = {{"key"}, {"operator"}, {"value"}, {"effect"}};
+constexpr WantedMember kSchedulingGroup[] = {{"podGroupName"}};
 constexpr WantedMember kPodSpec[] = {{"nodeName"},
                                      {"schedulerName"},
                                      {"subdomain"},
+                                     Of("schedulingGroup", kSchedulingGroup),
                                      Of("affinity", kAffinity),
                                      Of("volumes", kVolume),
                                      Of("initContainers", kContainer),

@@ -22,9 +22,9 @@ class Generator {
     // `affinity_node` and `unscheduled` stay empty, because pods that wait for a node are never packed.
     auto& [ref, version, node, affinity_node, unscheduled, labels, owners, phase, deletion, finalizers, mirror,
            empty_dir, tolerates_since, ended, init, containers, not_ready_since, ready_since, resources, claims,
-           annotations, volumes, scheduler, subdomain, unreadable] = pod;
+           annotations, volumes, scheduler, subdomain, pod_group, unreadable] = pod;
     auto& [ns, name, uid] = ref;
-    for (std::string* text : {&ns, &name, &uid, &version, &node, &scheduler, &subdomain}) *text = Text();
+    for (std::string* text : {&ns, &name, &uid, &version, &node, &scheduler, &subdomain, &pod_group}) *text = Text();
     for (StringMap* map : {&labels, &annotations}) {
       for (int i = random_.Pick({0, 1, 7, 200}); i > 0; --i) (*map)[Text()] = Text();
     }

@@ -136,16 +136,17 @@ func toleratesCordon(t corev1.Toleration) bool {
 }
 
 type podSpec struct {
-	NodeName            string                    `json:"nodeName,omitempty"`
-	SchedulerName       string                    `json:"schedulerName,omitempty"`
-	Subdomain           string                    `json:"subdomain,omitempty"`
-	Affinity            *affinity                 `json:"affinity,omitempty"`
-	Tolerations         []toleration              `json:"tolerations,omitempty"`
-	Volumes             []volume                  `json:"volumes,omitempty"`
-	InitContainers      []container               `json:"initContainers,omitempty"`
-	Containers          []container               `json:"containers"`
-	EphemeralContainers []container               `json:"ephemeralContainers,omitempty"`
-	ResourceClaims      []corev1.PodResourceClaim `json:"resourceClaims,omitempty"`
+	NodeName            string                     `json:"nodeName,omitempty"`
+	SchedulerName       string                     `json:"schedulerName,omitempty"`
+	Subdomain           string                     `json:"subdomain,omitempty"`
+	SchedulingGroup     *corev1.PodSchedulingGroup `json:"schedulingGroup,omitempty"`
+	Affinity            *affinity                  `json:"affinity,omitempty"`
+	Tolerations         []toleration               `json:"tolerations,omitempty"`
+	Volumes             []volume                   `json:"volumes,omitempty"`
+	InitContainers      []container                `json:"initContainers,omitempty"`
+	Containers          []container                `json:"containers"`
+	EphemeralContainers []container                `json:"ephemeralContainers,omitempty"`
+	ResourceClaims      []corev1.PodResourceClaim  `json:"resourceClaims,omitempty"`
 }
 
 type waiting struct {
@@ -203,8 +204,9 @@ func reducePod(pod *corev1.Pod) object {
 	meta, terminating := metadataOf(pod), pod.DeletionTimestamp != nil
 	spec := podSpec{
 		NodeName: pod.Spec.NodeName, SchedulerName: pod.Spec.SchedulerName, Subdomain: pod.Spec.Subdomain,
-		Affinity:       reduceAffinity(pod.Spec.Affinity),
-		ResourceClaims: pod.Spec.ResourceClaims,
+		SchedulingGroup: pod.Spec.SchedulingGroup,
+		Affinity:        reduceAffinity(pod.Spec.Affinity),
+		ResourceClaims:  pod.Spec.ResourceClaims,
 	}
 	for _, t := range pod.Spec.Tolerations {
 		if toleratesCordon(t) {

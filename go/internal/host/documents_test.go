@@ -38,6 +38,7 @@ func fullPod() *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "driver", UID: "u", CreationTimestamp: metav1.Unix(1_700_000_000, 0), DeletionTimestamp: &metav1.Time{}},
 		Spec: corev1.PodSpec{
 			NodeName: "n1", SchedulerName: "s", Subdomain: "d", InitContainers: containers, Containers: containers,
+			SchedulingGroup:     &corev1.PodSchedulingGroup{PodGroupName: ptr("g")},
 			Tolerations:         []corev1.Toleration{{Key: "node.kubernetes.io/unschedulable", Operator: "Exists", Effect: "NoSchedule"}},
 			EphemeralContainers: []corev1.EphemeralContainer{{}}, ResourceClaims: []corev1.PodResourceClaim{{Name: "gpu"}},
 			Volumes: []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},

@@ -182,6 +182,7 @@ std::string GangOf(const Pod& pod) {
       return fmt::format("{}/{}/{}-{}", key.kind, pod.ref.ns, name, second);
     }
   }
+  if (!pod.pod_group.empty()) return fmt::format("PodGroup/{}/{}", pod.ref.ns, pod.pod_group);
   return IndexedJobOf(pod);
 }
 

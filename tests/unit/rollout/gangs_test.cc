@@ -51,6 +51,17 @@ TEST_CASE("the pods of an indexed Job are a gang only if they have a subdomain")
   CHECK(GangOf(pod) == "Job/team/mpi");
 }
 
+TEST_CASE("the pods of a PodGroup of Kubernetes are a gang, unless they belong to a larger gang") {
+  Pod pod = PodWith({{"batch.kubernetes.io/job-name", "mpi"}, {"batch.kubernetes.io/job-completion-index", "0"}});
+  pod.subdomain = "mpi";
+  pod.pod_group = "workers";
+  CHECK(GangOf(pod) == "PodGroup/team/workers");
+  pod.labels["jobset.sigs.k8s.io/jobset-name"] = "train";
+  CHECK(GangOf(pod) == "JobSet/team/train");
+  pod.annotations["driverupgrade/gang"] = "none";
+  CHECK(GangOf(pod).empty());
+}
+
 TEST_CASE("nodes with pods of one ComputeDomain are a gang, because they share memory") {
   const Pod pod = PodWith({});
   Node node{.name = "n", .labels = {{"resource.nvidia.com/computeDomain", "uid-1"}}};

@@ -1,6 +1,8 @@
 // Tests the procedures in docs/manual-procedures.md that change versions, images and limits in ClusterPolicies and
 // NVIDIADrivers. gpu_operator creates the driver's DaemonSets from these objects.
+#include <algorithm>
 #include <chrono>
+#include <map>
 #include <regex>
 #include <set>
 #include <string>
@@ -58,7 +60,7 @@ spec:
   repository: registry.example.com
   image: driver
   version: "2"
-  upgradePolicy: {maxParallelUpgrades: 1, maxUnavailable: 100%}
+  upgradePolicy: {maxParallelUpgrades: 1, maxUnavailable: 1}
 )";
 
 // Nodes with GPUs, and the objects that gpu_operator needs to create drivers for them.
@@ -99,6 +101,18 @@ class MadeDrivers {
       images.insert(Text(Items(pod, {"spec", "containers"})[0], {"image"}));
     }
     return images;
+  }
+  // Returns the largest number of driver pods, of any DaemonSet, that are bound to one node.
+  int MostOnOneNode() const {
+    std::map<std::string, int> counts;
+    int most = 0;
+    const rapidjson::Document pods = admin().Get(
+        {"pods", "--namespace=" + world_.driver_ns(), "--selector=app.kubernetes.io/component=nvidia-driver"});
+    for (const rapidjson::Value& pod : Items(pods, {"items"})) {
+      const std::string node = Text(pod, {"spec", "nodeName"});
+      if (!node.empty()) most = std::max(most, ++counts[node]);
+    }
+    return most;
   }
   bool AllDone() const {
     for (const auto& [_, node] : world_.Nodes()) {
@@ -163,12 +177,15 @@ TEST_CASE("From a ClusterPolicy to an NVIDIADriver: the remaining driver pods ar
 
   Rollout rollout(world);
   manual.Run("move-to-drivers");
+  int most_on_one_node = 0;
   const bool moved = Eventually(kRolloutLimit, [&] {
+    most_on_one_node = std::max(most_on_one_node, drivers.MostOnOneNode());
     return drivers.Images("nvidia-driver-daemonset").empty() &&
            drivers.Images("nvidia-driver-all") == Times(kNodes, image + "2-ubuntu22.04") && drivers.AllDone();
   });
   CHECK(moved);
   CHECK(MeasurePeaks(rollout).in_progress == 1);
+  CHECK(most_on_one_node == 1);  // the scheduler keeps the new pods waiting
 }
 
 TEST_CASE("On OpenShift a ClusterPolicy without an image gets repository, image and version in one patch",

@@ -14,6 +14,10 @@ namespace {
 using examples::DriverDaemonSet;
 using examples::DriverImage;
 
+// Label of the driver's pods, which NVIDIA's operator sets, too.
+constexpr char kComponentLabel[] = "app.kubernetes.io/component";
+constexpr char kDriverComponent[] = "nvidia-driver";
+
 // Adds defaults for settings that the policy does not contain: the driver manager evicts pods if no operator does, and
 // does not drain nodes.
 DriverImage WithDefaults(DriverImage manager) {
@@ -48,7 +52,7 @@ DriverDaemonSet SetOf(const std::string& ns, const std::string& name, const Reso
   DriverDaemonSet set{.ns = ns,
                       .name = name,
                       .made_of = resource.name,
-                      .labels = {{"app", name}, {"app.kubernetes.io/component", "nvidia-driver"}},
+                      .labels = {{"app", name}, {kComponentLabel, kDriverComponent}},
                       .node_selector = {{"nvidia.com/gpu.deploy.driver", "true"}},
                       .service_account = "nvidia-driver",
                       .container = "nvidia-driver-ctr",
@@ -57,6 +61,7 @@ DriverDaemonSet SetOf(const std::string& ns, const std::string& name, const Reso
                       .probes = {StartupProbe()},
                       .pods = resource.pods,
                       .host_paths = {"/run/nvidia", "/run/mellanox/drivers", "/", "/sys"}};
+  set.apart_from = {.key = kComponentLabel, .value = kDriverComponent};
   if (resource.manager) {
     set.init = {.name = "k8s-driver-manager", .image = WithDefaults(*resource.manager), .args = {"uninstall_driver"}};
   }

@@ -45,6 +45,7 @@ DriverDaemonSet SetOf(const std::string& ns, const std::string& name, const std:
                       .host_paths = {"/run/mellanox/drivers", "/", "/sys"},
                       .grace_period_seconds = resource.grace_period_seconds};
   set.driver_labels = driverupgrade::LabelSelector::FromMatchLabels(set.labels);
+  set.apart_from = {.key = kOfedDriverLabel};
   if (!init_image.empty()) {
     set.init = {.name = "network-operator-init-container",
                 .image = {.reference = init_image},

@@ -160,6 +160,35 @@ void PutVolumes(Writer& writer, const std::vector<std::string>& host_paths) {
   writer.EndArray();
 }
 
+// Keeps two drivers off one node. A new DaemonSet's pods wait until the pods of the old DaemonSet, which stay if that
+// DaemonSet is deleted with --cascade=orphan, have been replaced node by node.
+void PutAntiAffinity(Writer& writer, const DriverDaemonSet::PodLabel& label) {
+  writer.Key("affinity");
+  writer.StartObject();
+  writer.Key("podAntiAffinity");
+  writer.StartObject();
+  writer.Key("requiredDuringSchedulingIgnoredDuringExecution");
+  writer.StartArray();
+  writer.StartObject();
+  writer.Key("labelSelector");
+  writer.StartObject();
+  writer.Key("matchExpressions");
+  writer.StartArray();
+  writer.StartObject();
+  WriteMember(writer, "key", label.key);
+  WriteMember(writer, "operator", label.value.empty() ? "Exists" : "In");
+  if (!label.value.empty()) PutTexts(writer, "values", {label.value});
+  writer.EndObject();
+  writer.EndArray();
+  writer.EndObject();
+  WriteMember(writer, "topologyKey", "kubernetes.io/hostname");
+  writer.EndObject();
+  writer.EndArray();
+  writer.EndObject();
+  writer.EndObject();
+}
+
+// With an empty digest, writes only the parts of the pod spec that the digest covers.
 void PutPodSpec(Writer& writer, const DriverDaemonSet& wish, const std::string& digest) {
   writer.StartObject();
   WriteMember(writer, "serviceAccountName", wish.service_account);
@@ -192,6 +221,7 @@ void PutPodSpec(Writer& writer, const DriverDaemonSet& wish, const std::string& 
   }
   for (const std::string& toleration : wish.pods.tolerations) PutJson(writer, toleration);
   writer.EndArray();
+  if (wish.apart_from && !digest.empty()) PutAntiAffinity(writer, *wish.apart_from);
   PutContainers(writer, wish, digest);
   PutVolumes(writer, wish.host_paths);
   writer.EndObject();

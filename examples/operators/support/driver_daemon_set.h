@@ -130,6 +130,15 @@ struct DriverDaemonSet {
     friend bool operator==(const InitContainer&, const InitContainer&) = default;
   };
   std::optional<InitContainer> init = std::nullopt;
+  struct PodLabel {
+    std::string key = {};
+    /// Empty: any value.
+    std::string value = {};
+    friend bool operator==(const PodLabel&, const PodLabel&) = default;
+  };
+  /// Label of the driver's pods, including pods of other DaemonSets and of NVIDIA's operators. Kubernetes schedules a
+  /// pod of this DaemonSet only to nodes without such a pod. nullopt: to all selected nodes.
+  std::optional<PodLabel> apart_from = std::nullopt;
   /// Host directories that both containers mount at the same path.
   std::vector<std::string> host_paths = {};
   int grace_period_seconds = 120;
@@ -138,7 +147,8 @@ struct DriverDaemonSet {
   friend bool operator==(const DriverDaemonSet&, const DriverDaemonSet&) = default;
 };
 
-/// Returns a digest of the pod template.
+/// Returns a digest of the pod template without the anti-affinity. A DaemonSet that was created without the
+/// anti-affinity therefore keeps its template, and its pods, until the driver changes.
 std::string SpecDigest(const DriverDaemonSet& wish);
 /// Returns the complete DaemonSet as JSON. Its update strategy is OnDelete, and its pods have the digest in
 /// DRIVER_CONFIG_DIGEST.

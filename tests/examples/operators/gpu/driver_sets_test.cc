@@ -1,5 +1,6 @@
 // Tests that images of the GPU driver have the same names as in NVIDIA's operator: see getNodePools and getOSTag in
-// internal/state/nodepool.go of github.com/NVIDIA/gpu-operator.
+// internal/state/nodepool.go of github.com/NVIDIA/gpu-operator. The anti-affinity is the same as in
+// assets/state-driver/0500_daemonset.yaml and manifests/state-driver/0500_daemonset.yaml of that repository.
 #include "gpu/driver_sets.h"
 
 #include "absl/strings/match.h"
@@ -51,6 +52,32 @@ TEST_CASE("W29: unsupported settings of the policy are refused, whatever system 
   wish.pods.refusal = absl::UnimplementedError("spec.driver.repoConfig is set");
   CHECK(gpu_operator::OnSystems(wish, std::nullopt) == std::vector{wish});
   CHECK(gpu_operator::OnSystems(wish, std::set<NodeSystem>{}) == std::vector{wish});
+}
+
+gpu_operator::ClusterPolicy PolicyWithDriver() {
+  gpu_operator::ClusterPolicy policy{.name = "p"};
+  policy.driver = examples::DriverImage{.reference = "nvcr.io/nvidia/driver:550.54.15"};
+  policy.manager = examples::DriverImage{.reference = "driver-manager:0.8"};
+  return policy;
+}
+
+TEST_CASE("GPU driver pods stay off nodes with a driver pod of any DaemonSet, also of NVIDIA's operator") {
+  gpu_operator::NvidiaDriver driver{.name = "a"};
+  driver.driver = PolicyWithDriver().driver;
+  for (const DriverDaemonSet& set : {gpu_operator::DriverSets(PolicyWithDriver(), "gpu").front(),
+                                     gpu_operator::DriverSets(std::vector{driver}, "gpu").front()}) {
+    CAPTURE(set.name);
+    CHECK(set.apart_from == DriverDaemonSet::PodLabel{"app.kubernetes.io/component", "nvidia-driver"});
+    CHECK(set.labels.at("app.kubernetes.io/component") == "nvidia-driver");
+  }
+}
+
+// An operator that is upgraded to this version must not roll out the drivers again.
+TEST_CASE("the digest of a GPU driver's DaemonSet is the same as before driver pods had an anti-affinity") {
+  const auto sets = gpu_operator::OnSystems(gpu_operator::DriverSets(PolicyWithDriver(), "gpu").front(),
+                                            std::set{NodeSystem{"ubuntu", "22.04", "amd64"}});
+  REQUIRE(sets.size() == 1);
+  CHECK(examples::SpecDigest(sets.front()) == "e2d06bc8cbb69fd1");
 }
 
 }  // namespace

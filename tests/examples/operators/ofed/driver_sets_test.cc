@@ -1,5 +1,5 @@
-// Tests that the images and labels of the OFED driver are the same as in NVIDIA's operator: see mofedImageFormat in
-// pkg/state/state_ofed.go and manifests/state-ofed-driver/0050_ofed-driver-ds.yaml of
+// Tests that the images, labels and anti-affinity of the OFED driver are the same as in NVIDIA's operator: see
+// mofedImageFormat in pkg/state/state_ofed.go and manifests/state-ofed-driver/0050_ofed-driver-ds.yaml of
 // github.com/Mellanox/network-operator.
 #include "ofed/driver_sets.h"
 
@@ -69,6 +69,22 @@ TEST_CASE("W29: the OFED driver has no DaemonSet until the operating system of a
   const auto unknown = OnSystems(Wish("doca-driver:24.01"), std::set<NodeSystem>{});
   REQUIRE(unknown.size() == 1);
   CHECK(absl::StrContains(unknown[0].pods.refusal.message(), "install Node Feature Discovery"));
+}
+
+TEST_CASE("OFED driver pods stay off nodes with a driver pod of any DaemonSet, also of NVIDIA's operator") {
+  const DriverDaemonSet set = Wish("doca-driver:24.01");
+  CHECK(set.apart_from == DriverDaemonSet::PodLabel{"nvidia.com/ofed-driver", ""});
+  CHECK(set.labels.contains("nvidia.com/ofed-driver"));
+}
+
+// An operator that is upgraded to this version must not roll out the drivers again.
+TEST_CASE("the digest of an OFED driver's DaemonSet is the same as before driver pods had an anti-affinity") {
+  const ofed_operator::NicClusterPolicy policy{.has_driver = true,
+                                               .driver = examples::DriverImage{.reference = "doca-driver:24.01"}};
+  const auto sets =
+      OnSystems(ofed_operator::DriverSets(policy, {}, "net", "init:1").front(), std::set<NodeSystem>{kUbuntu});
+  REQUIRE(sets.size() == 1);
+  CHECK(examples::SpecDigest(sets.front()) == "49e50771f4e552c5");
 }
 
 }  // namespace

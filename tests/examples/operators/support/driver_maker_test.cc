@@ -71,6 +71,33 @@ TEST_CASE("a driver DaemonSet never restarts pods automatically, and a new versi
   CHECK(SpecDigest(Wish("1")) != SpecDigest(Wish("2")));
 }
 
+std::string AffinityOf(const DriverDaemonSet& wish) {
+  const rapidjson::Document set = *ParseJson(DaemonSetJson(wish));
+  const rapidjson::Value* affinity = Find(set, {"spec", "template", "spec", "affinity"});
+  return affinity == nullptr ? "none" : examples::ToText(*affinity);
+}
+
+TEST_CASE("a driver pod is scheduled only to a node without another driver pod") {
+  DriverDaemonSet wish = Wish("1");
+  CHECK(AffinityOf(wish) == "none");
+  wish.apart_from = {.key = "component", .value = "driver"};
+  CHECK(AffinityOf(wish) ==
+        R"({"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"labelSelector":{"matchExpressions":)"
+        R"([{"key":"component","operator":"In","values":["driver"]}]},"topologyKey":"kubernetes.io/hostname"}]}})");
+  wish.apart_from = {.key = "driver"};
+  CHECK(AffinityOf(wish) ==
+        R"({"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"labelSelector":{"matchExpressions":)"
+        R"([{"key":"driver","operator":"Exists"}]},"topologyKey":"kubernetes.io/hostname"}]}})");
+}
+
+// If the digest changed, the operator would change every DaemonSet, and all drivers would be rolled out again.
+TEST_CASE("the digest of a DaemonSet is the same as before driver pods had an anti-affinity") {
+  DriverDaemonSet wish = Wish("1");
+  CHECK(SpecDigest(wish) == "fb9cbe2930878de3");
+  wish.apart_from = {.key = "component", .value = "driver"};
+  CHECK(SpecDigest(wish) == "fb9cbe2930878de3");
+}
+
 TEST_CASE("a driver container has the probe times of the policy, and its pod is Ready once the driver is loaded") {
   DriverDaemonSet wish = Wish("1");
   const auto probe = [&] {
@@ -179,6 +206,23 @@ TEST_CASE("a DaemonSet is created, updated to a new version, and left alone when
   world.Keep(Wish("2"));
   CHECK(world.transport->requests.size() == 5);
   CHECK(world.maker.Failure("policy").ok());
+}
+
+TEST_CASE("a DaemonSet without the anti-affinity is left alone until the driver changes") {
+  World world;
+  const auto apart = [](const std::string& version) {
+    DriverDaemonSet wish = Wish(version);
+    wish.apart_from = {.key = "component", .value = "driver"};
+    return wish;
+  };
+  world.transport->Answer(200, DaemonSetJson(Wish("1")));
+  world.Keep(apart("1"));
+  CHECK(world.transport->requests.size() == 1);
+  world.transport->Answer(200, DaemonSetJson(Wish("1")));
+  world.transport->Answer(200, DaemonSetJson(apart("2")));
+  world.Keep(apart("2"));
+  REQUIRE(world.transport->requests.size() == 3);
+  CHECK(world.transport->requests.back().body.find("podAntiAffinity") != std::string::npos);
 }
 
 TEST_CASE("a key is removed from the node selector of the DaemonSet when the policy no longer uses it") {

@@ -35,6 +35,9 @@ class HostDriver {
   virtual absl::Status UnmountDriverRoot() = 0;
   /// Removes the PID file that a former driver container left behind. Returns OK if the file does not exist.
   virtual absl::Status RemovePidFile() = 0;
+  /// Removes the files with which the former driver container and NVIDIA's validation pods have reported that the
+  /// driver and the operands are ready. Tries all files. Returns OK if no such file exists.
+  virtual absl::Status RemoveReadyFiles() = 0;
   /// Returns the digest that the driver container stored after installing the driver; empty if there is no digest.
   virtual std::string InstalledDigest() = 0;
   /// Unbinds NVSwitches, GPUs and the devices that depend on GPUs from their drivers, such as vfio-pci, which passes

@@ -21,6 +21,7 @@ namespace fs = std::filesystem;
 constexpr char kDriverRoot[] = "/run/nvidia/driver";
 constexpr char kPidFile[] = "/run/nvidia/nvidia-driver.pid";
 constexpr char kStateFile[] = "/run/nvidia/nvidia-driver.state";
+constexpr char kValidations[] = "/run/nvidia/validations";
 constexpr char kNetworkDriverReady[] = "/run/mellanox/drivers/.driver-ready";
 constexpr char kNvidiaVendor[] = "0x10de";
 // PCI device classes: graphics adapters with and without a display, and NVSwitches.
@@ -148,6 +149,29 @@ absl::Status LinuxHost::RemovePidFile() {
   fs::remove(At(kPidFile), error);
   if (!error) return absl::OkStatus();
   return absl::FailedPreconditionError(fmt::format("remove {}: {}", kPidFile, error.message()));
+}
+
+// The same files as in invalidateStatusFiles of NVIDIA's k8s-driver-manager. Other hidden files belong to pods that keep
+// running, such as the confidential computing manager.
+absl::Status LinuxHost::RemoveReadyFiles() {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (fs::directory_iterator it(At(kValidations), error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    const bool is_of_driver = name == ".driver-ctr-ready" || name == ".driver-daemons-status";
+    if (is_of_driver || (name.ends_with("-ready") && !name.starts_with("."))) files.push_back(it->path());
+  }
+  std::vector<std::string> errors;
+  if (error && error != std::errc::no_such_file_or_directory) {
+    errors.push_back(fmt::format("read {}: {}", kValidations, error.message()));
+  }
+  for (const fs::path& file : files) {
+    std::error_code failure;
+    fs::remove(file, failure);
+    if (failure) errors.push_back(fmt::format("remove {}: {}", file.string(), failure.message()));
+  }
+  if (errors.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(fmt::format("{}", fmt::join(errors, "; ")));
 }
 
 std::string LinuxHost::InstalledDigest() { return ReadLine(At(kStateFile)); }

@@ -39,6 +39,7 @@ class LinuxHost final : public HostDriver {
   absl::Status Unload(const std::string& module) override;
   absl::Status UnmountDriverRoot() override;
   absl::Status RemovePidFile() override;
+  absl::Status RemoveReadyFiles() override;
   std::string InstalledDigest() override;
   absl::Status UnbindDevices() override;
   bool HasPciDevice(const std::string& vendor) override;

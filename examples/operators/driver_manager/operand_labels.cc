@@ -84,6 +84,10 @@ PatchNodeParams ResumeAll(const Node& node, const std::string& custom_label) {
   return Changed(node, labels, Resume);
 }
 
+bool IsAnyOperandPaused(const Node& node, const std::string& custom_label) {
+  return !Changed(node, OperandLabels(custom_label), Resume).labels.empty();
+}
+
 std::vector<std::string> AwaitedApps(const Node& node) {
   std::vector<std::string> apps = {
       "nvidia-operator-validator",      "nvidia-container-toolkit-daemonset",

@@ -1,6 +1,6 @@
 /// Pauses and resumes the node labels with which the GPU operator places its operands.
 ///
-/// Defines Pause, Resume, PauseOperands, PauseKubeletPlugin, ResumeAll and AwaitedApps.
+/// Defines Pause, Resume, PauseOperands, PauseKubeletPlugin, ResumeAll, IsAnyOperandPaused and AwaitedApps.
 ///
 ///     Pause("true");                        // "paused-for-driver-upgrade"
 ///     Resume("paused-for-driver-upgrade");  // "true"
@@ -38,6 +38,9 @@ driverupgrade::PatchNodeParams PauseOperands(const driverupgrade::Node& node, co
 driverupgrade::PatchNodeParams PauseKubeletPlugin(const driverupgrade::Node& node);
 /// Returns the patch that resumes all labels that the functions above have paused.
 driverupgrade::PatchNodeParams ResumeAll(const driverupgrade::Node& node, const std::string& custom_label);
+
+/// Returns true if an operand other than the DRA kubelet plugin is paused.
+bool IsAnyOperandPaused(const driverupgrade::Node& node, const std::string& custom_label);
 
 /// Returns the `app` label values of the operand pods that must no longer exist on the node before the upgrade can
 /// continue.

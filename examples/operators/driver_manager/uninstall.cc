@@ -77,6 +77,9 @@ class Flow {
     Say("no driver is loaded");
     if (absl::Status status = StopKubeletPlugin(); !status.ok()) return status;
     if (absl::Status status = RemoveRemains(host_); !status.ok()) return status;
+    // If no earlier run has paused the operands, the validation pods are still running. They would not write the files
+    // again, so later operands would wait for the files indefinitely.
+    if (IsAnyOperandPaused(start_, settings_.custom_label)) RemoveReadyFiles();
     return Finish();
   }
 
@@ -86,7 +89,10 @@ class Flow {
     if (absl::Status status = FreeGpus(); !status.ok()) return status;
     if (absl::Status status = StopKubeletPlugin(); !status.ok()) return status;
     if (absl::Status status = CheckArrivals(); !status.ok()) return status;
-    if (absl::Status status = Unload(); !status.ok()) return status;
+    const absl::Status unloaded = Unload();
+    // After this point, the clean-up must not let operands use the driver, not even if its mounts stay.
+    if (!host_.UseCount(kNvidiaModule)) RemoveReadyFiles();
+    if (!unloaded.ok()) return unloaded;
     Say("the driver is unloaded");
     return Finish();
   }
@@ -128,7 +134,20 @@ class Flow {
     Say("the loaded driver has the target version, and stays", {{"digest", settings_.config_digest}});
     if (absl::Status status = StopKubeletPlugin(); !status.ok()) return status;
     if (absl::Status status = RemoveRemains(host_); !status.ok()) return status;
+    RemoveReadyFiles();
     return GiveBack(node_);
+  }
+
+  // The preStop hooks that remove these files do not run if the containers are removed without the kubelet, for example
+  // when an upgrade of the container runtime deletes all sandboxes. Operands that are resumed would then start before
+  // the new driver is installed. While the operands are paused, no pod writes the files again. If the former driver
+  // stays loaded after a failure, the files stay, too.
+  void RemoveReadyFiles() {
+    const absl::Status status = host_.RemoveReadyFiles();
+    if (status.ok()) return;
+    parts_.log({.severity = Severity::kWarning,
+                .message = "operands may start before the driver is installed",
+                .fields = {{"error", std::string(status.message())}}});
   }
 
   bool HasKubeletPlugin() const { return IsSet(start_, kKubeletPluginLabel); }

@@ -61,6 +61,8 @@ DriverDaemonSet SetOf(const std::string& ns, const std::string& name, const Reso
                       .probes = {StartupProbe()},
                       .pods = resource.pods,
                       .host_paths = {"/run/nvidia", "/run/mellanox/drivers", "/", "/sys"}};
+  // Some releases of NVIDIA's validation pods wait for this file even if another operator has created the DaemonSet.
+  set.ready_file = "/run/nvidia/validations/.driver-ctr-ready";
   set.apart_from = {.key = kComponentLabel, .value = kDriverComponent};
   if (resource.manager) {
     set.init = {.name = "k8s-driver-manager", .image = WithDefaults(*resource.manager), .args = {"uninstall_driver"}};

@@ -80,7 +80,7 @@ void PutTexts(Writer& writer, const char* key, const std::vector<std::string>& t
   writer.EndArray();
 }
 
-void PutProbe(Writer& writer, const DriverProbe& probe, const DriverPods& pods) {
+void PutProbe(Writer& writer, const DriverProbe& probe, const DriverPods& pods, const std::string& ready_file) {
   ProbeTimes times = probe.times;
   if (const auto own = pods.probe_times.find(probe.kind); own != pods.probe_times.end()) {
     for (const auto& [name, seconds] : own->second) times[name] = seconds;
@@ -89,7 +89,12 @@ void PutProbe(Writer& writer, const DriverProbe& probe, const DriverPods& pods) 
   writer.StartObject();
   writer.Key("exec");
   writer.StartObject();
-  PutTexts(writer, "command", {"sh", "-c", probe.command});
+  std::string command = probe.command;
+  if (!ready_file.empty() && probe.kind == "startupProbe") {
+    const std::string directory = ready_file.substr(0, ready_file.rfind('/'));
+    command += fmt::format(" && mkdir -p {} && : > {}", directory, ready_file);
+  }
+  PutTexts(writer, "command", {"sh", "-c", command});
   writer.EndObject();
   for (const auto& [name, seconds] : times) {
     writer.Key(name.c_str());
@@ -122,7 +127,21 @@ void PutContainer(Writer& writer, const std::string& name, const DriverImage& im
   PutMounts(writer, host_paths);
 }
 
+void PutPreStop(Writer& writer, const std::string& ready_file) {
+  writer.Key("lifecycle");
+  writer.StartObject();
+  writer.Key("preStop");
+  writer.StartObject();
+  writer.Key("exec");
+  writer.StartObject();
+  PutTexts(writer, "command", {"sh", "-c", "rm -f " + ready_file});
+  writer.EndObject();
+  writer.EndObject();
+  writer.EndObject();
+}
+
 void PutContainers(Writer& writer, const DriverDaemonSet& wish, const std::string& digest) {
+  const std::string ready_file = digest.empty() ? std::string() : wish.ready_file;
   writer.Key("initContainers");
   writer.StartArray();
   if (wish.init) {
@@ -135,7 +154,8 @@ void PutContainers(Writer& writer, const DriverDaemonSet& wish, const std::strin
   writer.StartArray();
   writer.StartObject();
   PutContainer(writer, wish.container, wish.image, {}, wish.args, digest, wish.host_paths);
-  for (const DriverProbe& probe : wish.probes) PutProbe(writer, probe, wish.pods);
+  for (const DriverProbe& probe : wish.probes) PutProbe(writer, probe, wish.pods, ready_file);
+  if (!ready_file.empty()) PutPreStop(writer, ready_file);
   if (!wish.pods.resources.empty()) {
     writer.Key("resources");
     PutJson(writer, wish.pods.resources);

@@ -119,6 +119,9 @@ struct DriverDaemonSet {
   DriverImage image = {};
   std::vector<std::string> args = {};
   std::vector<DriverProbe> probes = {};
+  /// File that the driver container has while its driver works: the startup probe creates the file when it succeeds, and
+  /// a preStop hook removes it. Empty: no file.
+  std::string ready_file = {};
   DriverPods pods = {};
   /// The init container of the driver pods.
   struct InitContainer {
@@ -147,8 +150,8 @@ struct DriverDaemonSet {
   friend bool operator==(const DriverDaemonSet&, const DriverDaemonSet&) = default;
 };
 
-/// Returns a digest of the pod template without the anti-affinity. A DaemonSet that was created without the
-/// anti-affinity therefore keeps its template, and its pods, until the driver changes.
+/// Returns a digest of the pod template without the anti-affinity and the ready file. A DaemonSet that was created
+/// without them therefore keeps its template, and its pods, until the driver changes.
 std::string SpecDigest(const DriverDaemonSet& wish);
 /// Returns the complete DaemonSet as JSON. Its update strategy is OnDelete, and its pods have the digest in
 /// DRIVER_CONFIG_DIGEST.

@@ -34,6 +34,11 @@ struct FakeHost final : HostDriver {
     done.emplace_back("remove PID file");
     return absl::OkStatus();
   }
+  absl::Status RemoveReadyFiles() override {
+    if (before_remove_ready_files) before_remove_ready_files();
+    done.emplace_back("remove ready files");
+    return ready_files_status;
+  }
   std::string InstalledDigest() override { return digest; }
   absl::Status UnbindDevices() override {
     done.emplace_back("unbind devices");
@@ -45,7 +50,9 @@ struct FakeHost final : HostDriver {
   absl::StatusOr<bool> preinstalled = false;
   std::map<std::string, int> modules = {};
   std::function<absl::Status(const std::string& module)> before_unload = nullptr;
+  std::function<void()> before_remove_ready_files = nullptr;
   absl::Status unmount_status = absl::OkStatus();
+  absl::Status ready_files_status = absl::OkStatus();
   absl::Status unbind_status = absl::OkStatus();
   std::string digest = {};
   std::set<std::string> vendors = {};

@@ -141,11 +141,53 @@ TEST_CASE("failure to unmount a file system is an error") {
   CHECK(node.Log().size() == 3);
 }
 
+// The names are the same as in the tests of github.com/NVIDIA/k8s-driver-manager, pull request 263.
+TEST_CASE("the ready files of the driver and of the validation pods are removed, and all other files stay") {
+  const NodeFolder node;
+  const std::string folder = "run/nvidia/validations/";
+  const Lines removed = {"driver-ready",      "toolkit-ready",         "cuda-ready", "plugin-ready", "vfio-pci-ready",
+                         ".driver-ctr-ready", ".driver-daemons-status"};
+  const Lines kept = {".cc-manager-ctr-ready", "workload-type", "driver-ready.1.tmp"};
+  for (const Lines& names : {removed, kept}) {
+    for (const std::string& name : names) node.Write(folder + name, "x");
+  }
+  node.Write("run/nvidia/other-ready", "x");
+  LinuxHost host = node.Host();
+
+  CHECK(host.RemoveReadyFiles() == absl::OkStatus());
+
+  for (const std::string& name : removed) {
+    CAPTURE(name);
+    CHECK_FALSE(node.Has(folder + name));
+  }
+  for (const std::string& name : kept) {
+    CAPTURE(name);
+    CHECK(node.Has(folder + name));
+  }
+  CHECK(node.Has("run/nvidia/other-ready"));
+  CHECK(host.RemoveReadyFiles() == absl::OkStatus());
+}
+
+TEST_CASE("if a ready file cannot be removed, the error names it, and the others are removed") {
+  const NodeFolder node;
+  node.Write("run/nvidia/validations/cuda-ready/file", "x");  // a directory that is not empty
+  node.Write("run/nvidia/validations/driver-ready", "x");
+  node.Write("run/nvidia/validations/toolkit-ready", "x");
+
+  const absl::Status status = node.Host().RemoveReadyFiles();
+
+  CHECK(absl::IsFailedPrecondition(status));
+  CHECK(std::string(status.message()).find("/run/nvidia/validations/cuda-ready: ") != std::string::npos);
+  CHECK_FALSE(node.Has("run/nvidia/validations/driver-ready"));
+  CHECK_FALSE(node.Has("run/nvidia/validations/toolkit-ready"));
+}
+
 TEST_CASE("an empty host needs no work") {
   const NodeFolder node;
   LinuxHost host = node.Host();
   CHECK(UnloadDriver(host) == absl::OkStatus());
   CHECK(host.UnbindDevices() == absl::OkStatus());
+  CHECK(host.RemoveReadyFiles() == absl::OkStatus());
   CHECK(host.InstalledDigest().empty());
   CHECK_FALSE(host.IsNetworkDriverReady());
   CHECK_FALSE(host.HasPciDevice(kMellanoxVendor));

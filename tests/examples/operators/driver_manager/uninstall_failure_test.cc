@@ -230,6 +230,48 @@ TEST_CASE("if a run is interrupted at any point, the next run succeeds and leave
   }
 }
 
+TEST_CASE("if the driver stays loaded after a failure, its ready files stay") {
+  NodeWorld world;
+  SECTION("an operand does not terminate") {
+    world.cluster->AddDaemonSet({.ns = kOperators,
+                                 .name = "nvidia-dcgm",
+                                 .node_selector = {},
+                                 .behavior = {.stop_delay = absl::InfiniteDuration()}});
+  }
+  SECTION("the driver cannot be unloaded") {
+    world.host->before_unload = [](const std::string&) { return absl::FailedPreconditionError("in use"); };
+  }
+  REQUIRE_FALSE(world.Uninstall().ok());
+  CHECK_FALSE(world.HasDone("remove ready files"));
+  CHECK(world.Label(kValidator) == "true");
+}
+
+TEST_CASE("if a later step fails after the driver was unloaded, its ready files are removed before the clean-up") {
+  NodeWorld world;
+  std::string validator;
+  world.host->before_remove_ready_files = [&] { validator = world.Label(kValidator); };
+  SECTION("its root cannot be unmounted") {
+    world.host->unmount_status = absl::FailedPreconditionError("target is busy");
+  }
+  SECTION("nouveau cannot be unloaded") {
+    world.host->modules["nouveau"] = 1;
+    world.host->before_unload = [](const std::string& module) {
+      return module == kNouveauModule ? absl::FailedPreconditionError("in use") : absl::OkStatus();
+    };
+  }
+  REQUIRE_FALSE(world.Uninstall().ok());
+  CHECK(validator == kPaused);
+  CHECK(world.Label(kValidator) == "true");
+}
+
+TEST_CASE("failure to remove a ready file causes only a warning, and the driver is still replaced") {
+  NodeWorld world;
+  world.host->ready_files_status = absl::FailedPreconditionError("remove driver-ready: read-only");
+  CHECK(world.Uninstall() == absl::OkStatus());
+  CHECK(world.Logged("remove driver-ready: read-only"));
+  CHECK(world.Label(kValidator) == "true");
+}
+
 TEST_CASE("W32: failure to unbind a GPU causes only a warning, and the driver is still replaced") {
   NodeWorld world;
   world.host->unbind_status = absl::FailedPreconditionError("unbind NVIDIA's devices: cannot write");

@@ -36,7 +36,7 @@ TEST_CASE("a driver is unloaded once no pod uses it, and then the node is restor
   CHECK(cordoned);
   CHECK(on_node == Apps{"nvidia-driver-daemonset", "web"});
   CHECK(world.host->done == Lines{"unload nvidia_modeset", "unload nvidia_uvm", "unload nvidia", "unmount",
-                                  "remove PID file", "unbind devices"});
+                                  "remove PID file", "remove ready files", "unbind devices"});
   CHECK(world.Evictions() == 1);
   CHECK(world.cluster->CallCount(Operation::kDeletePod) == 0);
   CHECK(IsAsBefore(world.node(), before));
@@ -111,6 +111,43 @@ TEST_CASE("if no driver is loaded, operands and a cordon of an earlier run are r
   REQUIRE(world.Uninstall() == absl::OkStatus());
 
   CHECK(IsAsBefore(world.node(), before));
+  CHECK(world.HasDone("remove ready files"));
+}
+
+TEST_CASE("if no driver is loaded and only the DRA kubelet plugin is paused, the ready files stay") {
+  NodeWorld world;
+  world.cluster->EditNode(kNode, [](Node& node) {
+    node.labels[kKubeletPluginLabel] = "true";
+    node = Patched(node, PauseKubeletPlugin(node));
+  });
+  world.host->modules = {};
+
+  REQUIRE(world.Uninstall() == absl::OkStatus());
+
+  CHECK_FALSE(world.HasDone("remove ready files"));  // the validation pods still run, and would not write them again
+  CHECK(world.Label(kKubeletPluginLabel) == "true");
+}
+
+// Follows https://github.com/NVIDIA/k8s-driver-manager/pull/263.
+TEST_CASE("the ready files of the former driver are removed before the operands are resumed") {
+  NodeWorld world;
+  const bool keeps_driver = GENERATE(false, true);
+  if (keeps_driver) world.settings.config_digest = world.host->digest = "d-1";
+  std::string validator;
+  bool is_loaded = false;
+  Apps on_node;
+  world.host->before_remove_ready_files = [&] {
+    validator = world.Label(kValidator);
+    is_loaded = world.host->modules.contains(kNvidiaModule);
+    on_node = world.AppsOnNode();
+  };
+
+  REQUIRE(world.Uninstall() == absl::OkStatus());
+
+  CHECK(validator == kPaused);
+  CHECK(is_loaded == keeps_driver);
+  CHECK_FALSE(on_node.contains("nvidia-operator-validator"));
+  CHECK(world.Label(kValidator) == "true");
 }
 
 TEST_CASE("a driver with the target digest stays loaded, and the pods that use it stay") {
@@ -131,7 +168,7 @@ TEST_CASE("a driver with the target digest stays loaded, and the pods that use i
   SECTION("only the remains of the driver's container are removed") {
     const Node before = world.node();
     REQUIRE(world.Uninstall() == absl::OkStatus());
-    CHECK(world.host->done == Lines{"unmount", "remove PID file"});
+    CHECK(world.host->done == Lines{"unmount", "remove PID file", "remove ready files"});
     CHECK(world.Evictions() == 0);
     CHECK(world.AppsOnNode().contains("training"));
     CHECK(IsAsBefore(world.node(), before));

@@ -3,6 +3,8 @@
 // assets/state-driver/0500_daemonset.yaml and manifests/state-driver/0500_daemonset.yaml of that repository.
 #include "gpu/driver_sets.h"
 
+#include <algorithm>
+
 #include "absl/strings/match.h"
 #include "support/catch.h"
 
@@ -72,8 +74,16 @@ TEST_CASE("GPU driver pods stay off nodes with a driver pod of any DaemonSet, al
   }
 }
 
+// assertDriverContainerReady in cmd/nvidia-validator/main.go of github.com/NVIDIA/gpu-operator waits for this file.
+TEST_CASE("GPU driver pods write the file for which validation pods wait, in a directory of the host") {
+  const DriverDaemonSet set = gpu_operator::DriverSets(PolicyWithDriver(), "gpu").front();
+  CHECK(set.ready_file == "/run/nvidia/validations/.driver-ctr-ready");
+  CHECK(std::find(set.host_paths.begin(), set.host_paths.end(), "/run/nvidia") != set.host_paths.end());
+}
+
 // An operator that is upgraded to this version must not roll out the drivers again.
-TEST_CASE("the digest of a GPU driver's DaemonSet is the same as before driver pods had an anti-affinity") {
+TEST_CASE(
+    "the digest of a GPU driver's DaemonSet is the same as before its pods had an anti-affinity and a ready file") {
   const auto sets = gpu_operator::OnSystems(gpu_operator::DriverSets(PolicyWithDriver(), "gpu").front(),
                                             std::set{NodeSystem{"ubuntu", "22.04", "amd64"}});
   REQUIRE(sets.size() == 1);

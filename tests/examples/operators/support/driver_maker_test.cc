@@ -91,10 +91,11 @@ TEST_CASE("a driver pod is scheduled only to a node without another driver pod")
 }
 
 // If the digest changed, the operator would change every DaemonSet, and all drivers would be rolled out again.
-TEST_CASE("the digest of a DaemonSet is the same as before driver pods had an anti-affinity") {
+TEST_CASE("the digest of a DaemonSet is the same as before driver pods had an anti-affinity and a ready file") {
   DriverDaemonSet wish = Wish("1");
   CHECK(SpecDigest(wish) == "fb9cbe2930878de3");
   wish.apart_from = {.key = "component", .value = "driver"};
+  wish.ready_file = "/run/ready";
   CHECK(SpecDigest(wish) == "fb9cbe2930878de3");
 }
 
@@ -111,6 +112,21 @@ TEST_CASE("a driver container has the probe times of the policy, and its pod is 
   CHECK(probe() == R"({"exec":{"command":["sh","-c","nvidia-smi"]},"failureThreshold":7,"periodSeconds":3})");
   const rapidjson::Document set = *ParseJson(DaemonSetJson(wish));
   CHECK(Find(Items(set, {"spec", "template", "spec", "initContainers"})[0], {"startupProbe"}) == nullptr);
+}
+
+TEST_CASE("a driver container has its ready file from the success of its startup probe until it is stopped") {
+  DriverDaemonSet wish = Wish("1");
+  wish.probes.push_back({.kind = "livenessProbe", .command = "true"});
+  wish.ready_file = "/run/nvidia/validations/.ready";
+  const rapidjson::Document set = *ParseJson(DaemonSetJson(wish));
+  const rapidjson::Value& container = Items(set, {"spec", "template", "spec", "containers"})[0];
+  CHECK(examples::ToText(*Find(container, {"startupProbe", "exec", "command"})) ==
+        R"(["sh","-c","nvidia-smi && mkdir -p /run/nvidia/validations && : > /run/nvidia/validations/.ready"])");
+  CHECK(examples::ToText(*Find(container, {"livenessProbe", "exec", "command"})) == R"(["sh","-c","true"])");
+  CHECK(examples::ToText(*Find(container, {"lifecycle"})) ==
+        R"({"preStop":{"exec":{"command":["sh","-c","rm -f /run/nvidia/validations/.ready"]}}})");
+  const rapidjson::Document without = *ParseJson(DaemonSetJson(Wish("1")));
+  CHECK(Find(Items(without, {"spec", "template", "spec", "containers"})[0], {"lifecycle"}) == nullptr);
 }
 
 examples::DriverPods ReadPods(const std::string& spec) {

@@ -138,7 +138,7 @@ type Manager struct {
 
 	mu          sync.Mutex
 	podDeletion PodDeletionFilter
-	extra       map[string]json.RawMessage // members added to every policy
+	extra       map[string]json.RawMessage // fields merged into every policy
 	held        string                     // reason set by Pause; empty if nodes may start
 	hosts       map[string]*host.Host      // by driver, namespace and labels
 	closings    int                        // number of times that all hosts were closed
@@ -256,8 +256,9 @@ func (m *Manager) IsValidationEnabled() bool {
 }
 
 // SetExtraPolicy sets policy fields that DriverUpgradePolicySpec does not have, or overrides fields that it has. The
-// document is a JSON object with members that docs/policy.md describes. These members apply to every later ApplyState.
-// A nil document removes all of them.
+// document is a JSON object with fields that docs/policy.md describes. Its sections are merged field by field with the
+// sections of the policy, so `{"drain":{"onTimeout":"Delete"}}` changes no other field of the drain. Lists are replaced
+// as a whole. These fields apply to every later ApplyState. A nil document removes all of them.
 func (m *Manager) SetExtraPolicy(document []byte) error {
 	var extra map[string]json.RawMessage
 	if len(document) > 0 {

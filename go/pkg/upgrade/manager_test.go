@@ -485,3 +485,51 @@ func TestZerosOfThePolicyAreSpelledOut(t *testing.T) {
 		t.Errorf("got %s, %v", got, err)
 	}
 }
+
+func TestTheExtraPolicyIsMergedFieldByField(t *testing.T) {
+	policy := &v1alpha1.DriverUpgradePolicySpec{AutoUpgrade: true, MaxParallelUpgrades: 2,
+		DrainSpec: &v1alpha1.DrainSpec{Enable: true, PodSelector: "team=a", TimeoutSecond: 600}}
+	const drain = `{"deleteEmptyDir":false,"enable":true,"force":false,"podSelector":"team=a","timeoutSeconds":600}`
+	for extra, want := range map[string]string{
+		`null`: `{"autoUpgrade":true,"drain":` + drain + `,"maxParallelUpgrades":2}`,
+		`{"drain":{"onTimeout":"Delete"}}`: `{"autoUpgrade":true,"drain":{"deleteEmptyDir":false,"enable":true,"force":false,` +
+			`"onTimeout":"Delete","podSelector":"team=a","timeoutSeconds":600},"maxParallelUpgrades":2}`,
+		`{"drain":{"timeoutSeconds":60},"maxParallelUpgrades":3}`: `{"autoUpgrade":true,"drain":{"deleteEmptyDir":false,"enable":true,` +
+			`"force":false,"podSelector":"team=a","timeoutSeconds":60},"maxParallelUpgrades":3}`,
+		`{"retry":{"maxAttempts":2}}`: `{"autoUpgrade":true,"drain":` + drain + `,"maxParallelUpgrades":2,"retry":{"maxAttempts":2}}`,
+		`{"drain":null}`:              `{"autoUpgrade":true,"drain":null,"maxParallelUpgrades":2}`,
+	} {
+		manager := &Manager{}
+		if err := manager.SetExtraPolicy([]byte(extra)); err != nil {
+			t.Fatal(err)
+		}
+		members, err := policyMembers(policy, manager.extra)
+		if got, _ := json.Marshal(members); err != nil || string(got) != want {
+			t.Errorf("%s: got %s, %v", extra, got, err)
+		}
+	}
+	one, two := map[string]json.RawMessage{}, map[string]json.RawMessage{"a": json.RawMessage(`{"b":{"d":[3]}}`)}
+	one["a"] = json.RawMessage(`{"b":{"c":1,"d":[2,4]},"e":5}`)
+	overlay(one, two)
+	if got := string(one["a"]); got != `{"b":{"c":1,"d":[3]},"e":5}` {
+		t.Errorf("nested objects: got %s", got)
+	}
+}
+
+func TestAnExtraPolicyForTheDrainLeavesTheDrainOn(t *testing.T) {
+	w := newWorld(t, 1)
+	w.cluster.AddWorkload("work-0", "n0")
+	if err := w.manager.SetExtraPolicy([]byte(`{"drain":{"onTimeout":"Delete"}}`)); err != nil {
+		t.Fatal(err)
+	}
+	w.apply(t.Context(), policyOf(1))
+	w.eventually("the state of a current node", w.allIn(UpgradeStateDone))
+	w.cluster.NewDriver()
+	w.eventually("the new driver", func() bool {
+		w.apply(t.Context(), policyOf(1))
+		return w.cluster.Revision("n0") == "hash-2"
+	})
+	if w.cluster.HasWorkload("work-0") {
+		t.Error("the driver was replaced while the workload was running")
+	}
+}

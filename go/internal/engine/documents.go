@@ -42,6 +42,8 @@ type Requestor struct {
 	Namespace           string   `json:"namespace"`
 	NamePrefix          string   `json:"namePrefix,omitempty"`
 	ResourceNameFilters []string `json:"resourceNameFilters,omitempty"`
+	// False: new upgrades run in place, and nodes whose upgrade started in requestor mode finish in it.
+	Enabled bool `json:"enabled"`
 }
 
 // UsesDriver lists the UIDs of the pods on a node that use the driver.

@@ -85,20 +85,15 @@ const eventsMax = 1000 // maximum number of Events that wait for the recorder
 // New creates a host, and starts its watches. The watches do not depend on the contexts of calls. They run until the
 // host ends, either through Close or on its own three intervals after the last call.
 func New(connection *Connection, options Options) (*Host, error) {
-	made, err := options.Engine(engine.Options{
-		Identity:           engine.Identity(options.Identity),
-		Namespace:          options.Namespace,
-		DriverLabels:       labels.SelectorFromSet(options.DriverLabels).String(),
-		ValidationSelector: options.ValidationSelector,
-		EarlyValidation:    options.EarlyValidation,
-		PodDeletion:        options.UsesDriver != nil,
-		RestartOnly:        options.RestartOnly != nil,
-		Requestor:          options.Requestor,
-		Ledger:             options.Ledger,
-		OwnPod:             options.OwnPod,
-		OwnNode:            options.OwnNode,
-		Devices:            options.DeviceDrivers,
-	})
+	made, err := options.Engine(engineOptions(options))
+	if requestor := options.Requestor; err != nil && requestor != nil && !requestor.Enabled {
+		// No server accepts a NodeMaintenance of an invalid requestor, so no node can still be in requestor mode.
+		invalid := err
+		options.Requestor = nil
+		if made, err = options.Engine(engineOptions(options)); err == nil {
+			options.Log.Info("requestor mode is off, and its options are ignored because they are not valid", "reason", invalid.Error())
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -114,6 +109,23 @@ func New(connection *Connection, options Options) (*Host, error) {
 		go h.record()
 	}
 	return h, nil
+}
+
+func engineOptions(options Options) engine.Options {
+	return engine.Options{
+		Identity:           engine.Identity(options.Identity),
+		Namespace:          options.Namespace,
+		DriverLabels:       labels.SelectorFromSet(options.DriverLabels).String(),
+		ValidationSelector: options.ValidationSelector,
+		EarlyValidation:    options.EarlyValidation,
+		PodDeletion:        options.UsesDriver != nil,
+		RestartOnly:        options.RestartOnly != nil,
+		Requestor:          options.Requestor,
+		Ledger:             options.Ledger,
+		OwnPod:             options.OwnPod,
+		OwnNode:            options.OwnNode,
+		Devices:            options.DeviceDrivers,
+	}
 }
 
 func (h *Host) watch() {
@@ -151,9 +163,7 @@ func (h *Host) watch() {
 	if h.options.Requestor == nil {
 		return
 	}
-	maintenances := h.source(h.connection.maintenances, "nodemaintenances")
-	maintenances.namespace, maintenances.labels = h.options.Requestor.Namespace, ""
-	h.maintenances = start(h, maintenances, engine.NodeMaintenances, reduceMaintenance)
+	h.watchMaintenances()
 }
 
 // source returns a source for this resource that is limited to the driver's objects.

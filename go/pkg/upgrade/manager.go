@@ -179,12 +179,14 @@ func NewManager(log logr.Logger, k8sConfig *rest.Config, eventRecorder record.Ev
 	return m, nil
 }
 
+// requestorOf returns nil if the operator has never used requestor mode. If requestor mode is off but the options name a
+// requestor, nodes that this requestor has already claimed still finish in requestor mode.
 func requestorOf(opts RequestorOptions) *engine.Requestor {
-	if !opts.UseMaintenanceOperator {
+	if !opts.UseMaintenanceOperator && opts.MaintenanceOPRequestorID == "" {
 		return nil
 	}
-	requestor := &engine.Requestor{ID: opts.MaintenanceOPRequestorID, Namespace: opts.MaintenanceOPRequestorNS,
-		NamePrefix: cmp.Or(opts.NodeMaintenanceNamePrefix, DefaultNodeMaintenanceNamePrefix)}
+	requestor := &engine.Requestor{Enabled: opts.UseMaintenanceOperator, ID: opts.MaintenanceOPRequestorID,
+		Namespace: opts.MaintenanceOPRequestorNS, NamePrefix: cmp.Or(opts.NodeMaintenanceNamePrefix, DefaultNodeMaintenanceNamePrefix)}
 	for _, filter := range opts.MaintenanceOPPodEvictionFilter {
 		if filter.ByResourceNameRegex != nil {
 			requestor.ResourceNameFilters = append(requestor.ResourceNameFilters, *filter.ByResourceNameRegex)

@@ -35,9 +35,11 @@ type StateOptions struct {
 
 // RequestorOptions defines whether and how a maintenance operator evacuates the nodes.
 type RequestorOptions struct {
-	// UseMaintenanceOperator turns on requestor mode.
+	// UseMaintenanceOperator turns on requestor mode. To turn it off again, leave the other options as they were: nodes
+	// that are still in requestor mode then finish in it, and all other nodes are upgraded in place.
 	UseMaintenanceOperator bool
-	// MaintenanceOPRequestorID names this operator among the requestors of a NodeMaintenance.
+	// MaintenanceOPRequestorID names this operator among the requestors of a NodeMaintenance. If it is empty and
+	// requestor mode is off, nodes that are still in requestor mode wait with the reason UnhandledState.
 	MaintenanceOPRequestorID string
 	// MaintenanceOPRequestorNS is the namespace of the NodeMaintenance objects.
 	MaintenanceOPRequestorNS string

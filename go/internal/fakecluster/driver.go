@@ -86,6 +86,15 @@ func (c *Cluster) AddJob(job, name, node string) {
 	})
 }
 
+// LabelWorkload sets a label of a pod that AddWorkload created.
+func (c *Cluster) LabelWorkload(name, key, value string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	changed := clone(c.objects["pods"]["work/"+name])
+	merge(changed, Object{"metadata": Object{"labels": Object{key: value}}})
+	c.putLocked("pods", changed)
+}
+
 // DeleteWorkload deletes a pod that AddWorkload created.
 func (c *Cluster) DeleteWorkload(name string) {
 	c.mu.Lock()

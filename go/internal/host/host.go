@@ -28,6 +28,7 @@ type Options struct {
 	EarlyValidation    string                // empty: the engine's default
 	UsesDriver         func(corev1.Pod) bool // nil: pod deletion is off
 	RestartOnly        func(running, desired *corev1.PodSpec) (bool, error)
+	EvictSkipped       bool // drains also evict the pods with the skip-drain label
 	Requestor          *engine.Requestor
 	Ledger             *engine.Ledger // nil: policies with a rollout are refused
 	DeviceDrivers      []string       // DRA drivers whose devices a policy may isolate; empty: no DRA objects are watched
@@ -117,6 +118,7 @@ func engineOptions(options Options) engine.Options {
 		Namespace:          options.Namespace,
 		DriverLabels:       labels.SelectorFromSet(options.DriverLabels).String(),
 		ValidationSelector: options.ValidationSelector,
+		SpareSkippedPods:   !options.EvictSkipped,
 		EarlyValidation:    options.EarlyValidation,
 		PodDeletion:        options.UsesDriver != nil,
 		RestartOnly:        options.RestartOnly != nil,

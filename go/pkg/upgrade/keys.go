@@ -59,7 +59,8 @@ func (k Keys) StateLabel() string { return k.of(UpgradeStateLabelKeyFmt) }
 // SkipNodeLabel is the counterpart of GetUpgradeSkipNodeLabelKey for this driver.
 func (k Keys) SkipNodeLabel() string { return k.of(UpgradeSkipNodeLabelKeyFmt) }
 
-// SkipDrainPodSelector is the counterpart of GetUpgradeSkipDrainDriverPodSelector for this driver.
+// SkipDrainPodSelector is the counterpart of GetUpgradeSkipDrainDriverPodSelector for this driver. A Manager adds it to
+// every drain, unless WithSkippedPodsEvicted is set.
 func (k Keys) SkipDrainPodSelector() string {
 	return k.of(UpgradeSkipDrainDriverSelectorFmt) + "!=true"
 }

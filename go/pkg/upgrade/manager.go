@@ -100,6 +100,14 @@ func WithEarlyValidation(treatment EarlyValidation) Option {
 	return func(m *Manager) { m.options.EarlyValidation = string(treatment) }
 }
 
+// WithSkippedPodsEvicted lets drains evict pods with the skip-drain label, such as
+// nvidia.com/gpu-driver-upgrade-drain.skip=true. The Go library evicts them, too, unless the operator adds
+// Keys.SkipDrainPodSelector to the policy's drain. Without this option, no drain evicts such pods, as in whatif.Request
+// without EvictSkipped.
+func WithSkippedPodsEvicted() Option {
+	return func(m *Manager) { m.options.EvictSkipped = true }
+}
+
 // WithDeviceDrivers names the DRA drivers whose devices a policy may isolate instead of nodes (isolation.scope).
 // Without this option, the Manager does not read objects of Dynamic Resource Allocation, and no node qualifies for such
 // a policy. The operator needs the permissions of deploy/rbac/devices.

@@ -72,6 +72,38 @@ func TestPodsThatUseTheDriverAreEvictedAndTheOthersStay(t *testing.T) {
 	}
 }
 
+func TestDrainsEvictPodsWithTheSkipLabelOnlyIfAllowed(t *testing.T) {
+	state := func(w *world) { w.apply(w.t.Context(), policyOf(1)) }
+	document := func(w *world) { w.applyPolicy(`{autoUpgrade: true, drain: {enable: true, podSelector: app=work}}`) }
+	for name, c := range map[string]struct {
+		apply   func(*world)
+		options []Option
+		stays   bool
+	}{
+		"ApplyState":                            {state, nil, true},
+		"ApplyPolicy":                           {document, nil, true},
+		"ApplyState, with skipped pods evicted": {state, []Option{WithSkippedPodsEvicted()}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 1)
+			w.manage(setup{options: c.options})
+			w.cluster.AddWorkload("labeled", "n0")
+			w.cluster.LabelWorkload("labeled", "nvidia.com/gpu-driver-upgrade-drain.skip", "true")
+			w.cluster.AddWorkload("other", "n0")
+			c.apply(w)
+			w.eventually("the state of a current node", w.allIn(UpgradeStateDone))
+			w.cluster.NewDriver()
+			w.eventually("the new driver", func() bool {
+				c.apply(w)
+				return w.allIn(UpgradeStateDone)() && w.cluster.Revision("n0") == "hash-2"
+			})
+			if w.cluster.HasWorkload("labeled") != c.stays || w.cluster.HasWorkload("other") {
+				t.Errorf("the labeled pod stays: %v, the other pod stays: %v", w.cluster.HasWorkload("labeled"), w.cluster.HasWorkload("other"))
+			}
+		})
+	}
+}
+
 func TestAPodFilterGetsItsOwnCopies(t *testing.T) {
 	policy := &v1alpha1.DriverUpgradePolicySpec{AutoUpgrade: true, MaxParallelUpgrades: 1,
 		PodDeletion: &v1alpha1.PodDeletionSpec{TimeoutSecond: 300}}

@@ -47,7 +47,7 @@ type Request struct {
 	RestartOnly func(running, desired *corev1.PodSpec) (bool, error)
 	// Requestor turns on requestor mode. Nil: the operator evacuates the nodes itself.
 	Requestor *Requestor
-	// EvictSkipped lets drains evict pods with the skip-drain label.
+	// EvictSkipped lets drains evict pods with the skip-drain label, as upgrade.WithSkippedPodsEvicted does.
 	EvictSkipped bool
 }
 

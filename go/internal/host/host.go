@@ -67,6 +67,7 @@ type Host struct {
 	underWay map[*task]bool
 	passing  *order // order whose pass is in progress; nil between passes
 	hold     string // reason why no node starts, regardless of the orders; empty if nodes may start
+	troubles []trouble
 	// Nodes whose state label the engine is removing, until the watch shows the removal.
 	unmarking map[string]bool
 	calledAt  time.Time

@@ -28,17 +28,18 @@ var ErrClosed = errors.New("the upgrade manager is closed")
 // may make its call for a new driver before the module has seen that driver. The remaining order then starts the
 // upgrade; otherwise, the nodes would wait for another call.
 type order struct {
-	ctx    context.Context // context of the call: once it is done, no request is sent
-	forget func() bool
-	owner  string // owner of the part; empty: the part has no owner
-	nodes  map[string]bool
-	names  []byte
-	policy []byte // nil: the nodes are released
-	once   bool   // the order ends when its first pass is complete
-	until  time.Time
-	wakeAt time.Time // zero if nothing is scheduled
-	ended  bool
-	void   bool // replaced by an order with another policy: unsent requests are dropped
+	ctx     context.Context // context of the call: once it is done, no request is sent
+	forget  func() bool
+	owner   string // owner of the part; empty: the part has no owner
+	nodes   map[string]bool
+	names   []byte
+	policy  []byte // nil: the nodes are released
+	once    bool   // the order ends when its first pass is complete
+	until   time.Time
+	wakeAt  time.Time // zero if nothing is scheduled
+	ended   bool
+	failure error // reason why the order has ended; nil if nothing has failed
+	void    bool  // replaced by an order with another policy: unsent requests are dropped
 	// Reason why no further node starts; empty if nodes may start. The reason is never reset, because the next call
 	// creates a new order.
 	held string
@@ -60,6 +61,14 @@ type Part struct {
 	// Nodes that had no driver pod when the state was read. The new order takes them over from orders with the same
 	// owner and the same policy.
 	Podless []string
+}
+
+func (p Part) all() map[string]bool {
+	nodes := map[string]bool{}
+	for _, node := range slices.Concat(p.Nodes, p.Podless) {
+		nodes[node] = true
+	}
+	return nodes
 }
 
 // Apply makes one pass over these nodes and, unless once is set, leaves an order that continues the work. It returns
@@ -91,6 +100,7 @@ func (h *Host) order(ctx context.Context, part Part, policy []byte, once bool) e
 	}
 	h.calledAt = h.options.Clock.Now()
 	made.forget, made.held = context.AfterFunc(ctx, h.ring), h.hold
+	h.dropTroubles(part.all())
 	h.replace(made, part.Podless)
 	made.name()
 	h.mu.Unlock()
@@ -180,10 +190,10 @@ func (o *order) hasOneOf(nodes map[string]bool) bool {
 	return false
 }
 
-func (o *order) end(errors ...error) {
-	o.ended = true
+func (o *order) end(failures ...error) {
+	o.ended, o.failure = true, errors.Join(failures...)
 	o.forget()
-	o.answer(errors...)
+	o.answer(failures...)
 }
 
 // answer makes the call return.
@@ -197,5 +207,10 @@ func (o *order) answer(errors ...error) {
 }
 
 func (h *Host) dropEnded() {
+	for _, o := range h.orders {
+		if o.ended {
+			h.noteFailure(o)
+		}
+	}
 	h.orders = slices.DeleteFunc(h.orders, func(o *order) bool { return o.ended })
 }

@@ -2,6 +2,7 @@ package upgrade
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/rand"
 	_ "embed"
@@ -173,6 +174,7 @@ type rolloutDocument struct {
 func (m *Manager) rolloutDocument(facts engine.RolloutFacts) ([]byte, error) {
 	var all *rolloutDocument
 	for _, one := range m.allHosts() {
+		facts.LastError = one.LastError()
 		text, err := one.Rollout(facts)
 		if err != nil {
 			continue // the host is closed
@@ -188,6 +190,7 @@ func (m *Manager) rolloutDocument(facts engine.RolloutFacts) ([]byte, error) {
 		all.Pools = append(all.Pools, found.Pools...)
 		all.Nodes = append(all.Nodes, found.Nodes...)
 		all.LastPass = max(all.LastPass, found.LastPass)
+		all.LastError = cmp.Or(all.LastError, found.LastError)
 	}
 	if all == nil {
 		return nil, fmt.Errorf("no driver pods have been read yet")

@@ -3,11 +3,13 @@ package upgrade
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -85,6 +87,75 @@ func TestTheDocumentShowsTheRolloutUntilItChanges(t *testing.T) {
 	if again := get(t, handler, "/rollout", "If-None-Match", "W/"+tag); again.Code != http.StatusNotModified || again.Body.Len() > 0 {
 		t.Errorf("%d for the tag that the client has", again.Code)
 	}
+}
+
+// lastError returns the member lastError of the document. The handler is new, because it would keep the document for a
+// second.
+func (w *world) lastError() string {
+	w.t.Helper()
+	answer := get(w.t, w.manager.Handler(PageOptions{}), "/rollout")
+	var found struct{ LastError string }
+	if err := json.Unmarshal(answer.Body.Bytes(), &found); err != nil {
+		w.t.Fatalf("%d %s: %v", answer.Code, answer.Body, err)
+	}
+	return found.LastError
+}
+
+func TestTheDocumentShowsARefusedPolicyUntilAValidOneApplies(t *testing.T) {
+	w := newWorld(t, 2)
+	w.manageWithLedger()
+	const good = `{autoUpgrade: true, maxParallelUpgrades: 1}`
+	w.applyPolicy(good)
+	if got := w.lastError(); got != "" {
+		t.Errorf("after a valid policy: %q", got)
+	}
+	for name, policy := range map[string]string{
+		"an unknown field":      `{autoUpgrade: true, maxParalelUpgrades: 1}`,
+		"a text without an end": `{autoUpgrade: true`,
+		"a stop with an error":  `{autoUpgrade: false, maxParalelUpgrades: 1}`,
+	} {
+		err := w.manager.ApplyPolicy(t.Context(), w.build(t.Context()), []byte(policy))
+		if got := w.lastError(); err == nil || got != err.Error() {
+			t.Errorf("%s: %q instead of %v", name, got, err)
+		}
+	}
+	w.applyPolicy(good)
+	if got := w.lastError(); got != "" {
+		t.Errorf("after another valid policy: %q", got)
+	}
+}
+
+func TestTheDocumentShowsAFailedPass(t *testing.T) {
+	w := newWorld(t, 2)
+	err := w.manager.ApplyPolicy(t.Context(), w.build(t.Context()), []byte(canaryFirst)) // there is no ledger
+	if got := w.lastError(); err == nil || !contains(got, "has no ledger") {
+		t.Errorf("%q instead of %v", got, err)
+	}
+	w.clock.Step(2 * interval)
+	w.build(t.Context())
+	w.clock.Step(2 * interval)
+	if got := w.lastError(); got != "" {
+		t.Errorf("long after the last call: %q", got)
+	}
+}
+
+func TestTheDocumentShowsAFailedList(t *testing.T) {
+	w := newWorld(t, 2)
+	var refuses atomic.Bool
+	config := w.cluster.Config()
+	config.WrapTransport = func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if refuses.Load() && strings.HasSuffix(r.URL.Path, "/pods") {
+				return nil, errors.New("no route")
+			}
+			return next.RoundTrip(r)
+		})
+	}
+	w.manage(setup{config: config})
+	w.apply(t.Context(), policyOf(1))
+	refuses.Store(true)
+	w.cluster.MissedByWatches(func() { w.cluster.AddWorkload("work-0", "n0") })
+	w.eventually("the failed list", func() bool { return contains(w.lastError(), "list pods: ", "no route") })
 }
 
 func TestAStreamHasTheDocumentAtOnce(t *testing.T) {

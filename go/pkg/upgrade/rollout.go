@@ -31,15 +31,26 @@ func WithLedger(namespace, name string) Option {
 // does not know a time zone in the policy. If the document is invalid, the previous policy still applies, except that
 // an explicit `autoUpgrade: false` or `paused: true` takes effect if the document can be parsed.
 func (m *Manager) ApplyPolicy(ctx context.Context, currentState *ClusterUpgradeState, policy []byte) error {
-	text, err := yaml.YAMLToJSONStrict(policy)
-	if err != nil {
-		return fmt.Errorf("the upgrade policy: %w", err)
-	}
 	var members map[string]json.RawMessage
-	if err := json.Unmarshal(text, &members); err != nil {
-		return fmt.Errorf("the upgrade policy: %w", err)
+	text, err := yaml.YAMLToJSONStrict(policy)
+	if err == nil {
+		err = json.Unmarshal(text, &members)
+	}
+	if err != nil {
+		err = fmt.Errorf("the upgrade policy: %w", err)
+		if parts, _, unknown := partsOf(currentState); unknown == nil {
+			refuse(parts, err)
+		}
+		return err
 	}
 	return m.apply(ctx, currentState, members)
+}
+
+// refuse makes the page show why the policy of these parts was refused.
+func refuse(parts []*part, err error) {
+	for _, of := range parts {
+		of.host.Refuse(of.Part, err)
+	}
 }
 
 // Pause prevents further nodes from starting, regardless of the applied policies, until Resume is called. Nodes in
@@ -215,14 +226,16 @@ func (m *Manager) apply(ctx context.Context, currentState *ClusterUpgradeState, 
 	}
 	var failures []error
 	if err := m.validate(policy); err != nil {
-		failures = append(failures, fmt.Errorf("the upgrade policy: %w", err))
+		err = fmt.Errorf("the upgrade policy: %w", err)
+		failures = append(failures, err)
+		defer refuse(parts, err) // after the stop, if there is one
 		if string(members["autoUpgrade"]) != "false" {
 			if string(members["paused"]) == "true" {
 				for _, of := range parts {
 					of.host.HoldPart(of.Part, "paused by a policy with an error; no node starts before the next valid policy")
 				}
 			}
-			return failures[0]
+			return err
 		}
 	}
 	if off {

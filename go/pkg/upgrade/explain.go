@@ -54,6 +54,8 @@ func (m *Manager) Explain(node string) (Gate, bool) {
 // Stats contains numbers that an operator can publish in addition to the counters.
 type Stats struct {
 	Total, Pending, InProgress, Failed, Done, NotReady, Slots, Unavailable int
+	// Number of nodes in progress of which only the devices are isolated (isolation.scope), not the whole node.
+	DevicesIsolated int
 	// Number of waiting nodes by reason.
 	Waiting map[string]int
 	// Number of requests sent for upgrades, by verb, excluding watches.
@@ -77,6 +79,7 @@ func (m *Manager) statsOf(parts []engine.OwnedPart) Stats {
 		stats.NotReady += part.Totals.NotReady
 		stats.Slots += part.Totals.Slots
 		stats.Unavailable += part.Totals.Unavailable
+		stats.DevicesIsolated += part.Totals.DevicesIsolated
 		for reason, nodes := range part.Waiting {
 			stats.Waiting[reason] += nodes
 		}

@@ -125,9 +125,10 @@ type Rollout struct {
 	Stage    string    // the open stage
 	Stages   []RolloutStage
 	Gangs    *RolloutGangs
-	WaitsFor *Gate // reason why the next stage has not started; nil after the last stage
-	Halted   *Gate // reason why no node starts; nil: the rollout is not halted
-	Closed   *Gate // reason why no node starts at this time; nil: nodes may start
+	Rollback string // Staged or Fast if the rollout returns the fleet to the revision that it completed last; otherwise empty
+	WaitsFor *Gate  // reason why the next stage has not started; nil after the last stage
+	Halted   *Gate  // reason why no node starts; nil: the rollout is not halted
+	Closed   *Gate  // reason why no node starts at this time; nil: nodes may start
 }
 
 // RolloutStage counts the nodes of a stage. The last stage, `rest`, contains the nodes that no stage names.
@@ -172,7 +173,7 @@ func firstOf(rollouts []Rollout) *Rollout {
 }
 
 func rolloutOf(owner string, of engine.Rollout) Rollout {
-	made := Rollout{Owner: owner, Revision: of.Revision, Stage: of.Stage, Stages: of.Stages, Gangs: of.Gangs}
+	made := Rollout{Owner: owner, Revision: of.Revision, Stage: of.Stage, Stages: of.Stages, Gangs: of.Gangs, Rollback: of.Rollback}
 	if of.Began != nil {
 		made.Began = time.UnixMilli(*of.Began)
 	}

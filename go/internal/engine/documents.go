@@ -19,7 +19,9 @@ type Options struct {
 	OwnPod             string     `json:"ownPod,omitempty"`
 	OwnNode            string     `json:"ownNode,omitempty"`
 	Ledger             *Ledger    `json:"ledger,omitempty"`
-	Devices            []string   `json:"devices,omitempty"` // names of DRA drivers
+	// Maximum number of restarts of a driver container that is not ready; nil: the engine's default.
+	DriverRestartCountMax *int     `json:"driverRestartCountMax,omitempty"`
+	Devices               []string `json:"devices,omitempty"` // names of DRA drivers
 }
 
 // Ledger names the ConfigMap with the grants and the record of a rollout. If several operators share the ConfigMap,
@@ -28,6 +30,7 @@ type Ledger struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	Owner     string `json:"owner,omitempty"`
+	GrantsMax int    `json:"grantsMax,omitempty"` // zero: the engine's default
 }
 
 // Identity names the driver in the keys of its labels and annotations.

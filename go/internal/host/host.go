@@ -31,6 +31,8 @@ type Options struct {
 	EvictSkipped       bool // drains also evict the pods with the skip-drain label
 	Requestor          *engine.Requestor
 	Ledger             *engine.Ledger // nil: policies with a rollout are refused
+	GrantsMax          int            // maximum number of grants in the ledger; zero: the engine's default
+	RestartsMax        *int           // maximum number of restarts of a driver container that is not ready; nil: the engine's default
 	DeviceDrivers      []string       // DRA drivers whose devices a policy may isolate; empty: no DRA objects are watched
 	OwnPod, OwnNode    string
 	// Expected time between two calls by the operator. An order ends after three intervals without a call.
@@ -114,20 +116,27 @@ func New(connection *Connection, options Options) (*Host, error) {
 }
 
 func engineOptions(options Options) engine.Options {
+	ledger := options.Ledger
+	if ledger != nil {
+		limited := *ledger
+		limited.GrantsMax = options.GrantsMax
+		ledger = &limited
+	}
 	return engine.Options{
-		Identity:           engine.Identity(options.Identity),
-		Namespace:          options.Namespace,
-		DriverLabels:       labels.SelectorFromSet(options.DriverLabels).String(),
-		ValidationSelector: options.ValidationSelector,
-		SpareSkippedPods:   !options.EvictSkipped,
-		EarlyValidation:    options.EarlyValidation,
-		PodDeletion:        options.UsesDriver != nil,
-		RestartOnly:        options.RestartOnly != nil,
-		Requestor:          options.Requestor,
-		Ledger:             options.Ledger,
-		OwnPod:             options.OwnPod,
-		OwnNode:            options.OwnNode,
-		Devices:            options.DeviceDrivers,
+		Identity:              engine.Identity(options.Identity),
+		Namespace:             options.Namespace,
+		DriverLabels:          labels.SelectorFromSet(options.DriverLabels).String(),
+		ValidationSelector:    options.ValidationSelector,
+		SpareSkippedPods:      !options.EvictSkipped,
+		EarlyValidation:       options.EarlyValidation,
+		PodDeletion:           options.UsesDriver != nil,
+		RestartOnly:           options.RestartOnly != nil,
+		Requestor:             options.Requestor,
+		Ledger:                ledger,
+		DriverRestartCountMax: options.RestartsMax,
+		OwnPod:                options.OwnPod,
+		OwnNode:               options.OwnNode,
+		Devices:               options.DeviceDrivers,
 	}
 }
 

@@ -100,6 +100,12 @@ func WithEarlyValidation(treatment EarlyValidation) Option {
 	return func(m *Manager) { m.options.EarlyValidation = string(treatment) }
 }
 
+// WithDriverRestartCountMax sets how often a container of a driver pod may restart until it is ready (default: 10, as in
+// the Go library). After another restart, the driver pod has failed. BuildState fails if the number is negative.
+func WithDriverRestartCountMax(restarts int) Option {
+	return func(m *Manager) { m.options.RestartsMax = &restarts }
+}
+
 // WithSkippedPodsEvicted lets drains evict pods with the skip-drain label, such as
 // nvidia.com/gpu-driver-upgrade-drain.skip=true. The Go library evicts them, too, unless the operator adds
 // Keys.SkipDrainPodSelector to the policy's drain. Without this option, no drain evicts such pods, as in whatif.Request

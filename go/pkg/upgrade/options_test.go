@@ -104,6 +104,50 @@ func TestDrainsEvictPodsWithTheSkipLabelOnlyIfAllowed(t *testing.T) {
 	}
 }
 
+func TestAnotherNumberOfRestartsMakesADriverFail(t *testing.T) {
+	w := newWorld(t, 1)
+	w.manage(setup{options: []Option{WithDriverRestartCountMax(11)}}) // FailDriver restarts the driver eleven times
+	w.cluster.StartUnready()
+	w.apply(t.Context(), policyOf(1))
+	w.eventually("the state of a current node", w.allIn(UpgradeStateDone))
+	w.cluster.NewDriver()
+	w.eventually("the new driver pod", func() bool { return w.cluster.Revision("n0") == "hash-2" })
+	w.cluster.FailDriver("n0")
+	w.eventually("the restarts", func() bool {
+		for _, nodes := range w.build(t.Context()).NodeStates {
+			for _, node := range nodes {
+				return node.DriverPod.Status.ContainerStatuses[0].RestartCount == 11
+			}
+		}
+		return false
+	})
+	w.apply(t.Context(), policyOf(1))
+	if state := w.cluster.State("n0"); state == UpgradeStateFailed {
+		t.Error("the node has failed")
+	}
+	w.manage(setup{options: []Option{WithDriverRestartCountMax(10)}})
+	w.apply(t.Context(), policyOf(1))
+	w.awaitState("n0", UpgradeStateFailed)
+	w.manage(setup{options: []Option{WithDriverRestartCountMax(-1)}})
+	if _, err := w.manager.BuildState(t.Context(), fakecluster.Namespace, driverLabels); err == nil || !contains(err.Error(), "driverRestartCountMax") {
+		t.Errorf("a negative number: got %v", err)
+	}
+}
+
+func TestAFullLedgerAdmitsNoFurtherNode(t *testing.T) {
+	const all = `{autoUpgrade: true, maxParallelUpgrades: 0}`
+	w := newWorld(t, 2)
+	w.manage(setup{options: []Option{WithGrantsMax(1), WithLedger("gpu-operator", "driver-upgrades")}})
+	w.applyPolicy(all)
+	w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))
+	w.cluster.StartUnready()
+	w.cluster.NewDriver()
+	w.awaitState("n0", UpgradeStatePodRestartRequired)
+	if gate := w.awaitGate("n1", "Ledger"); !contains(gate.Detail, "the ledger is full: 1 nodes") {
+		t.Errorf("n1 waits for %q", gate.Detail)
+	}
+}
+
 func TestAPodFilterGetsItsOwnCopies(t *testing.T) {
 	policy := &v1alpha1.DriverUpgradePolicySpec{AutoUpgrade: true, MaxParallelUpgrades: 1,
 		PodDeletion: &v1alpha1.PodDeletionSpec{TimeoutSecond: 300}}

@@ -25,6 +25,13 @@ func WithLedger(namespace, name string) Option {
 	return func(m *Manager) { m.options.Ledger = &engine.Ledger{Namespace: namespace, Name: name} }
 }
 
+// WithGrantsMax sets how many nodes the ledger admits at the same time (default: 5000, also for zero and negative
+// numbers). A ConfigMap can contain at most 1 MiB, and a grant takes about 50 bytes. Without WithLedger, this option has
+// no effect.
+func WithGrantsMax(grants int) Option {
+	return func(m *Manager) { m.options.GrantsMax = max(grants, 0) }
+}
+
 // ApplyPolicy is like ApplyState, but takes a complete policy as described in docs/policy.md, in YAML or JSON,
 // including stages, canaries, windows, groups and health. Upgrades start only with `autoUpgrade: true`. Errors: same as
 // for ApplyState; the document is not a policy; the policy has a rollout, but the Manager has no ledger; this machine

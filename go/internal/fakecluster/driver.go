@@ -373,10 +373,22 @@ func (c *Cluster) SetLabel(node, key, value string) { c.label(node, key, value) 
 func (c *Cluster) RemoveLabel(node, key string) { c.label(node, key, nil) }
 
 func (c *Cluster) label(node, key string, value any) {
+	c.change(node, Object{"metadata": Object{"labels": Object{key: value}}})
+}
+
+// Annotate sets an annotation of the node.
+func (c *Cluster) Annotate(node, key, value string) {
+	c.change(node, Object{"metadata": Object{"annotations": Object{key: value}}})
+}
+
+// Cordon makes the node unschedulable, as an administrator does.
+func (c *Cluster) Cordon(node string) { c.change(node, Object{"spec": Object{"unschedulable": true}}) }
+
+func (c *Cluster) change(node string, patch Object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	changed := clone(c.objects["nodes"]["/"+node])
-	merge(changed, Object{"metadata": Object{"labels": Object{key: value}}})
+	merge(changed, patch)
 	c.putLocked("nodes", changed)
 }
 

@@ -3,6 +3,8 @@ package host
 import (
 	"context"
 	"encoding/json"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -280,7 +282,7 @@ func (h *Host) Driver() Identity { return h.options.Identity }
 func (h *Host) PodCounts() (lateHolders, kept int64) { return h.lateHolders.Load(), h.podsKept.Load() }
 
 // States returns the number of nodes by the value of their state label, according to the watches. It counts the nodes
-// with a driver pod or the driver's state label.
+// with a driver pod, the driver's state label, or a cordon of the driver's upgrade.
 func (h *Host) States() map[string]int {
 	driven := map[string]bool{}
 	for _, pod := range h.pods.all() {
@@ -288,11 +290,19 @@ func (h *Host) States() map[string]int {
 	}
 	states, label := map[string]int{}, h.options.Identity.stateLabel()
 	for _, node := range h.nodes.all() {
-		if state, labelled := node.Labels[label]; labelled || driven[node.Name] {
+		if state := node.Labels[label]; state != "" || driven[node.Name] || h.isCordoned(node) {
 			states[state]++
 		}
 	}
 	return states
+}
+
+// isCordoned reports whether the driver's upgrade has cordoned the node. Like the engine, it trusts the annotation that
+// names the drivers, and otherwise a cordon together with marks of an upgrade in progress.
+func (h *Host) isCordoned(node *corev1.Node) bool {
+	driver := h.options.Identity
+	named := slices.Contains(strings.Split(node.Annotations[cordonedByKey], ","), driver.String())
+	return named || node.Spec.Unschedulable && driver.hasStarted(node)
 }
 
 // Progress returns the time at which a watch last showed that a node entered a state or, before that, the time at which

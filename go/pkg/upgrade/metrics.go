@@ -12,7 +12,7 @@ import (
 // The metrics of a Collector. Native operators export the same metrics (docs/monitoring.md).
 var (
 	nodesMetric = prometheus.NewDesc("driverupgrade_nodes",
-		"Number of nodes with a driver pod or a state label, by state; `unknown` means no state.", []string{"driver", "state"}, nil)
+		"Number of nodes with a driver pod, a state label or our cordon, by state; `unknown` means no state.", []string{"driver", "state"}, nil)
 	blockedMetric = prometheus.NewDesc("driverupgrade_nodes_blocked",
 		"Number of waiting nodes by reason.", []string{"driver", "reason"}, nil)
 	findingsMetric = prometheus.NewDesc("driverupgrade_findings", "Number of findings by code.", []string{"driver", "code"}, nil)

@@ -417,6 +417,24 @@ func TestMetricsContainStatesGatesAndBudgets(t *testing.T) {
 	})
 }
 
+func TestMetricsContainNodesThatHaveOnlyACordonOfTheUpgrade(t *testing.T) {
+	w := newWorld(t, 4)
+	for _, node := range w.nodes {
+		w.cluster.LoseDriverPod(node)
+	}
+	w.cluster.Annotate("n0", "driverupgrade/cordoned-by", "example.com/nic,nvidia.com/gpu")
+	w.cluster.Annotate("n1", "nvidia.com/gpu-driver-upgrade.stage", "drain-required@1700000000")
+	w.cluster.Cordon("n1")
+	w.cluster.Annotate("n2", "driverupgrade/cordoned-by", "example.com/nic") // another driver's cordon
+	w.cluster.Cordon("n3")                                                   // an administrator's cordon
+	w.build(t.Context())
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(w.manager.Collector())
+	if nodes := metricOf(t, registry, "driverupgrade_nodes", map[string]string{"state": "unknown"}); nodes != 2 {
+		t.Errorf("%v nodes instead of 2", nodes)
+	}
+}
+
 // metricOf returns the value of the first metric with this name and these labels, or -1 if there is no such metric.
 func metricOf(t *testing.T, registry *prometheus.Registry, name string, wanted map[string]string) float64 {
 	t.Helper()

@@ -8,9 +8,9 @@
 # NAME | reason |` below the page's heading `Blocks that no test runs`. If the page has no such heading, the row is in
 # LIST, as `| PAGE NAME | reason |` with PAGE relative to ROOT.
 #
-# A block that quotes a file of the examples or the tests has the mark `<!-- from: PATH -->` above it. These files are
-# built and run elsewhere. PATH is relative to ROOT. The file must contain the block literally, except that the lines in
-# the file may be indented by two more spaces.
+# A block that quotes a file of the examples, the Go module or the tests has the mark `<!-- from: PATH -->` above it.
+# These files are built and run elsewhere. PATH is relative to ROOT. The file must contain the block literally, except
+# that the lines in the file may be indented by two more spaces.
 #
 # Other scripts and tests check the other languages: compile_blocks.cmake checks ```cpp, the policy page's test checks
 # ```yaml, and packaging_blocks.cmake checks the files of a consumer's project. This script parses ```json itself.
@@ -88,7 +88,7 @@ endmacro()
 # Starts a block in LANGUAGE below `mark`.
 macro(begin_block)
   set(quoted "")
-  if(mark MATCHES "^from: ((examples|tests)/.*)$")
+  if(mark MATCHES "^from: ((examples|go|tests)/.*)$")
     set(quoted "${CMAKE_MATCH_1}")
   elseif(language MATCHES "^(sh|ini)$")
     check_commands()

@@ -25,13 +25,18 @@ type document struct {
 	EarlyValidation    string           `json:"earlyValidation,omitempty"`
 	UsesDriverUIDs     *[]string        `json:"usesDriverUids,omitempty"`
 	RestartOnly        []revisionPair   `json:"restartOnly,omitempty"`
-	Requestor          *Requestor       `json:"requestor,omitempty"`
+	Requestor          *requestor       `json:"requestor,omitempty"`
 	SpareSkippedPods   bool             `json:"spareSkippedPods"`
 	TimeZones          []timezones.Zone `json:"timeZones,omitempty"`
 
 	Policies  []namedPolicy  `json:"policies,omitempty"`
 	Seeds     int            `json:"seeds,omitempty"`
 	Durations map[string]int `json:"durations,omitempty"`
+}
+
+type requestor struct {
+	Requestor
+	Enabled bool `json:"enabled"`
 }
 
 type namedPolicy struct {
@@ -52,10 +57,12 @@ func documentOf(request Request, trials *Trials, cluster []byte) ([]byte, error)
 		At:                 at.UTC().Format(time.RFC3339Nano),
 		ValidationSelector: request.ValidationSelector,
 		EarlyValidation:    request.EarlyValidation,
-		Requestor:          request.Requestor,
 		SpareSkippedPods:   !request.EvictSkipped,
 	}
 	made.Identity.Domain, made.Identity.Driver = request.Domain, request.Driver
+	if of := request.Requestor; of != nil {
+		made.Requestor = &requestor{*of, !of.Off}
+	}
 	if !request.ActiveSince.IsZero() {
 		made.ActiveSince = request.ActiveSince.UTC().Format(time.RFC3339Nano)
 	}

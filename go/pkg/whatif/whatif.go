@@ -51,10 +51,19 @@ type Request struct {
 	EvictSkipped bool
 }
 
-// Requestor names the operator and the namespace of its NodeMaintenances.
+// Requestor contains the operator's settings for requestor mode, as in upgrade.RequestorOptions.
 type Requestor struct {
+	// ID of the operator among the requestors, and namespace of the NodeMaintenances.
 	ID        string `json:"id"`
 	Namespace string `json:"namespace"`
+	// NamePrefix is the prefix of the names of the operator's NodeMaintenances (default: nvidia-operator).
+	NamePrefix string `json:"namePrefix,omitempty"`
+	// ResourceNameFilters are regular expressions. The maintenance operator evicts the pods that request a resource with
+	// a matching name. Empty: it evicts all pods that the policy's drain selects.
+	ResourceNameFilters []string `json:"resourceNameFilters,omitempty"`
+	// Off is true if requestor mode is switched off: nodes that are still in requestor mode finish in it, and all other
+	// nodes are upgraded in place.
+	Off bool `json:"-"`
 }
 
 // Policy is one of several policies to compare.

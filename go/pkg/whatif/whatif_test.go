@@ -2,6 +2,7 @@ package whatif
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -253,5 +254,54 @@ func TestErrorsNameTheProblem(t *testing.T) {
 	}
 	if _, noZone := Preflight(vendor("{rollout: {closedTimeZone: Mars/Olympus}}"), fleet(t)); noZone == nil {
 		t.Error("no error about a time zone")
+	}
+}
+
+func TestARequestorHasItsOwnPrefixAndFilters(t *testing.T) {
+	cluster := fleet(t, append(revisionsOf("driver:1", "driver:2"),
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n2", UID: "n2", ResourceVersion: "1",
+			Labels:      map[string]string{"example.com/fpga-driver-upgrade-state": "node-maintenance-required"},
+			Annotations: map[string]string{"example.com/fpga-driver-upgrade-requestor-mode": "true"}}})...)
+	request := vendor("{autoUpgrade: true, drain: {enable: true}}")
+	plan := func(requestor Requestor) string {
+		t.Helper()
+		request.Requestor = &requestor
+		text, err := PlanJSON(request, cluster)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var found struct {
+			Nodes []struct {
+				Name, Next  string
+				Maintenance []string
+				Path        []string
+			}
+		}
+		if err := json.Unmarshal(text, &found); err != nil {
+			t.Fatal(err)
+		}
+		for _, node := range found.Nodes {
+			if node.Name == "n2" {
+				return strings.Join(append(node.Path, node.Maintenance...), " ")
+			}
+		}
+		return ""
+	}
+	requestor := Requestor{ID: "fpga.example.com", Namespace: "maintenance"}
+	if got := plan(requestor); !strings.HasSuffix(got, "maintenance/nvidia-operator-n2") {
+		t.Errorf("without a prefix: %q", got)
+	}
+	requestor.NamePrefix, requestor.ResourceNameFilters = "acme", []string{"acme.example/fpga"}
+	if got := plan(requestor); !strings.HasSuffix(got, "maintenance/acme-n2") {
+		t.Errorf("with a prefix: %q", got)
+	}
+	requestor.Off = true
+	if got := plan(requestor); !strings.Contains(got, "upgrade-required") || strings.Contains(got, "maintenance/") {
+		t.Errorf("with requestor mode off: %q", got)
+	}
+	document, err := documentOf(request, nil, cluster)
+	if want := `"requestor":{"id":"fpga.example.com","namespace":"maintenance","namePrefix":"acme","resourceNameFilters":["acme.example/fpga"],"enabled":false}`; err != nil ||
+		!bytes.Contains(document, []byte(want)) {
+		t.Errorf("%s, %v", document, err)
 	}
 }

@@ -42,7 +42,7 @@ func (r Request) IsList() bool { return r.Verb == http.MethodGet && (!r.Watch ||
 
 // Cluster is a fake cluster. The caller must close it.
 type Cluster struct {
-	server *httptest.Server
+	server *httptest.Server // nil before the first call of Config
 
 	mu       sync.Mutex
 	version  int
@@ -82,7 +82,6 @@ func New() *Cluster { return NewOwned("") }
 // NewOwned creates a cluster without nodes, with a driver for each owner.
 func NewOwned(owners ...string) *Cluster {
 	c := &Cluster{objects: map[string]map[string]Object{}, news: make(chan struct{}), closing: make(chan struct{})}
-	c.server = httptest.NewServer(http.HandlerFunc(c.serve))
 	for _, owner := range owners {
 		of := &driver{owner: owner}
 		c.drivers = append(c.drivers, of)
@@ -95,11 +94,20 @@ func NewOwned(owners ...string) *Cluster {
 // Close stops the server and ends all watches.
 func (c *Cluster) Close() {
 	close(c.closing)
-	c.server.Close()
+	if c.server != nil {
+		c.server.Close()
+	}
 }
 
 // Config returns a client configuration without a rate limit.
-func (c *Cluster) Config() *rest.Config { return &rest.Config{Host: c.server.URL, QPS: -1} }
+func (c *Cluster) Config() *rest.Config {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.server == nil {
+		c.server = httptest.NewServer(http.HandlerFunc(c.serve))
+	}
+	return &rest.Config{Host: c.server.URL, QPS: -1}
+}
 
 // Requests returns the requests that the server has accepted. A watch is one request, which is counted at its start.
 func (c *Cluster) Requests() []Request {

@@ -26,6 +26,8 @@ func (h *Host) watchKind(resource string, kind engine.Kind, reduce func(*unstruc
 	objects := h.source(h.connection.resources, resource)
 	objects.namespace, objects.labels = "", ""
 	m := newMirrorOf(h, kind, reduce)
+	objects = h.watched(objects)
+	objects.health.optional = true
 	m.whole = true // a pass during the list must not mistake a few claims for all of them
 	h.running.Go(func() { objects.follow(h.ctx, h.log, m, func(err error) { h.deviceListFailed(kind, err) }) })
 }

@@ -65,11 +65,13 @@ type Host struct {
 	sets         *mirror[*appsv1.DaemonSet]
 	revisions    *mirror[*appsv1.ControllerRevision]
 	maintenances *mirror[*maintenancev1alpha1.NodeMaintenance] // nil without a requestor
+	sources      []*health                                     // health of all watches except the watches on the pods of a node
 
 	mu       sync.Mutex
 	orders   []*order
 	underWay map[*task]bool
 	passing  *order // order whose pass is in progress; nil between passes
+	outdated error  // reason why no pass is made, because watches have been failing for too long; nil if passes are made
 	hold     string // reason why no node starts, regardless of the orders; empty if nodes may start
 	troubles []trouble
 	// Nodes whose state label the engine is removing, until the watch shows the removal.
@@ -144,7 +146,7 @@ func engineOptions(options Options) engine.Options {
 
 func (h *Host) watch() {
 	core, apps := h.connection.core.CoreV1().RESTClient(), h.connection.core.AppsV1().RESTClient()
-	nodes := h.source(core, "nodes")
+	nodes := h.watched(h.source(core, "nodes"))
 	nodes.namespace, nodes.labels = "", ""
 	stateLabel := h.options.Identity.stateLabel()
 	h.nodes = newMirrorOf(h, engine.Nodes, func(node *corev1.Node) object {
@@ -183,11 +185,19 @@ func (h *Host) watch() {
 // source returns a source for this resource that is limited to the driver's objects.
 func (h *Host) source(client rest.Interface, resource string) source {
 	return source{client: client, parameters: h.connection.parameters, namespace: h.options.Namespace, resource: resource,
-		labels: labels.SelectorFromSet(h.options.DriverLabels).String(), streams: &h.connection.streams, failuresMax: 2}
+		labels: labels.SelectorFromSet(h.options.DriverLabels).String(), streams: &h.connection.streams, failuresMax: 2,
+		health: &health{clock: h.options.Clock, mended: h.ring}}
+}
+
+// watched makes passes depend on the health of the source as long as the host runs.
+func (h *Host) watched(from source) source {
+	h.sources = append(h.sources, from.health)
+	return from
 }
 
 func start[T kubernetesObject](h *Host, from source, kind engine.Kind, reduce func(T) object) *mirror[T] {
 	m := newMirrorOf(h, kind, reduce)
+	from = h.watched(from)
 	h.running.Go(func() { from.follow(h.ctx, h.log, m, m.fail) })
 	return m
 }
@@ -340,5 +350,10 @@ func (h *Host) Everything() (engine.Pass, error) { return h.engine.Everything() 
 
 // Rollout returns the document that docs/rollout.schema.json describes.
 func (h *Host) Rollout(facts engine.RolloutFacts) (json.RawMessage, error) {
+	h.mu.Lock()
+	if h.outdated != nil && facts.LastError == "" {
+		facts.LastError = h.outdated.Error()
+	}
+	h.mu.Unlock()
 	return h.engine.Rollout(facts, h.options.Clock.Now())
 }

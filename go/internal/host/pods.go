@@ -13,10 +13,11 @@ import (
 
 // podFollower lists and watches all pods on one node while the engine needs them.
 type podFollower struct {
-	host  *Host
-	node  string
-	owner string // owner of the part that needs the pods
-	end   context.CancelFunc
+	host   *Host
+	node   string
+	owner  string // owner of the part that needs the pods
+	end    context.CancelFunc
+	health *health
 	// Time after which the pods are no longer needed, unless an order still needs them. Used by the goroutine that runs the
 	// rounds.
 	until time.Time
@@ -31,8 +32,8 @@ type podFollower struct {
 
 func (h *Host) followPods(node, owner string, until time.Time) *podFollower {
 	ctx, end := context.WithCancel(h.ctx)
-	f := &podFollower{host: h, node: node, owner: owner, end: end, until: until, pods: map[string]*corev1.Pod{}}
 	pods := h.source(h.connection.core.CoreV1().RESTClient(), "pods")
+	f := &podFollower{host: h, node: node, owner: owner, end: end, health: pods.health, until: until, pods: map[string]*corev1.Pod{}}
 	pods.namespace, pods.labels = "", ""
 	pods.fields = fields.OneTermEqualSelector("spec.nodeName", node)
 	h.running.Go(func() { pods.follow(ctx, h.log, f, f.fail) })

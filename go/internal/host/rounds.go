@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -85,22 +86,33 @@ func (h *Host) round() time.Duration {
 	if left {
 		return 0
 	}
-	if h.nodes.isReady() {
+	waits, reason := h.waits(now)
+	if waits {
+		h.answerWaiting(orders, reason)
+	} else {
 		for _, o := range orders {
 			h.pass(o)
 		}
 		h.rest(now)
-	} else {
-		h.answerUnlisted(orders)
 	}
 	h.settle()
-	return h.pause(idle)
+	return h.pause(idle, waits)
 }
 
-// answerUnlisted ends calls with the reason why the nodes cannot be listed. Until the nodes have been listed, no round
-// makes a pass, because the cluster may have been restored from a backup.
-func (h *Host) answerUnlisted(orders []*order) {
-	err := h.nodes.whyUnlisted()
+// waits reports whether no pass is made at this time. Until the nodes have been listed, the cluster may have been
+// restored from a backup. If a watch has been failing for a minute, decisions and deadlines would rely on outdated
+// objects: a node whose driver pod has become Ready would fail, for example. The reason is nil if no attempt to list
+// has failed.
+func (h *Host) waits(now time.Time) (waits bool, reason error) {
+	stale := h.stale(now)
+	if !h.nodes.isReady() {
+		return true, cmp.Or(h.nodes.whyUnlisted(), stale)
+	}
+	return stale != nil, stale
+}
+
+// answerWaiting ends calls with the reason why no pass is made. The calls continue to wait if there is no reason.
+func (h *Host) answerWaiting(orders []*order, err error) {
 	if err == nil {
 		return
 	}
@@ -153,7 +165,8 @@ func (h *Host) rest(now time.Time) {
 	}
 }
 
-func (h *Host) pause(longest time.Duration) time.Duration {
+// pause returns how long the next round can wait. waits: no pass is made before a watch works again, and then rings.
+func (h *Host) pause(longest time.Duration, waits bool) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := h.options.Clock.Now()
@@ -162,11 +175,18 @@ func (h *Host) pause(longest time.Duration) time.Duration {
 		wait = min(wait, due) // when the host ends
 	}
 	for _, follower := range h.followers {
-		wait = min(wait, follower.until.Sub(now)+pauseMin)
+		if !waits {
+			wait = min(wait, follower.until.Sub(now)+pauseMin)
+		}
+	}
+	for _, one := range h.healths() {
+		if due := one.due(); due.After(now) { // the reason is then logged
+			wait = min(wait, due.Sub(now))
+		}
 	}
 	for _, o := range h.orders {
 		wait = min(wait, o.until.Sub(now)+pauseMin)
-		if !o.wakeAt.IsZero() {
+		if !o.wakeAt.IsZero() && !waits {
 			wait = min(wait, o.wakeAt.Sub(now))
 		}
 	}

@@ -36,6 +36,7 @@ type source struct {
 	// been restored from a backup in the meantime, and a watch that resumed would show nothing of the restored state.
 	failuresMax int
 	doubted     func() // called when such a list becomes necessary; may be nil
+	health      *health
 }
 
 // relistPauses returns the pauses before a new list after the store has refused a change. The pauses grow, because the
@@ -79,8 +80,9 @@ func (s source) follow(ctx context.Context, log logr.Logger, store cache.Reflect
 	quiet, pause := log.V(1), relistPauses(clock.RealClock{})
 	for ctx.Err() == nil {
 		one, anew := context.WithCancel(klog.NewContext(ctx, quiet))
-		checked := checkedStore{store, func(err error) {
+		checked := checkedStore{store, s.health, func(err error) {
 			if ctx.Err() == nil { // otherwise the host has ended
+				s.health.fails(fmt.Errorf("a change to %s was not accepted: %w", s.resource, err))
 				log.Error(err, "a change was not accepted; listing all objects again", "resource", s.resource)
 			}
 			anew()
@@ -96,7 +98,11 @@ func (s source) follow(ctx context.Context, log logr.Logger, store cache.Reflect
 }
 
 func (s source) listWatch(failed func(error)) listWatch {
-	w := &watcher{source: s, failed: func(err error) { failed(fmt.Errorf("list %s: %w", s.resource, err)) }}
+	w := &watcher{source: s, failed: func(err error) {
+		err = fmt.Errorf("list %s: %w", s.resource, err)
+		s.health.fails(err)
+		failed(err)
+	}}
 	return listWatch{streams: s.streams, ListWatch: &cache.ListWatch{ListWithContextFunc: w.list, WatchFuncWithContext: w.watch}}
 }
 
@@ -139,10 +145,17 @@ func (w *watcher) watch(ctx context.Context, options metav1.ListOptions) (watch.
 		return nil, io.EOF // the normal end of a watch, which is not logged
 	case err == nil:
 		w.failures = 0
+		if !lists { // otherwise the objects are up to date only at the end of the list
+			w.health.works()
+		}
 		return lightened(events, w.ended(w.current)), nil
 	case !lists:
 		w.current = nil
-		if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) && w.mustList() {
+		if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+			break // normal after a pause; a list follows immediately
+		}
+		w.health.fails(fmt.Errorf("watch %s: %w", w.resource, err))
+		if w.mustList() {
 			return nil, io.EOF
 		}
 	case apierrors.IsInvalid(err):
@@ -226,9 +239,10 @@ func lighten(object runtime.Object) {
 	}
 }
 
-// checkedStore reports the changes that the store refuses.
+// checkedStore reports the lists that the store accepts, and the changes that it refuses.
 type checkedStore struct {
 	cache.ReflectorStore
+	health  *health
 	refused func(error)
 }
 
@@ -237,6 +251,16 @@ func (s checkedStore) checked(err error) error {
 		s.refused(err)
 	}
 	return err
+}
+
+func (s checkedStore) Replace(objects []any, version string) error {
+	err := s.ReflectorStore.Replace(objects, version)
+	if err != nil {
+		s.health.fails(err)
+		return err
+	}
+	s.health.lists()
+	return nil
 }
 
 func (s checkedStore) Add(one any) error    { return s.checked(s.ReflectorStore.Add(one)) }

@@ -20,7 +20,7 @@ const cordonedByKey = "driverupgrade/cordoned-by"
 
 // marksOfProgress are the annotations that show an upgrade in progress even if the node has no state label. The
 // driver's name in the value of cordonedByKey shows this, too.
-var marksOfProgress = []string{"stage", "failed-revision", "restart-pod", "restart-only"}
+var marksOfProgress = []string{"stage", "failed-revision", "restart-pod", "restart-only", "isolated-devices"}
 
 // hasStarted reports whether the node's annotations show an upgrade in progress. It ignores the state label.
 func (i Identity) hasStarted(node *corev1.Node) bool {
@@ -37,5 +37,7 @@ func (i Identity) hasStarted(node *corev1.Node) bool {
 			return true
 		}
 	}
-	return slices.Contains(strings.Split(node.Annotations[cordonedByKey], ","), i.String())
+	return slices.ContainsFunc(strings.Split(node.Annotations[cordonedByKey], ","), func(name string) bool {
+		return strings.TrimSpace(name) == i.String()
+	})
 }

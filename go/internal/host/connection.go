@@ -46,7 +46,8 @@ type Connection struct {
 	client       *http.Client
 	base         *url.URL
 	queue        *queue
-	streams      atomic.Bool // true until the server refuses a watch that starts with a list
+	listTimeout  time.Duration // Timeout of the rest.Config, for lists; zero: no limit
+	streams      atomic.Bool   // true until the server refuses a watch that starts with a list
 
 	mu   sync.Mutex
 	sent map[string]int64 // number of the engine's requests by verb
@@ -60,6 +61,8 @@ func Connect(config *rest.Config, scheme *runtime.Scheme) (*Connection, error) {
 	config = rest.CopyConfig(config)
 	config.RateLimiter = limiterOf(config)
 	config.Wrap(noticeBrokenStreams)
+	listTimeout := config.Timeout
+	config.Timeout = 0 // an HTTP client would also apply the timeout to watches, and break each of them when it expires
 	if config.UserAgent == "" {
 		config.UserAgent = rest.DefaultKubernetesUserAgent() // Go's own default does not name the program
 	}
@@ -94,7 +97,7 @@ func Connect(config *rest.Config, scheme *runtime.Scheme) (*Connection, error) {
 		return nil, err
 	}
 	made := &Connection{core: core, maintenances: maintenances, resources: resources, parameters: runtime.NewParameterCodec(scheme), client: client,
-		base: base, queue: newQueue(config.RateLimiter, parallelMax), sent: map[string]int64{}}
+		listTimeout: listTimeout, base: base, queue: newQueue(config.RateLimiter, parallelMax), sent: map[string]int64{}}
 	made.streams.Store(true)
 	return made, nil
 }

@@ -62,10 +62,12 @@ func newVirtual(t *testing.T, nodes int, options Options) *virtual {
 	if err := errors.Join(scheme.AddToScheme(types), maintenancev1alpha1.AddToScheme(types)); err != nil {
 		t.Fatal(err)
 	}
-	connection, err := Connect(v.cluster.Direct(func(next http.RoundTripper) http.RoundTripper {
+	config := v.cluster.Direct(func(next http.RoundTripper) http.RoundTripper {
 		v.refusal.next = next
 		return v.refusal
-	}), types)
+	})
+	config.Timeout = timeout
+	connection, err := Connect(config, types)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,6 +89,9 @@ func newVirtual(t *testing.T, nodes int, options Options) *virtual {
 	}
 	return v
 }
+
+// Timeout of the rest.Config, shorter than a watch.
+const timeout = 30 * time.Second
 
 func nodeName(i int) string { return "n" + string(rune('a'+i/10)) + string(rune('0'+i%10)) }
 
@@ -188,4 +193,35 @@ func TestASourceIsStaleAfterAMinuteOfFailures(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestTheTimeoutOfTheConfigurationDoesNotEndWatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := newVirtual(t, 1, Options{})
+		defer v.end()
+		if _, _, err := v.Members(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		before := len(v.cluster.Requests())
+		time.Sleep(4 * timeout)
+		if requests := v.cluster.Requests()[before:]; len(requests) > 0 || !v.nodes.isReady() {
+			t.Errorf("further requests: %v", requests)
+		}
+	})
+}
+
+func TestTheTimeoutOfTheConfigurationEndsLists(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := newVirtual(t, 1, Options{})
+		defer v.end()
+		v.cluster.SetOld() // lists are separate requests
+		v.cluster.MissedByWatches(func() {
+			time.Sleep(2 * timeout)
+			for _, source := range v.sources {
+				if source.due().IsZero() {
+					t.Error("a list waits longer than the timeout")
+				}
+			}
+		})
+	})
 }

@@ -185,7 +185,7 @@ func (h *Host) watch() {
 // source returns a source for this resource that is limited to the driver's objects.
 func (h *Host) source(client rest.Interface, resource string) source {
 	return source{client: client, parameters: h.connection.parameters, namespace: h.options.Namespace, resource: resource,
-		labels: labels.SelectorFromSet(h.options.DriverLabels).String(), streams: &h.connection.streams, failuresMax: 2,
+		labels: labels.SelectorFromSet(h.options.DriverLabels).String(), listTimeout: h.connection.listTimeout, streams: &h.connection.streams, failuresMax: 2,
 		health: &health{clock: h.options.Clock, mended: h.ring}}
 }
 

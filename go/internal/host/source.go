@@ -25,13 +25,14 @@ import (
 
 // source describes where the objects of a kind are listed and watched.
 type source struct {
-	client     rest.Interface
-	parameters runtime.ParameterCodec
-	namespace  string // empty: all namespaces, or a kind without namespaces
-	resource   string
-	labels     string
-	fields     fields.Selector
-	streams    *atomic.Bool // whether to list and watch with one request; false after the server has refused such a request
+	client      rest.Interface
+	parameters  runtime.ParameterCodec
+	namespace   string // empty: all namespaces, or a kind without namespaces
+	resource    string
+	labels      string
+	fields      fields.Selector
+	listTimeout time.Duration // zero: no limit
+	streams     *atomic.Bool  // whether to list and watch with one request; false after the server has refused such a request
 	// Number of failures in a row after which a watch does not resume, but starts again with a list. The cluster may have
 	// been restored from a backup in the meantime, and a watch that resumed would show nothing of the restored state.
 	failuresMax int
@@ -116,7 +117,7 @@ type watcher struct {
 
 func (w *watcher) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	w.failures, w.current = 0, nil
-	found, err := w.get(options).Do(ctx).Get()
+	found, err := w.get(options).Timeout(w.listTimeout).Do(ctx).Get()
 	if err != nil && ctx.Err() == nil {
 		w.failed(err)
 	}

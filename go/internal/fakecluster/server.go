@@ -196,6 +196,13 @@ func (c *Cluster) OpenWatches() int {
 	return c.watches
 }
 
+// Version returns the version of the last change.
+func (c *Cluster) Version() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.version
+}
+
 // Writes returns the number of writes among the requests.
 func (c *Cluster) Writes() int {
 	writes := 0

@@ -3,6 +3,7 @@ package fakecluster
 import (
 	"io"
 	"net/http"
+	"sync"
 
 	"k8s.io/client-go/rest"
 )
@@ -23,23 +24,22 @@ func (d direct) RoundTrip(request *http.Request) (*http.Response, error) {
 	if served.Body == nil {
 		served.Body = http.NoBody
 	}
-	body, into := io.Pipe()
-	w := &writer{header: http.Header{}, body: into, started: make(chan struct{}), status: http.StatusOK}
+	body := &body{more: make(chan struct{})}
+	w := &writer{header: http.Header{}, body: body, started: make(chan struct{}), status: http.StatusOK}
 	go func() {
 		defer func() {
-			var end error
+			end := io.EOF
 			if recover() != nil { // the server breaks the connection
 				end = io.ErrUnexpectedEOF
 			}
 			w.WriteHeader(w.status)
-			_ = into.CloseWithError(end)
+			body.add(nil, end)
 		}()
 		d.cluster.serve(w, served)
 	}()
 	select {
 	case <-w.started:
 	case <-request.Context().Done():
-		_ = body.CloseWithError(request.Context().Err())
 		return nil, request.Context().Err()
 	}
 	return &http.Response{StatusCode: w.status, Header: w.header, Body: body, ProtoMajor: 1, ProtoMinor: 1, Request: request}, nil
@@ -48,7 +48,7 @@ func (d direct) RoundTrip(request *http.Request) (*http.Response, error) {
 // writer is the server's side of a response.
 type writer struct {
 	header  http.Header
-	body    *io.PipeWriter
+	body    *body
 	started chan struct{} // closed once the status is known
 	written bool
 	status  int
@@ -67,5 +67,47 @@ func (w *writer) WriteHeader(status int) {
 
 func (w *writer) Write(text []byte) (int, error) {
 	w.WriteHeader(w.status)
-	return w.body.Write(text)
+	w.body.add(text, nil)
+	return len(text), nil
+}
+
+// body passes the text of a response on. The server never waits for the reader.
+type body struct {
+	mu   sync.Mutex
+	text []byte
+	end  error
+	more chan struct{} // closed when the text or the end changes
+}
+
+func (b *body) add(text []byte, end error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.end != nil {
+		return
+	}
+	b.text, b.end = append(b.text, text...), end
+	close(b.more)
+	b.more = make(chan struct{})
+}
+
+func (b *body) Read(into []byte) (int, error) {
+	for {
+		b.mu.Lock()
+		n, end, more := copy(into, b.text), b.end, b.more
+		b.text = b.text[n:]
+		b.mu.Unlock()
+		if n > 0 || len(into) == 0 {
+			return n, nil
+		}
+		if end != nil {
+			return 0, end
+		}
+		<-more
+	}
+}
+
+// Close ends further reads.
+func (b *body) Close() error {
+	b.add(nil, http.ErrBodyReadAfterClose)
+	return nil
 }

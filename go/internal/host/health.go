@@ -80,7 +80,12 @@ func (s *health) stale(now time.Time) error {
 func (h *Host) healths() []*health {
 	all := slices.Clip(h.sources)
 	for _, follower := range h.followers {
-		all = append(all, follower.health)
+		if follower.own != nil {
+			all = append(all, follower.own.health)
+		}
+	}
+	if h.allPods != nil {
+		all = append(all, h.allPods.health)
 	}
 	return all
 }

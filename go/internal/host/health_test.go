@@ -3,6 +3,7 @@ package host
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -30,12 +31,17 @@ func init() { utilruntime.ErrorHandlers = nil }
 type refusal struct {
 	next     http.RoundTripper
 	resource atomic.Pointer[string]
+	latency  func() time.Duration // nil: responses arrive immediately
 }
 
 func (r *refusal) RoundTrip(request *http.Request) (*http.Response, error) {
 	resource := r.resource.Load()
 	if resource == nil || *resource == "" || !strings.HasSuffix(request.URL.Path, *resource) || request.Method != http.MethodGet {
-		return r.next.RoundTrip(request)
+		response, err := r.next.RoundTrip(request)
+		if r.latency != nil {
+			time.Sleep(r.latency())
+		}
+		return response, err
 	}
 	body := `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","message":"no permission","code":403}`
 	return &http.Response{StatusCode: http.StatusForbidden, Header: http.Header{"Content-Type": {"application/json"}},
@@ -93,7 +99,7 @@ func newVirtual(t *testing.T, nodes int, options Options) *virtual {
 // Timeout of the rest.Config, shorter than a watch.
 const timeout = 30 * time.Second
 
-func nodeName(i int) string { return "n" + string(rune('a'+i/10)) + string(rune('0'+i%10)) }
+func nodeName(i int) string { return fmt.Sprintf("n%03d", i) }
 
 // end ends the host, so that no goroutine is left in the bubble.
 func (v *virtual) end() {

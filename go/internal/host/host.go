@@ -82,10 +82,14 @@ type Host struct {
 	lateHolders, podsKept atomic.Int64 // sums over all engine.Outcomes
 	progress              atomic.Int64 // time at which a node last entered a state, in milliseconds since 1970
 
-	followers map[string]*podFollower // by node; used by the goroutine that runs the rounds
-	zones     map[string]time.Time    // end of the offsets that the engine has, by time zone; used by the goroutine that runs the rounds
-	events    chan engine.Event       // Events for the recorder
-	broken    sync.Once
+	// These fields are used by the goroutine that runs the rounds.
+	followers     map[string]*podFollower // by node
+	allPods       *podWatch               // nil if each node has its own watch
+	allPodsBefore *podWatch               // serves the nodes until allPods has delivered its list; nil otherwise
+
+	zones  map[string]time.Time // end of the offsets that the engine has, by time zone; used by the goroutine that runs the rounds
+	events chan engine.Event    // Events for the recorder
+	broken sync.Once
 }
 
 const eventsMax = 1000 // maximum number of Events that wait for the recorder

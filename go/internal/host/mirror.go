@@ -250,6 +250,12 @@ func (m *mirror[T]) find(key string) (T, bool) {
 	return found, ok
 }
 
+func (m *mirror[T]) size() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.objects)
+}
+
 func (m *mirror[T]) all() []T {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -1,164 +1,184 @@
 package host
 
 import (
-	"context"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"driverupgrade.example/go/internal/engine"
 )
 
-// podFollower lists and watches all pods on one node while the engine needs them.
+// podFollower passes all pods on one node to the engine while the engine needs them.
+//
+// The pods come from a watch on the node's pods, from the watch on all pods, or from both while one of them replaces the
+// other. Each watch delivers a list, and then all later changes in order. The follower therefore ignores lists and
+// changes that are not newer than its version: they are already included.
 type podFollower struct {
-	host   *Host
-	node   string
-	owner  string // owner of the part that needs the pods
-	end    context.CancelFunc
-	health *health
-	// Time after which the pods are no longer needed, unless an order still needs them. Used by the goroutine that runs the
-	// rounds.
-	until time.Time
+	host *Host
+	node string
+
+	// These fields are used by the goroutine that runs the rounds.
+	owner string    // owner of the part that needs the pods
+	own   *podWatch // watch on the node's pods; nil if the node has no watch of its own
+	until time.Time // time after which the pods are no longer needed, unless an order still needs them
 
 	mu      sync.Mutex
-	pods    map[string]*corev1.Pod
-	version string
+	pods    map[string]knownPod
+	version string // the pods include all changes up to this version
 	listed  bool
-	stale   bool // the known pods are older than the node's cordon
-	stopped bool // the engine already has pods from a newer list, or no longer needs the node's pods
+	early   []podChange // changes that arrived before the first list
+	stale   bool        // the engine did not take the known pods, because they are older than the node's cordon
+	stopped bool        // the engine no longer needs the node's pods
 }
 
-func (h *Host) followPods(node, owner string, until time.Time) *podFollower {
-	ctx, end := context.WithCancel(h.ctx)
-	pods := h.source(h.connection.core.CoreV1().RESTClient(), "pods")
-	f := &podFollower{host: h, node: node, owner: owner, end: end, health: pods.health, until: until, pods: map[string]*corev1.Pod{}}
-	pods.namespace, pods.labels = "", ""
-	pods.fields = fields.OneTermEqualSelector("spec.nodeName", node)
-	h.running.Go(func() { pods.follow(ctx, h.log, f, f.fail) })
-	return f
+// knownPod is a pod, and its reduced form.
+type knownPod struct {
+	pod  *corev1.Pod
+	text []byte
 }
 
-// stop ends the watch. After stop returns, no further pods are passed to the engine.
+type podChange struct {
+	pod  *corev1.Pod
+	gone bool
+}
+
+// isNewer compares resource versions. It returns true if they cannot be compared.
+func isNewer(version, than string) bool {
+	order, err := resourceversion.CompareResourceVersion(version, than)
+	return err != nil || order > 0
+}
+
+// stop keeps further pods from being passed to the engine.
 func (f *podFollower) stop() {
-	f.end()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.stopped = true
 }
 
-func (f *podFollower) Replace(objects []any, version string) error {
+// replace takes a list of the node's pods.
+func (f *podFollower) replace(pods []*corev1.Pod, version string) error {
 	f.mu.Lock()
-	f.pods = map[string]*corev1.Pod{}
-	for _, one := range objects {
-		if pod, ok := one.(*corev1.Pod); ok {
-			f.pods[keyOf(pod)] = pod
+	defer f.mu.Unlock()
+	changed := false
+	if !f.listed || isNewer(version, f.version) {
+		before := f.pods
+		f.pods = make(map[string]knownPod, len(pods))
+		for _, pod := range pods {
+			key := keyOf(pod)
+			was, known := before[key]
+			if known && was.pod.UID == pod.UID && was.pod.ResourceVersion == pod.ResourceVersion {
+				f.pods[key] = was
+			} else {
+				f.pods[key], changed = newKnownPod(pod), true
+			}
 		}
+		changed = changed || !f.listed || len(before) != len(f.pods)
+		f.version, f.listed = version, true
+		for _, one := range f.early {
+			f.take(one)
+		}
+		f.early = nil
 	}
-	f.version, f.listed = version, true
-	f.mu.Unlock()
-	return f.put()
-}
-
-func (f *podFollower) change(one any, gone bool) error {
-	pod, ok := one.(*corev1.Pod)
-	if !ok {
+	if !changed && !f.stale {
 		return nil
 	}
-	f.mu.Lock()
-	if gone {
-		delete(f.pods, keyOf(pod))
-	} else {
-		f.pods[keyOf(pod)] = pod
-	}
-	f.version = pod.ResourceVersion
-	f.mu.Unlock()
+	defer f.host.ring()
 	return f.put()
 }
 
-func (f *podFollower) Add(one any) error    { return f.change(one, false) }
-func (f *podFollower) Update(one any) error { return f.change(one, false) }
-func (f *podFollower) Delete(one any) error { return f.change(one, true) }
-func (f *podFollower) Resync() error        { return nil }
-
-// Bookmark is called when the watch has shown all changes to the node's pods up to this version.
-func (f *podFollower) Bookmark(version string) error {
+// change takes a change to one of the node's pods.
+func (f *podFollower) change(one podChange) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.version = version
-	return nil
+	if !f.listed {
+		f.early = append(f.early, one)
+		return nil
+	}
+	if !f.take(one) {
+		return nil
+	}
+	defer f.host.ring()
+	return f.put()
 }
 
-// put passes the known pods to the engine in their reduced form, with the UIDs of the pods that use the driver.
-func (f *podFollower) put() error {
+// take reports whether the change is new. The caller holds the lock.
+func (f *podFollower) take(one podChange) bool {
+	if !isNewer(one.pod.ResourceVersion, f.version) {
+		return false
+	}
+	if one.gone {
+		delete(f.pods, keyOf(one.pod))
+	} else {
+		f.pods[keyOf(one.pod)] = newKnownPod(one.pod)
+	}
+	f.version = one.pod.ResourceVersion
+	return true
+}
+
+func newKnownPod(pod *corev1.Pod) knownPod {
+	return knownPod{pod, withVersion(marshal(reducePod(pod)), pod.ResourceVersion)}
+}
+
+// advance is called if a watch has shown all changes to the node's pods up to this version.
+func (f *podFollower) advance(version string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.listed && isNewer(version, f.version) {
+		f.version = version
+	}
+}
+
+// put passes the known pods to the engine, with the UIDs of the pods that use the driver. The caller holds the lock.
+func (f *podFollower) put() error {
 	if f.stopped {
 		return nil
 	}
-	var items [][]byte
+	items := make([][]byte, 0, len(f.pods))
 	uses := engine.UsesDriver{UIDs: []string{}, Errors: []engine.PodError{}}
-	for _, pod := range f.pods {
-		items = append(items, withVersion(marshal(reducePod(pod)), pod.ResourceVersion))
-		if f.host.options.UsesDriver != nil && f.host.options.UsesDriver(*pod.DeepCopy()) {
-			uses.UIDs = append(uses.UIDs, string(pod.UID))
+	for _, one := range f.pods {
+		items = append(items, one.text)
+		if f.host.options.UsesDriver != nil && f.host.options.UsesDriver(*one.pod.DeepCopy()) {
+			uses.UIDs = append(uses.UIDs, string(one.pod.UID))
 		}
 	}
 	taken, err := f.host.engine.PutPods(f.node, list("Pod", items, f.version), uses)
 	f.stale = !taken
-	f.host.ring()
 	return err
 }
 
-func (f *podFollower) fail(err error) {
+// fail notifies the engine that the node's pods could not be listed.
+func (f *podFollower) fail() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.stopped {
 		return
 	}
-	f.host.log.Error(err, "failed to list the pods of a node", "node", f.node)
+	f.stale = true // the next list is passed to the engine even if it contains no change
 	if _, err := f.host.engine.PutPods(f.node, nil, engine.UsesDriver{}); err != nil {
 		f.host.log.Error(err, "the engine rejected the notice that the pods of a node are unknown", "node", f.node)
 	}
 	f.host.ring()
 }
 
+// isListed reports whether the node's pods have been listed.
+func (f *podFollower) isListed() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.listed
+}
+
 // outdated passes the known pods to the engine again, because the engine may have received them before the node was
 // cordoned. It reports whether the pods must be listed again, because the known pods are older than the cordon.
 func (f *podFollower) outdated() bool {
 	f.mu.Lock()
-	listed := f.listed
-	f.mu.Unlock()
-	if !listed {
-		return false // a list is in progress
-	}
-	_ = f.put()
-	f.mu.Lock()
 	defer f.mu.Unlock()
+	if !f.listed {
+		return false
+	}
+	if _ = f.put(); !f.stale {
+		f.host.ring()
+	}
 	return f.stale
-}
-
-// follow starts and stops pod watches to match the nodes whose pods the engine needs. owner and until belong to the
-// order of the pass.
-func (h *Host) follow(pass engine.Pass, owner string, until time.Time) {
-	interest := map[string]bool{}
-	for _, node := range pass.PodInterest {
-		interest[node] = true
-		if h.followers[node] == nil {
-			h.followers[node] = h.followPods(node, owner, until)
-		}
-	}
-	for node, follower := range h.followers {
-		if !interest[node] {
-			follower.stop()
-			delete(h.followers, node)
-		}
-	}
-	for _, node := range pass.WantedPods {
-		if follower := h.followers[node]; follower != nil && follower.outdated() {
-			follower.stop()
-			h.followers[node] = h.followPods(node, follower.owner, follower.until)
-		}
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,6 +39,8 @@ type source struct {
 	failuresMax int
 	doubted     func() // called when such a list becomes necessary; may be nil
 	health      *health
+	listing     func()                 // called when a list starts; may be nil
+	keeps       func(*corev1.Pod) bool // nil: all objects are kept; only for pods
 }
 
 // relistPauses returns the pauses before a new list after the store has refused a change. The pauses grow, because the
@@ -117,17 +120,30 @@ type watcher struct {
 
 func (w *watcher) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	w.failures, w.current = 0, nil
+	if options.Continue == "" {
+		w.starts()
+	}
 	found, err := w.get(options).Timeout(w.listTimeout).Do(ctx).Get()
 	if err != nil && ctx.Err() == nil {
 		w.failed(err)
 	}
+	if pods, ok := found.(*corev1.PodList); ok && w.keeps != nil {
+		pods.Items = slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return !w.keeps(&pod) })
+	}
 	return found, err
+}
+
+func (s source) starts() {
+	if s.listing != nil {
+		s.listing()
+	}
 }
 
 func (w *watcher) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	lists := options.SendInitialEvents != nil
 	if lists {
 		w.failures = 0
+		w.starts()
 	} else if w.current != nil && w.current.broken.Load() && w.mustList() {
 		return nil, io.EOF
 	}
@@ -149,7 +165,7 @@ func (w *watcher) watch(ctx context.Context, options metav1.ListOptions) (watch.
 		if !lists { // otherwise the objects are up to date only at the end of the list
 			w.health.works()
 		}
-		return lightened(events, w.ended(w.current)), nil
+		return lightened(events, w.keeps, lists, w.ended(w.current)), nil
 	case !lists:
 		w.current = nil
 		if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
@@ -202,11 +218,13 @@ type lightWatch struct {
 	events  chan watch.Event
 	stopped chan struct{}
 	once    sync.Once
-	ended   func() // called before the reader notices the end of the watch
+	keeps   func(*corev1.Pod) bool // nil: all objects are kept
+	lists   bool                   // the watch still delivers the list with which it starts
+	ended   func()                 // called before the reader notices the end of the watch
 }
 
-func lightened(from watch.Interface, ended func()) watch.Interface {
-	w := &lightWatch{Interface: from, events: make(chan watch.Event), stopped: make(chan struct{}), ended: ended}
+func lightened(from watch.Interface, keeps func(*corev1.Pod) bool, lists bool, ended func()) watch.Interface {
+	w := &lightWatch{Interface: from, events: make(chan watch.Event), stopped: make(chan struct{}), keeps: keeps, lists: lists, ended: ended}
 	go w.pass()
 	return w
 }
@@ -223,12 +241,34 @@ func (w *lightWatch) pass() {
 	defer w.ended()
 	for event := range w.Interface.ResultChan() {
 		lighten(event.Object)
+		if !w.filter(&event) {
+			continue
+		}
 		select {
 		case w.events <- event:
 		case <-w.stopped:
 			return
 		}
 	}
+}
+
+// filter reports whether the event is passed on. After the list, it replaces a change to a dropped pod with a bookmark.
+// The reader then knows the version up to which it has all changes.
+func (w *lightWatch) filter(event *watch.Event) bool {
+	pod, ok := event.Object.(*corev1.Pod)
+	switch {
+	case w.keeps == nil || !ok:
+		return true
+	case event.Type == watch.Bookmark:
+		w.lists = w.lists && pod.Annotations[metav1.InitialEventsAnnotationKey] != "true"
+		return true
+	case w.keeps(pod):
+		return true
+	case w.lists:
+		return false
+	}
+	event.Type, event.Object = watch.Bookmark, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: pod.ResourceVersion}}
+	return true
 }
 
 func lighten(object runtime.Object) {

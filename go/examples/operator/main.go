@@ -120,7 +120,7 @@ func run(ctx context.Context, stop context.CancelCauseFunc) error {
 			return claim, operator.GetAPIReader().Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, claim)
 		},
 	}
-	states.WithPodDeletionEnabled(users.Filter).WithValidationEnabled(*validation)
+	states.WithPodDeletionCheck(users.Check).WithValidationEnabled(*validation)
 	metrics.Registry.MustRegister(states.Collector())
 	if err = errors.Join(operator.AddHealthzCheck("ping", healthz.Ping), operator.AddReadyzCheck("ping", healthz.Ping),
 		operator.Add(page),

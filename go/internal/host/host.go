@@ -27,8 +27,8 @@ type Options struct {
 	Namespace          string
 	DriverLabels       map[string]string
 	ValidationSelector string
-	EarlyValidation    string                // empty: the engine's default
-	UsesDriver         func(corev1.Pod) bool // nil: pod deletion is off
+	EarlyValidation    string                         // empty: the engine's default
+	UsesDriver         func(corev1.Pod) (bool, error) // nil: pod deletion is off
 	RestartOnly        func(running, desired *corev1.PodSpec) (bool, error)
 	EvictSkipped       bool // drains also evict the pods with the skip-drain label
 	Requestor          *engine.Requestor
@@ -79,11 +79,14 @@ type Host struct {
 	calledAt  time.Time
 	reading   int // number of read calls in progress: the host does not end on its own during these calls
 
+	filters chan struct{} // one element for each concurrent call of UsesDriver
+
 	lateHolders, podsKept atomic.Int64 // sums over all engine.Outcomes
 	progress              atomic.Int64 // time at which a node last entered a state, in milliseconds since 1970
 
 	// These fields are used by the goroutine that runs the rounds.
 	followers     map[string]*podFollower // by node
+	retryAt       time.Time               // time at which UsesDriver is called again for a pod for which it failed; zero if there is no such pod
 	allPods       *podWatch               // nil if each node has its own watch
 	allPodsBefore *podWatch               // serves the nodes until allPods has delivered its list; nil otherwise
 
@@ -111,7 +114,7 @@ func New(connection *Connection, options Options) (*Host, error) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	h := &Host{options: options, log: options.Log.WithValues("driver", options.Identity.Driver), connection: connection,
-		ctx: ctx, stop: stop, bell: make(chan struct{}, 1), ordered: make(chan struct{}, 1), underWay: map[*task]bool{}, unmarking: map[string]bool{},
+		ctx: ctx, stop: stop, bell: make(chan struct{}, 1), ordered: make(chan struct{}, 1), underWay: map[*task]bool{}, unmarking: map[string]bool{}, filters: make(chan struct{}, filtersMax),
 		calledAt: options.Clock.Now(), followers: map[string]*podFollower{}, zones: map[string]time.Time{}, events: make(chan engine.Event, eventsMax)}
 	h.engine = guarded{made, h.end}
 	h.progress.Store(h.calledAt.UnixMilli())

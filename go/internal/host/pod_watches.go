@@ -189,7 +189,7 @@ func (h *Host) follow(pass engine.Pass, owner string, until time.Time) {
 	for _, node := range pass.PodInterest {
 		interest[node] = true
 		if h.followers[node] == nil {
-			h.followers[node] = &podFollower{host: h, node: node, owner: owner, until: until, pods: map[string]knownPod{}}
+			h.followers[node] = &podFollower{host: h, node: node, owner: owner, until: until, pods: map[string]*knownPod{}}
 		}
 	}
 	for node, f := range h.followers {

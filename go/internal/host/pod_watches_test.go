@@ -32,7 +32,8 @@ type interest struct {
 	cordon map[string]int      // version of the cordon
 	pods   map[string][]string // names of the known pods
 	puts   map[string]int      // number of lists that were taken
-	unread []string            // nodes whose pods were reported as unknown
+	uses   map[string]engine.UsesDriver
+	unread []string // nodes whose pods were reported as unknown
 }
 
 func (e interested) Apply(nodes, policy []byte, now time.Time) (engine.Pass, error) {
@@ -48,7 +49,7 @@ func (e interested) Apply(nodes, policy []byte, now time.Time) (engine.Pass, err
 	return found, err
 }
 
-func (e interested) PutPods(node string, list []byte, _ engine.UsesDriver) (bool, error) {
+func (e interested) PutPods(node string, list []byte, uses engine.UsesDriver) (bool, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if list == nil {
@@ -74,6 +75,7 @@ func (e interested) PutPods(node string, list []byte, _ engine.UsesDriver) (bool
 	slices.Sort(names)
 	e.pods[node] = names
 	e.puts[node]++
+	e.uses[node] = uses
 	return true, nil
 }
 
@@ -118,13 +120,18 @@ type podWorld struct {
 	work map[string][]string // names of the pods on each node
 }
 
-func newPodWorld(t *testing.T, nodes int) *podWorld {
+func newInterest() *interest {
+	return &interest{cordon: map[string]int{}, pods: map[string][]string{}, puts: map[string]int{}, uses: map[string]engine.UsesDriver{}}
+}
+
+func newPodWorld(t *testing.T, nodes int, options Options) *podWorld {
 	t.Helper()
-	w := &podWorld{t: t, work: map[string][]string{}, interest: &interest{cordon: map[string]int{}, pods: map[string][]string{}, puts: map[string]int{}}}
-	w.virtual = newVirtual(t, nodes, Options{Engine: func(options engine.Options) (engine.Engine, error) {
+	w := &podWorld{t: t, work: map[string][]string{}, interest: newInterest()}
+	options.Engine = func(options engine.Options) (engine.Engine, error) {
 		made, err := engine.New(options)
 		return interested{made, w.interest}, err
-	}})
+	}
+	w.virtual = newVirtual(t, nodes, options)
 	for i := range nodes {
 		w.add(nodeName(i), fmt.Sprintf("first-%d", i))
 	}
@@ -201,7 +208,7 @@ func (w *podWorld) podLists() (lists int) {
 func TestTheNumberOfPodWatchesIsLimited(t *testing.T) {
 	for _, old := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			w := newPodWorld(t, 40)
+			w := newPodWorld(t, 40, Options{})
 			defer w.end()
 			if old {
 				w.cluster.SetOld()
@@ -225,7 +232,7 @@ func TestTheNumberOfPodWatchesIsLimited(t *testing.T) {
 
 func TestAnotherNodeNeedsNoListOfAllPods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newPodWorld(t, 200)
+		w := newPodWorld(t, 200, Options{})
 		defer w.end()
 		w.needs(150)
 		before, taken := w.podLists(), w.puts[nodeName(0)]
@@ -252,7 +259,7 @@ func TestAnotherNodeNeedsNoListOfAllPods(t *testing.T) {
 
 func TestPodsOlderThanTheCordonAreListedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newPodWorld(t, 40)
+		w := newPodWorld(t, 40, Options{})
 		defer w.end()
 		w.needs(40)
 		before := w.podLists()
@@ -302,9 +309,9 @@ func TestAFollowerMergesWatchesByVersion(t *testing.T) {
 			pod := newPod(fmt.Sprintf("p%d", random.Intn(4)), strconv.Itoa(version))
 			all = append(all, podChange{pod, random.Intn(3) == 0})
 		}
-		put := &interest{cordon: map[string]int{}, pods: map[string][]string{}, puts: map[string]int{}}
+		put := newInterest()
 		h := &Host{engine: interested{nil, put}, bell: make(chan struct{}, 1)}
-		f := &podFollower{host: h, node: "n", pods: map[string]knownPod{}}
+		f := &podFollower{host: h, node: "n", pods: map[string]*knownPod{}}
 		// The node joins the second watch, which delivers changes already. The first watch then starts with a list.
 		positions, lists := []int{-1, random.Intn(len(all))}, []int{3, 2}
 		for positions[0] < len(all) || positions[1] < len(all) {
@@ -334,9 +341,9 @@ func TestAFollowerMergesWatchesByVersion(t *testing.T) {
 }
 
 func TestAChangeBeforeTheFirstListIsKept(t *testing.T) {
-	put := &interest{cordon: map[string]int{}, pods: map[string][]string{}, puts: map[string]int{}}
+	put := newInterest()
 	h := &Host{engine: interested{nil, put}, bell: make(chan struct{}, 1)}
-	f := &podFollower{host: h, node: "n", pods: map[string]knownPod{}}
+	f := &podFollower{host: h, node: "n", pods: map[string]*knownPod{}}
 	_ = f.change(podChange{newPod("older", "4"), true})
 	_ = f.change(podChange{newPod("newer", "6"), false})
 	if len(put.pods) > 0 {
@@ -350,7 +357,7 @@ func TestAChangeBeforeTheFirstListIsKept(t *testing.T) {
 
 func TestNoNodeJoinsTheWatchOnAllPodsDuringAList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newPodWorld(t, 40)
+		w := newPodWorld(t, 40, Options{})
 		defer w.end()
 		w.needs(20)
 		w.refusal.refuse("/v1/pods")
@@ -379,7 +386,7 @@ func TestNoChangeToAPodIsLostWhenWatchesAreReplaced(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewSource(seed))
 			const nodes = 30
-			w := newPodWorld(t, nodes)
+			w := newPodWorld(t, nodes, Options{})
 			defer w.end()
 			if seed%4 == 0 {
 				w.cluster.SetOld()

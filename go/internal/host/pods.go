@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"driverupgrade.example/go/internal/engine"
@@ -25,18 +26,27 @@ type podFollower struct {
 	until time.Time // time after which the pods are no longer needed, unless an order still needs them
 
 	mu      sync.Mutex
-	pods    map[string]knownPod
+	pods    map[string]*knownPod
 	version string // the pods include all changes up to this version
 	listed  bool
 	early   []podChange // changes that arrived before the first list
 	stale   bool        // the engine did not take the known pods, because they are older than the node's cordon
 	stopped bool        // the engine no longer needs the node's pods
+	// The filter runs in a goroutine of its own, and without the lock, because it may send requests.
+	judging  bool      // this goroutine is running; it passes the pods to the engine
+	failures int       // number of times in a row that the filter failed for a pod
+	retryAt  time.Time // time at which the filter is called again for these pods; zero if there are no such pods
 }
 
-// knownPod is a pod, and its reduced form.
+// knownPod is the reduced form of a pod, with the filter's answer for this version of the pod.
 type knownPod struct {
-	pod  *corev1.Pod
-	text []byte
+	uid     types.UID
+	version string
+	text    []byte
+	pod     *corev1.Pod // the argument of the filter; nil once it is not needed any longer
+	judged  bool        // the filter has returned, or there is no filter
+	uses    bool
+	err     error // error of the filter; nil if it succeeded
 }
 
 type podChange struct {
@@ -64,14 +74,14 @@ func (f *podFollower) replace(pods []*corev1.Pod, version string) error {
 	changed := false
 	if !f.listed || isNewer(version, f.version) {
 		before := f.pods
-		f.pods = make(map[string]knownPod, len(pods))
+		f.pods = make(map[string]*knownPod, len(pods))
 		for _, pod := range pods {
 			key := keyOf(pod)
 			was, known := before[key]
-			if known && was.pod.UID == pod.UID && was.pod.ResourceVersion == pod.ResourceVersion {
+			if known && was.uid == pod.UID && was.version == pod.ResourceVersion {
 				f.pods[key] = was
 			} else {
-				f.pods[key], changed = newKnownPod(pod), true
+				f.pods[key], changed = f.know(pod), true
 			}
 		}
 		changed = changed || !f.listed || len(before) != len(f.pods)
@@ -84,8 +94,7 @@ func (f *podFollower) replace(pods []*corev1.Pod, version string) error {
 	if !changed && !f.stale {
 		return nil
 	}
-	defer f.host.ring()
-	return f.put()
+	return f.deliver()
 }
 
 // change takes a change to one of the node's pods.
@@ -99,8 +108,7 @@ func (f *podFollower) change(one podChange) error {
 	if !f.take(one) {
 		return nil
 	}
-	defer f.host.ring()
-	return f.put()
+	return f.deliver()
 }
 
 // take reports whether the change is new. The caller holds the lock.
@@ -111,14 +119,18 @@ func (f *podFollower) take(one podChange) bool {
 	if one.gone {
 		delete(f.pods, keyOf(one.pod))
 	} else {
-		f.pods[keyOf(one.pod)] = newKnownPod(one.pod)
+		f.pods[keyOf(one.pod)] = f.know(one.pod)
 	}
 	f.version = one.pod.ResourceVersion
 	return true
 }
 
-func newKnownPod(pod *corev1.Pod) knownPod {
-	return knownPod{pod, withVersion(marshal(reducePod(pod)), pod.ResourceVersion)}
+func (f *podFollower) know(pod *corev1.Pod) *knownPod {
+	known := &knownPod{uid: pod.UID, version: pod.ResourceVersion, text: withVersion(marshal(reducePod(pod)), pod.ResourceVersion), judged: true}
+	if f.host.options.UsesDriver != nil {
+		known.pod, known.judged = pod, false
+	}
+	return known
 }
 
 // advance is called if a watch has shown all changes to the node's pods up to this version.
@@ -130,6 +142,100 @@ func (f *podFollower) advance(version string) {
 	}
 }
 
+// deliver passes the known pods to the engine, or starts to call the filter if it has not returned for all of them. The
+// caller holds the lock.
+func (f *podFollower) deliver() error {
+	if f.stopped || f.judging {
+		return nil
+	}
+	if len(f.unjudged()) > 0 {
+		f.judging = true
+		f.host.running.Go(f.judge)
+		return nil
+	}
+	defer f.host.ring()
+	return f.put()
+}
+
+// unjudged returns the pods for which the filter must be called. The caller holds the lock.
+func (f *podFollower) unjudged() (pods []*knownPod) {
+	for _, one := range f.pods {
+		if !one.judged {
+			pods = append(pods, one)
+		}
+	}
+	return pods
+}
+
+// judge calls the filter once for each version of a pod, and then passes the pods to the engine.
+func (f *podFollower) judge() {
+	defer f.host.ring()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for pods := f.unjudged(); len(pods) > 0 && !f.stopped; pods = f.unjudged() {
+		f.mu.Unlock()
+		answers := make([]knownPod, len(pods))
+		for i, one := range pods {
+			answers[i].uses, answers[i].err = f.host.usesDriver(one.pod)
+		}
+		f.mu.Lock()
+		for i, one := range pods {
+			if one.judged, one.uses, one.err = true, answers[i].uses, answers[i].err; one.err == nil {
+				one.pod = nil
+			}
+		}
+	}
+	f.judging = false
+	f.planRetry()
+	if err := f.put(); err != nil {
+		f.host.log.Error(err, "the engine rejected the pods of a node", "node", f.node)
+	}
+}
+
+const (
+	filtersMax     = 16 // concurrent calls of the filter
+	filterRetryMin = 5 * time.Second
+	filterRetryMax = time.Minute
+)
+
+func (h *Host) usesDriver(pod *corev1.Pod) (bool, error) {
+	h.filters <- struct{}{}
+	defer func() { <-h.filters }()
+	return h.options.UsesDriver(*pod.DeepCopy())
+}
+
+// planRetry sets the time at which the filter is called again for the pods for which it failed. The caller holds the
+// lock.
+func (f *podFollower) planRetry() {
+	f.retryAt = time.Time{}
+	for _, one := range f.pods {
+		if one.err != nil {
+			f.retryAt = f.host.options.Clock.Now().Add(min(filterRetryMin<<min(f.failures, 10), filterRetryMax))
+			f.failures++
+			return
+		}
+	}
+	f.failures = 0
+}
+
+// retry calls the filter again for pods for which it failed if the time has come. It returns the time of the next retry,
+// or zero.
+func (f *podFollower) retry(now time.Time) time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.retryAt.IsZero() || now.Before(f.retryAt) {
+		return f.retryAt
+	}
+	f.retryAt = time.Time{}
+	for _, one := range f.pods {
+		if one.err != nil {
+			one.judged = false
+		}
+	}
+	_ = f.deliver() // starts to call the filter, unless the failed pods were deleted
+	return time.Time{}
+}
+
 // put passes the known pods to the engine, with the UIDs of the pods that use the driver. The caller holds the lock.
 func (f *podFollower) put() error {
 	if f.stopped {
@@ -139,8 +245,11 @@ func (f *podFollower) put() error {
 	uses := engine.UsesDriver{UIDs: []string{}, Errors: []engine.PodError{}}
 	for _, one := range f.pods {
 		items = append(items, one.text)
-		if f.host.options.UsesDriver != nil && f.host.options.UsesDriver(*one.pod.DeepCopy()) {
-			uses.UIDs = append(uses.UIDs, string(one.pod.UID))
+		switch {
+		case one.err != nil:
+			uses.Errors = append(uses.Errors, engine.PodError{UID: string(one.uid), Error: one.err.Error()})
+		case one.uses:
+			uses.UIDs = append(uses.UIDs, string(one.uid))
 		}
 	}
 	taken, err := f.host.engine.PutPods(f.node, list("Pod", items, f.version), uses)
@@ -174,7 +283,7 @@ func (f *podFollower) isListed() bool {
 func (f *podFollower) outdated() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.listed {
+	if !f.listed || f.judging {
 		return false
 	}
 	if _ = f.put(); !f.stale {

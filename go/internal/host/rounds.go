@@ -86,6 +86,10 @@ func (h *Host) round() time.Duration {
 	if left {
 		return 0
 	}
+	h.retryAt = time.Time{}
+	for _, follower := range h.followers {
+		h.retryAt = earliest(h.retryAt, follower.retry(now))
+	}
 	waits, reason := h.waits(now)
 	if waits {
 		h.answerWaiting(orders, reason)
@@ -178,6 +182,9 @@ func (h *Host) pause(longest time.Duration, waits bool) time.Duration {
 		if !waits {
 			wait = min(wait, follower.until.Sub(now)+pauseMin)
 		}
+	}
+	if !h.retryAt.IsZero() {
+		wait = min(wait, h.retryAt.Sub(now))
 	}
 	for _, one := range h.healths() {
 		if due := one.due(); due.After(now) { // the reason is then logged

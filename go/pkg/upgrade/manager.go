@@ -219,13 +219,14 @@ func (m *Manager) change(alter func()) ClusterUpgradeStateManager {
 }
 
 // WithPodDeletionEnabled adds a step before the drain of a node, in which the Manager evicts the pods that use the
-// driver. The filter receives its own copies of pods, and is called from one goroutine per node.
+// driver. The filter receives its own copies of pods. Several goroutines call it, once for each version of a pod. If it
+// can fail, use WithPodDeletionCheck.
 func (m *Manager) WithPodDeletionEnabled(filter PodDeletionFilter) ClusterUpgradeStateManager {
 	if filter == nil {
 		m.log.Info("pod deletion stays off, because there is no filter")
 		return m
 	}
-	return m.change(func() { m.podDeletion, m.options.UsesDriver = filter, filter })
+	return m.change(func() { m.podDeletion, m.options.UsesDriver = filter, filter.check })
 }
 
 // WithValidationEnabled keeps a node in progress until the pods with this selector are ready on the node.

@@ -156,7 +156,7 @@ struct RetryPolicy {
 
 /// Treatment of driver pods that are not bound to a node.
 enum class OnUnscheduledPods : std::uint8_t {
-  kCountUnavailable,  ///< Each such pod counts as one unavailable node.
+  kCountUnavailable,  ///< A node with such a pod, but without another driver pod, counts as unavailable.
   kIgnore,
 };
 
@@ -218,8 +218,8 @@ struct UpgradePolicy {
   Pacing pacing = Pacing::kChained;
   /// An administrator's cordon always stays. Use kIgnore if administrators work on cordoned nodes.
   CordonedNodes cordoned_nodes = CordonedNodes::kProceed;
-  /// Defines whether a node counts as unavailable while a driver pod with an affinity for the node is not bound. Such a
-  /// pod affects only `max_unavailable`; it takes no slot. Use kIgnore if such pods are common and use up the limit.
+  /// Defines whether a node without a driver pod counts as unavailable while a driver pod with an affinity for the node
+  /// is not bound. Such a pod takes no slot. Use kIgnore if such pods are common and use up the limit.
   OnUnscheduledPods on_unscheduled_pods = OnUnscheduledPods::kCountUnavailable;
   /// Time limits for the driver pod and the validation pods to become ready.
   DeadlinePolicy deadlines = {};

@@ -84,10 +84,11 @@ bool MayAct(Walk& walk) {
   return true;
 }
 
-// Reports driver pods that cannot be scheduled, and a driver pod that is not Ready on a node that is done.
+// Reports driver pods that cannot be scheduled, and a driver pod that is not Ready on a node that is done. A pod that
+// cannot be scheduled because the node still has another driver pod is not reported.
 void NoteDriverPods(Walk& walk) {
   for (const Pod& pod : walk.view.unscheduled_driver_pods) {
-    if (pod.unscheduled_message.empty()) continue;
+    if (pod.unscheduled_message.empty() || !walk.view.driver_pods.empty()) continue;
     walk.Note(FindingCode::kDriverPodUnscheduled,
               fmt::format("driver pod {} cannot be scheduled: {}", pod.ref.ToString(), pod.unscheduled_message));
   }

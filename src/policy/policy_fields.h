@@ -204,7 +204,7 @@ inline constexpr std::tuple kPolicyFields(
     Field("deadlines", &UpgradePolicy::deadlines, Section(kDeadlinesFields)),
     Field("onUnscheduledPods", &UpgradePolicy::on_unscheduled_pods, OneOf(kOnUnscheduledPodsWords),
           {.meaning = "treatment of driver pods that are not bound to a node. `CountUnavailable`: the node that the "
-                      "pod's affinity names counts as unavailable, once",
+                      "pod's affinity names counts as unavailable, unless it has another driver pod",
            .advice = "choose `Ignore` if such pods are common and use up `maxUnavailable`"}),
     Field("failurePolicy", &UpgradePolicy::failure_policy, Section(kFailurePolicyFields),
           {.description = "Limits on failed nodes. With this section, failed nodes do not hold slots, and the rollout "

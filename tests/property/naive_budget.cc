@@ -195,7 +195,8 @@ Census CountAll(const std::vector<Entry>& entries, const Counter& counter) {
   const bool counts_unscheduled = counter.policy.on_unscheduled_pods == OnUnscheduledPods::kCountUnavailable;
   for (const Entry& entry : entries) {
     bool slot = false;
-    bool unavailable = counts_unscheduled && !entry.view->unscheduled_driver_pods.empty();
+    bool unavailable =
+        counts_unscheduled && entry.view->driver_pods.empty() && !entry.view->unscheduled_driver_pods.empty();
     for (const Node& node : entry.versions) {
       slot = slot || counter.HoldsSlot(node, *entry.view);
       unavailable = unavailable || counter.IsUnavailable(node, *entry.view);
@@ -329,7 +330,7 @@ std::optional<GateReason> Refusal(const Entry& entry, const Census& before, cons
   // any other node, because its upgrade causes a disruption. If the node's own admission may have been applied, this
   // admission has already taken the headroom (arch-A6).
   const bool lacks_pod = policy.on_unscheduled_pods == OnUnscheduledPods::kCountUnavailable &&
-                         !entry.view->unscheduled_driver_pods.empty();
+                         entry.view->driver_pods.empty() && !entry.view->unscheduled_driver_pods.empty();
   // An upgrade request that repairs the node does not wait for the node itself.
   const auto requested = entry.view->node.annotations.find(cluster.machine.identity().UpgradeRequestedAnnotation());
   const bool repairs =

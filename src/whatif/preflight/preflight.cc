@@ -184,6 +184,8 @@ class Search {
     if (unbound == pods_.driver.end()) return;
     for (const Pod* pod : unbound->second) {
       if (IsFinished(*pod) || pod->unscheduled_message.empty()) continue;
+      const bool has_driver = !pod->affinity_node_name.empty() && pods_.driver.contains(pod->affinity_node_name);
+      if (has_driver) continue;
       const std::string node = pod->affinity_node_name.empty() ? "" : fmt::format(" for {}", pod->affinity_node_name);
       Add({kWarning, "DriverPodUnscheduled",
            "A driver pod cannot be scheduled: its node counts against maxUnavailable.",
@@ -203,8 +205,9 @@ class Search {
     for (const Pod* pod : pods->second) {
       const std::string name = fmt::format("{} on {}", pod->ref.ToString(), node.name);
       if (!IsDaemonSetPod(*pod)) {
-        Add({kError, "DriverPodWithoutOwner", "A driver pod does not belong to a DaemonSet: its node is not evaluated.",
-             "Delete the pod, which another client created."},
+        Add({kWarning, "DriverPodWithoutOwner",
+             "A driver pod belongs to no DaemonSet, so it is replaced only if an upgrade of its node is requested.",
+             "Request the upgrade with upgradectl request. Do not delete the pod while workloads use the driver."},
             name);
       } else if (RevisionHash(*pod).empty()) {
         Add({kError, "DriverPodWithoutRevision",

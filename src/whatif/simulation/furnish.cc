@@ -34,12 +34,16 @@ std::set<std::string, std::less<>> NodesWithDriver(const Situation& situation) {
   return nodes;
 }
 
-// If a driver pod currently cannot be scheduled on a node, marks the node as full for the whole simulation, because
-// nothing in the simulation frees capacity.
+// If a driver pod currently cannot be scheduled on a node without another driver pod, marks the node as full for the
+// whole simulation, because nothing in the simulation frees capacity.
 void FurnishFullNodes(const Situation& situation, FakeCluster& cluster) {
+  std::set<std::string, std::less<>> served;
+  for (const Pod& pod : situation.question.cluster.pods) {
+    if (IsOfDriver(situation, pod)) served.insert(pod.node_name);
+  }
   for (const Pod& pod : situation.question.cluster.pods) {
     if (!IsOfDriver(situation, pod) || !pod.node_name.empty() || pod.unscheduled_message.empty()) continue;
-    cluster.SetNodeFull(NodeOf(pod), pod.unscheduled_message);
+    if (!served.contains(NodeOf(pod))) cluster.SetNodeFull(NodeOf(pod), pod.unscheduled_message);
   }
 }
 

@@ -67,6 +67,9 @@ class DriverIdentity {
   /// the drain. Pods that tolerate the cordon and were created later stay on the node, because they replace evicted
   /// pods.
   const std::string& DrainStartAnnotation() const;
+  /// Node annotation, in Unix seconds: the time since which no DaemonSet of the driver has selected a node whose upgrade
+  /// waits, is in progress or has failed. The node is released after ten minutes.
+  const std::string& UnwantedSinceAnnotation() const;
   /// Node annotation: the target revision at which the node's upgrade failed.
   const std::string& FailedRevisionAnnotation() const;
   /// Node annotation `<count>@<unix seconds>`: how many times the node's upgrade has failed at the revision in
@@ -91,6 +94,9 @@ class DriverIdentity {
   const std::string& RestartOnlyAnnotation() const;
   /// Node annotation: the gang for which the node was started together with other nodes (RolloutPolicy::gangs).
   const std::string& UnitAnnotation() const;
+  /// Node annotation `<key>=<value>[,<key>...]`: the labels that the node had at the start of its upgrade, among those
+  /// that decide its stage and its group (RolloutPolicy). A key without a value was not set.
+  const std::string& RolloutLabelsAnnotation() const;
   /// Node annotation `<number of devices>`: devices of the node are isolated instead of the whole node
   /// (UpgradePolicy::isolation). The value is the number of devices at the start of the upgrade.
   const std::string& IsolatedDevicesAnnotation() const;

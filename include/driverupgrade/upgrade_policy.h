@@ -263,6 +263,9 @@ struct NodeRules {
   bool keep_gangs = false;
   /// True if nodes that are not upgraded yet get the taint that steers gangs to other nodes.
   bool steer_gangs = false;
+  /// Keys of the labels that decide a node's stage and group, sorted. A node keeps these labels in an annotation while
+  /// its upgrade is in progress, because gpu-feature-discovery removes its labels while the driver is being replaced.
+  std::vector<std::string> rollout_labels = {};
   IsolationPolicy isolation = {};
   friend bool operator==(const NodeRules&, const NodeRules&) = default;
 };

@@ -29,7 +29,7 @@ absl::StatusOr<std::string> Keys(std::string_view text) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const Document document, Document::Parse("identity", text, {"domain", "driver"}));
   const absl::StatusOr<DriverIdentity> identity = IdentityOf(document);
   if (!identity.ok()) return Named("identity", identity.status());
-  const std::array<std::pair<const char*, std::string>, 24> keys = {{
+  const std::array<std::pair<const char*, std::string>, 26> keys = {{
       {"stateLabel", identity->StateLabel()},
       {"skipUpgradeLabel", identity->SkipUpgradeLabel()},
       {"skipDrainPodLabel", identity->SkipDrainPodLabel()},
@@ -41,6 +41,7 @@ absl::StatusOr<std::string> Keys(std::string_view text) {
       {"requestorModeAnnotation", identity->RequestorModeAnnotation()},
       {"stageAnnotation", identity->StageAnnotation()},
       {"drainStartAnnotation", identity->DrainStartAnnotation()},
+      {"unwantedSinceAnnotation", identity->UnwantedSinceAnnotation()},
       {"failedRevisionAnnotation", identity->FailedRevisionAnnotation()},
       {"failuresAnnotation", identity->FailuresAnnotation()},
       {"failureClassAnnotation", identity->FailureClassAnnotation()},
@@ -51,6 +52,7 @@ absl::StatusOr<std::string> Keys(std::string_view text) {
       {"restartPodAnnotation", identity->RestartPodAnnotation()},
       {"restartOnlyAnnotation", identity->RestartOnlyAnnotation()},
       {"unitAnnotation", identity->UnitAnnotation()},
+      {"rolloutLabelsAnnotation", identity->RolloutLabelsAnnotation()},
       {"isolatedDevicesAnnotation", identity->IsolatedDevicesAnnotation()},
       {"cordonedByAnnotation", std::string(kCordonedByAnnotation)},
       {"eventReason", identity->EventReason()},

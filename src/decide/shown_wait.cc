@@ -50,12 +50,15 @@ void ShownWait::Judged(const Verdict& verdict, absl::Time now) {
   if (held.reason != reason) held = {.reason = reason, .since = now};
 }
 
+absl::Time ShownWait::HeldSince(UpgradeState state, GateReason reason, absl::Time now) const {
+  const Held& held = IsPassing(reason) ? passing_ : held_;
+  return state == state_ && held.reason == reason ? held.since : now;
+}
+
 absl::Time ShownWait::DueAt(UpgradeState state, const std::optional<Gate>& gate, absl::Time now) const {
   const absl::Time may_change = changed_ + kUnchangedMin;
   if (!gate) return may_change;
-  const Held& held = IsPassing(gate->reason) ? passing_ : held_;
-  const bool is_same = state == state_ && held.reason == gate->reason;
-  return std::max(may_change, (is_same ? held.since : now) + HeldMin(gate->reason));
+  return std::max(may_change, HeldSince(state, gate->reason, now) + HeldMin(gate->reason));
 }
 
 std::string WaitText(const Gate& gate) {

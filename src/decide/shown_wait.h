@@ -23,6 +23,8 @@ class ShownWait {
   // Records the verdict of that evaluation.
   void Judged(const Verdict& verdict, absl::Time now);
 
+  // Returns the time since which the node has had a gate with this reason in `state`; `now` if it does not have one.
+  absl::Time HeldSince(UpgradeState state, GateReason reason, absl::Time now) const;
   // Returns the time at which the annotation may be changed to `gate`, the current gate in `state`. If `gate` is
   // nullopt, returns the time at which the annotation may be removed.
   absl::Time DueAt(UpgradeState state, const std::optional<Gate>& gate, absl::Time now) const;

@@ -117,7 +117,7 @@ void JudgeInto(const JudgeContext& in, const NodeView& view, const Admission& ad
   const bool acts = MayAct(walk);
   if (acts) NoteForeignCordon(walk);
   if (acts) RemoveOldRules(walk);
-  if (acts && !ReleaseUnwanted(walk) && !HoldDevices(walk)) {
+  if (acts && !ReleaseUnwanted(walk, shown_wait) && !HoldDevices(walk)) {
     while (Advance(walk) == Progress::kMoved) {
       if (EndsWalk(walk.state())) break;
       if (in.policy.pacing == Pacing::kChained || recovers || is_resumed) continue;

@@ -55,6 +55,7 @@ struct DriverIdentity::Keys {
   const std::string event_reason = EventReasonOf(driver);
   const std::string stage_annotation = Key(".stage");
   const std::string drain_start_annotation = Key(".drain-start");
+  const std::string unwanted_since_annotation = Key(".unwanted-since");
   const std::string failed_revision_annotation = Key(".failed-revision");
   const std::string failures_annotation = Key(".failures");
   const std::string failure_class_annotation = Key(".failure-class");
@@ -65,6 +66,7 @@ struct DriverIdentity::Keys {
   const std::string restart_pod_annotation = Key(".restart-pod");
   const std::string restart_only_annotation = Key(".restart-only");
   const std::string unit_annotation = Key(".unit");
+  const std::string rollout_labels_annotation = Key(".rollout-labels");
   const std::string isolated_devices_annotation = Key(".isolated-devices");
 
  private:
@@ -113,6 +115,7 @@ const std::string& DriverIdentity::RequestorModeAnnotation() const { return keys
 const std::string& DriverIdentity::EventReason() const { return keys_->event_reason; }
 const std::string& DriverIdentity::StageAnnotation() const { return keys_->stage_annotation; }
 const std::string& DriverIdentity::DrainStartAnnotation() const { return keys_->drain_start_annotation; }
+const std::string& DriverIdentity::UnwantedSinceAnnotation() const { return keys_->unwanted_since_annotation; }
 const std::string& DriverIdentity::FailedRevisionAnnotation() const { return keys_->failed_revision_annotation; }
 const std::string& DriverIdentity::FailuresAnnotation() const { return keys_->failures_annotation; }
 const std::string& DriverIdentity::FailureClassAnnotation() const { return keys_->failure_class_annotation; }
@@ -123,6 +126,7 @@ const std::string& DriverIdentity::PolicyAnnotation() const { return keys_->poli
 const std::string& DriverIdentity::RestartPodAnnotation() const { return keys_->restart_pod_annotation; }
 const std::string& DriverIdentity::RestartOnlyAnnotation() const { return keys_->restart_only_annotation; }
 const std::string& DriverIdentity::UnitAnnotation() const { return keys_->unit_annotation; }
+const std::string& DriverIdentity::RolloutLabelsAnnotation() const { return keys_->rollout_labels_annotation; }
 const std::string& DriverIdentity::IsolatedDevicesAnnotation() const { return keys_->isolated_devices_annotation; }
 
 }  // namespace driverupgrade

@@ -100,6 +100,7 @@ constexpr std::tuple kAnnotations{
     Row<absl::Time>{&NodeMarks::pod_completion_start, &DriverIdentity::PodCompletionStartAnnotation, ParseUnixSeconds},
     Row<absl::Time>{&NodeMarks::validation_start, &DriverIdentity::ValidationStartAnnotation, ParseUnixSeconds},
     Row<absl::Time>{&NodeMarks::drain_start, &DriverIdentity::DrainStartAnnotation, ParseUnixSeconds},
+    Row<absl::Time>{&NodeMarks::unwanted_since, &DriverIdentity::UnwantedSinceAnnotation, ParseUnixSeconds},
     Row<std::string>{&NodeMarks::failed_revision, &DriverIdentity::FailedRevisionAnnotation, ParseText},
     Row<Failures>{&NodeMarks::failures, &DriverIdentity::FailuresAnnotation, ParseFailures},
     Row<std::string>{&NodeMarks::failure_class, &DriverIdentity::FailureClassAnnotation, ParseText},
@@ -108,6 +109,7 @@ constexpr std::tuple kAnnotations{
     Row<std::string>{&NodeMarks::restart_pod, &DriverIdentity::RestartPodAnnotation, ParseText},
     Row<RestartOnly>{&NodeMarks::restart_only, &DriverIdentity::RestartOnlyAnnotation, ParseRestartOnly},
     Row<std::string>{&NodeMarks::unit, &DriverIdentity::UnitAnnotation, ParseText},
+    Row<std::string>{&NodeMarks::rollout_labels, &DriverIdentity::RolloutLabelsAnnotation, ParseText},
     Row<int>{&NodeMarks::isolated_devices, &DriverIdentity::IsolatedDevicesAnnotation, ParseCount},
 };
 

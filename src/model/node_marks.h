@@ -106,6 +106,7 @@ struct NodeMarks {
   Mark<absl::Time> pod_completion_start = {};
   Mark<absl::Time> validation_start = {};
   Mark<absl::Time> drain_start = {};
+  Mark<absl::Time> unwanted_since = {};
   Mark<std::string> failed_revision = {};
   Mark<Failures> failures = {};
   Mark<std::string> failure_class = {};
@@ -113,6 +114,7 @@ struct NodeMarks {
   Mark<std::string> waiting_for = {};
   Mark<RestartOnly> restart_only = {};
   Mark<std::string> unit = {};
+  Mark<std::string> rollout_labels = {};
   // Set if the upgrade isolates devices instead of cordoning the node.
   Mark<int> isolated_devices = {};
   // Names of all drivers in the cordon set, including ours.

@@ -1,5 +1,11 @@
 #include "driverupgrade/upgrade_policy.h"
 
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
 #include "absl/status/status.h"
 #include "policy/field_checker.h"
 #include "policy/policy_fields.h"
@@ -16,6 +22,19 @@ DeadlinePolicy DeadlinesOf(const UpgradePolicy& policy) {
   const bool needs_limit = policy.rollout.has_value() || policy.failure_policy.has_value();
   if (!deadlines.pod_restart) deadlines.pod_restart = needs_limit ? kPodRestartDefault : absl::InfiniteDuration();
   return deadlines;
+}
+
+// Returns the keys of the labels that decide the stages and the groups of nodes.
+std::vector<std::string> LabelsOf(const std::optional<RolloutPolicy>& rollout) {
+  std::set<std::string> keys;
+  if (!rollout) return {};
+  if (rollout->groups) keys.insert(rollout->groups->by);
+  for (const RolloutStage& stage : rollout->stages) {
+    const LabelSelector* selector = std::get_if<LabelSelector>(&stage.nodes);
+    if (selector == nullptr) continue;
+    for (const LabelSelector::Requirement& requirement : selector->requirements()) keys.insert(requirement.key);
+  }
+  return {keys.begin(), keys.end()};
 }
 
 }  // namespace
@@ -35,6 +54,7 @@ NodeRules::NodeRules(const UpgradePolicy& policy)
       retry(policy.retry),
       keep_gangs(policy.rollout && policy.rollout->gangs),
       steer_gangs(policy.rollout && policy.rollout->gangs && policy.rollout->gangs->steer == Steer::kPrefer),
+      rollout_labels(LabelsOf(policy.rollout)),
       isolation(policy.isolation) {}
 
 AdmissionLimits::AdmissionLimits(const UpgradePolicy& policy)

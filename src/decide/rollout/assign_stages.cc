@@ -59,7 +59,7 @@ std::vector<Unit> TakeUnits(const RolloutStage& stage, const std::vector<Rollout
   const auto is_taken = [&](const Unit& unit) {
     if (selector != nullptr) {
       return std::any_of(unit.nodes.begin(), unit.nodes.end(),
-                         [&](std::size_t i) { return selector->Matches(nodes[i].node->labels); });
+                         [&](std::size_t i) { return selector->Matches(LabelsOf(nodes[i])); });
     }
     if (wanted <= 0 || unit.counted == 0) return false;
     wanted -= unit.counted;

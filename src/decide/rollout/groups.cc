@@ -9,6 +9,12 @@
 namespace driverupgrade::internal {
 namespace {
 
+// The prefix `=` distinguishes groups from nodes, because no node name starts with this character.
+std::string GroupBy(const StringMap& labels, const NodeGroups& groups, const std::string& node) {
+  const auto label = labels.find(groups.by);
+  return label == labels.end() ? node : "=" + label->second;
+}
+
 std::vector<std::string> NamesOfGroups(const std::vector<RolloutNode>& nodes, const NodeGroups& groups) {
   std::vector<std::string> names;
   names.reserve(nodes.size());
@@ -25,14 +31,10 @@ std::optional<NodeGroups> GroupsOf(const RolloutPolicy& policy) {
   return policy.groups;
 }
 
-// The prefix `=` distinguishes groups from nodes, because no node name starts with this character.
-std::string GroupOf(const Node& node, const NodeGroups& groups) {
-  const auto label = node.labels.find(groups.by);
-  return label == node.labels.end() ? node.name : "=" + label->second;
-}
+std::string GroupOf(const Node& node, const NodeGroups& groups) { return GroupBy(node.labels, groups, node.name); }
 
 std::string GroupOf(const RolloutNode& node, const NodeGroups& groups) {
-  if (!groups.by.empty()) return GroupOf(*node.node, groups);
+  if (!groups.by.empty()) return GroupBy(LabelsOf(node), groups, node.node->name);
   return node.unit.empty() ? node.node->name : "=" + node.unit;
 }
 

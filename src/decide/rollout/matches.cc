@@ -25,7 +25,7 @@ Matches::Matches(const RolloutPolicy& policy, const std::vector<RolloutNode>& no
   const auto look_for = [&](const std::string& field, const std::string& label) {
     if (label.empty()) return;
     const bool is_there = std::any_of(nodes.begin(), nodes.end(),
-                                      [&](const RolloutNode& node) { return node.node->labels.contains(label); });
+                                      [&](const RolloutNode& node) { return LabelsOf(node).contains(label); });
     if (!is_there) labels_.push_back(fmt::format("{}: no node has the label {}", field, label));
   };
   if (policy.groups) look_for("rollout.groups.by", policy.groups->by);

@@ -26,6 +26,9 @@ enum class NodeProgress : std::uint8_t {
 struct RolloutNode {
   // Not null.
   const Node* node = nullptr;
+  // The labels that decide the node's stage and group, if they have changed since the node's upgrade started
+  // (NodeMarks::rollout_labels); nullopt if the labels of `node` decide.
+  std::optional<StringMap> labels_at_start = std::nullopt;
   NodeProgress progress = NodeProgress::kWaiting;
   // True if only the limits keep the node waiting. Also true if the node counts as in progress only because the outcome
   // of its admission is unknown, or because its NodeMaintenance still occupies a slot of the maintenance operator.
@@ -73,6 +76,11 @@ struct RolloutNode {
   std::string unit = {};
   std::string turn = {};
 };
+
+// Returns the labels that decide the node's stage and group.
+inline const StringMap& LabelsOf(const RolloutNode& node) {
+  return node.labels_at_start ? *node.labels_at_start : node.node->labels;
+}
 
 // Returns true if the node is left out because of its condition, such as NotReady, and not at the request of an
 // administrator. The rollout reports such nodes.

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "decide/shown_wait.h"
 #include "decide/transitions/walk.h"
 #include "fmt/format.h"
 #include "model/cordon_names.h"
@@ -34,6 +35,7 @@ bool IsOursToLift(const Node& node, const DriverIdentity& identity, const NodeMa
 void RemoveOurAnnotations(NodeMarks& marks) {
   marks.stage.Remove();
   marks.drain_start.Remove();
+  marks.unwanted_since.Remove();
   marks.pod_completion_start.Remove();
   marks.validation_start.Remove();
   marks.initially_unschedulable.Remove();
@@ -45,6 +47,7 @@ void RemoveOurAnnotations(NodeMarks& marks) {
   marks.waiting_for.Remove();
   marks.restart_only.Remove();
   marks.unit.Remove();
+  marks.rollout_labels.Remove();
   marks.isolated_devices.Remove();
   marks.requestor_mode.Remove();
 }
@@ -62,6 +65,40 @@ std::optional<Progress> WaitFor(const std::optional<std::string>& other, Walk& w
   Gate gate{.reason = GateReason::kOtherDriver, .detail = fmt::format("{} needs the node to stay cordoned", *other)};
   if (internal::ParseDriverName(*other)) gate.subject = GateSubject(GateSubjectKind::kDriver, "", *other);
   return walk.Wait(std::move(gate));
+}
+
+// Time for which no DaemonSet must have selected a node before the node is released. Labels can be missing for a short
+// time: node-feature-discovery removes its labels and adds them again when it restarts (NFD#1752, NFD#2408), and an
+// operator creates the DaemonSet for a new kernel only after a node has booted it.
+constexpr absl::Duration kUnwantedMin = absl::Minutes(10);
+// Time for which such a node is not marked, so that a restart of node-feature-discovery does not cause two patches for
+// each node.
+constexpr absl::Duration kUnmarkedMin = absl::Minutes(1);
+
+// Returns true if a node that waits for its upgrade, or whose upgrade is in progress or has failed, has no driver pod,
+// and no DaemonSet of the driver selects the node. Returns false if the driver has no DaemonSet at all, because the
+// operator may be recreating the DaemonSet.
+bool IsUnwanted(const Walk& walk) {
+  const auto& daemon_sets = walk.in.driver.daemon_sets;
+  if (!walk.driver.none || walk.InRequestorMode() || daemon_sets.empty()) return false;
+  const bool is_marked = walk.before().HasLabel() && walk.state() != UpgradeState::kDone;
+  if (!is_marked && !internal::IsIsolated(walk.before(), walk.in.identity)) return false;
+  return std::none_of(daemon_sets.begin(), daemon_sets.end(),
+                      [&](const auto& set) { return Wants(set.second.daemon_set, walk.view.node); });
+}
+
+// Returns the time at which the node is released, or at which the node is marked if it has no mark yet. Marks the node
+// if that is due.
+absl::Time UnwantedDue(Walk& walk, const internal::ShownWait* shown_wait) {
+  const absl::Time now = walk.in.now;
+  const std::optional<absl::Time> since = walk.after().unwanted_since.value();
+  if (since && *since <= now + kClockSkewMax) return *since + kUnwantedMin;
+  if (shown_wait != nullptr) {
+    const absl::Time held_since = shown_wait->HeldSince(walk.state(), GateReason::kDriverPodMissing, now);
+    if (now < held_since + kUnmarkedMin) return held_since + kUnmarkedMin;
+  }
+  walk.Write(&NodeMarks::unwanted_since, WholeSecond(now));
+  return WholeSecond(now) + kUnwantedMin;
 }
 
 Progress RestartAgain(Walk& walk) {
@@ -109,18 +146,18 @@ void ReturnToService(Walk& walk) {
   walk.Write(&NodeMarks::failure_class, std::string(ToString(FailureClass::kDrainBlocked)));
 }
 
-// Does not release the node if the driver has no DaemonSet at all, because the operator may be recreating the
-// DaemonSet.
-bool ReleaseUnwanted(Walk& walk) {
-  const auto& daemon_sets = walk.in.driver.daemon_sets;
-  const Node& node = walk.view.node;
-  if (!walk.driver.none || walk.InRequestorMode() || !internal::IsIsolated(walk.before(), walk.in.identity))
+bool ReleaseUnwanted(Walk& walk, const internal::ShownWait* shown_wait) {
+  if (!IsUnwanted(walk)) {
+    walk.Remove(&NodeMarks::unwanted_since);
     return false;
-  const bool wanted = std::any_of(daemon_sets.begin(), daemon_sets.end(),
-                                  [&](const auto& set) { return Wants(set.second.daemon_set, node); });
-  if (daemon_sets.empty() || wanted) return false;
-  GiveBack(node, walk.in.identity, walk.Edit());
-  walk.Release("no DaemonSet of the driver selects the node");
+  }
+  const std::string why = "no DaemonSet of the driver selects the node";
+  if (const absl::Time due = UnwantedDue(walk, shown_wait); !walk.Expired(due)) {
+    walk.Wait(GateReason::kDriverPodMissing, why + "; it is released if that lasts for ten minutes", due);
+    return true;
+  }
+  GiveBack(walk.view.node, walk.in.identity, walk.Edit());
+  walk.Release(why);
   return true;
 }
 

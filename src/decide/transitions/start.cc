@@ -4,10 +4,12 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "decide/gate_subject.h"
 #include "decide/transitions/walk.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 #include "model/cordon_names.h"
 #include "model/node_service.h"
 
@@ -46,6 +48,21 @@ void NoteRequestedRestart(Walk& walk) {
   if (restart == nullptr) return;
   walk.Write(&NodeMarks::restart_pod, restart->ref.uid);
   walk.AssessDriver();
+}
+
+// Records the labels that decide the node's stage and group, except for the state label, which the upgrade changes.
+void NoteRolloutLabels(Walk& walk) {
+  std::vector<std::string> labels;
+  for (const std::string& key : walk.in.policy.rollout_labels) {
+    if (key == walk.in.identity.StateLabel()) continue;
+    const auto label = walk.view.node.labels.find(key);
+    labels.push_back(label == walk.view.node.labels.end() ? key : fmt::format("{}={}", key, label->second));
+  }
+  if (labels.empty()) {
+    walk.Remove(&NodeMarks::rollout_labels);
+  } else {
+    walk.Write(&NodeMarks::rollout_labels, fmt::format("{}", fmt::join(labels, ",")));
+  }
 }
 
 // Returns the candidate for the node. The requirements of the candidate exclude slots and headroom that an earlier
@@ -269,6 +286,7 @@ Progress LeaveUpgradeRequired(Walk& walk) {
   } else {
     walk.Write(&NodeMarks::unit, std::string(walk.unit));
   }
+  NoteRolloutLabels(walk);
   if (by_request) return RequestMaintenance(walk);
   if (may_restart_only && walk.view.restart_only) return RestartOnly(walk);
   ChooseScope(walk);

@@ -309,9 +309,10 @@ void ReturnToService(Walk& walk);
 // Removes from `after` everything that our upgrade wrote to `node`, and lifts a cordon on which no other driver relies
 // (dep-F9). The decision is based on the node as it was read. Returns a description of the changes for users.
 std::string GiveBack(const Node& node, const DriverIdentity& identity, NodeMarks& after);
-// Releases a node with our cordon if no DaemonSet of the driver needs a pod on the node. Returns true if the node was
-// released.
-bool ReleaseUnwanted(Walk& walk);
+// Holds a node on which no DaemonSet of the driver wants a pod, and releases the node after ten minutes. The node is
+// marked once it has waited for a minute according to `shown_wait`; immediately if that is nullptr. Returns true if the
+// node was held or released.
+bool ReleaseUnwanted(Walk& walk, const internal::ShownWait* shown_wait);
 // For a node in progress without a state label, records that the cordon is not ours if the cordon set does not contain
 // our name.
 void NoteForeignCordon(Walk& walk);

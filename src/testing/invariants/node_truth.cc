@@ -149,8 +149,8 @@ Keys::Keys(const DriverIdentity& identity)
       written({initial, stage, restart_only, cordoned_by, identity.PodCompletionStartAnnotation(),
                identity.ValidationStartAnnotation(), requestor_mode, identity.FailedRevisionAnnotation(),
                identity.FailuresAnnotation(), identity.FailureCauseAnnotation(), identity.WaitingForAnnotation(),
-               identity.UnitAnnotation(), identity.DrainStartAnnotation(), restart_pod, failure_class,
-               isolated_devices}),
+               identity.UnitAnnotation(), identity.DrainStartAnnotation(), identity.UnwantedSinceAnnotation(),
+               identity.RolloutLabelsAnnotation(), restart_pod, failure_class, isolated_devices}),
       removed({safe_load, identity.UpgradeRequestedAnnotation()}) {}
 
 bool HasLabel(const Node& node, const Keys& keys) {

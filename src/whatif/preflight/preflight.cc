@@ -199,7 +199,7 @@ class Search {
     if (pods == pods_.driver.end()) {
       return Add({kWarning, "NoDriverPod", "The node has a state label or the operator's cordon, but no driver pod.",
                   "Check that the DaemonSet's node selector and tolerations match the node. If they must not, the "
-                  "operator lifts its cordon; remove the label of a node without a cordon."},
+                  "operator releases the node after ten minutes; remove the label of a node that is done."},
                  node.name);
     }
     for (const Pod* pod : pods->second) {

@@ -24,7 +24,7 @@ fi
 
 scripts/install-deps.sh --fuzz
 cmake --preset fuzz
-# Builds the whole library, but none of the other tests. Clang compiles the library's sources one at a time here.
+# Builds the whole library, but none of the other tests.
 cmake --build --preset fuzz --target src/all "${targets[@]/#/fuzz_}"
 
 # fuzz TARGET: keeps new inputs in the build directory between runs.

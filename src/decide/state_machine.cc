@@ -84,11 +84,14 @@ bool MayAct(Walk& walk) {
   return true;
 }
 
-// Reports driver pods that cannot be scheduled, and a driver pod that is not Ready on a node that is done. A pod that
-// cannot be scheduled because the node still has another driver pod is not reported.
+// Reports driver pods that cannot be scheduled, and a driver pod that is not Ready on a node that is done. Pods that can
+// be scheduled once an upgrade has replaced an orphaned pod are not reported.
 void NoteDriverPods(Walk& walk) {
+  const std::vector<Pod>& bound = walk.view.driver_pods;
+  const bool has_orphan =
+      std::any_of(bound.begin(), bound.end(), [](const Pod& pod) { return ControllerOf(pod) == nullptr; });
   for (const Pod& pod : walk.view.unscheduled_driver_pods) {
-    if (pod.unscheduled_message.empty() || !walk.view.driver_pods.empty()) continue;
+    if (pod.unscheduled_message.empty() || has_orphan) continue;
     walk.Note(FindingCode::kDriverPodUnscheduled,
               fmt::format("driver pod {} cannot be scheduled: {}", pod.ref.ToString(), pod.unscheduled_message));
   }

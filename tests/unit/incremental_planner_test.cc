@@ -273,6 +273,7 @@ TEST_CASE(
   view.unscheduled_driver_pods = {unscheduled, unscheduled};
   view.node.labels[Gpu().SkipUpgradeLabel()] = "true";
   SECTION("unless the node has another driver pod, such as an orphan (gpu-operator#2518)") {
+    view.driver_pods.front().owners.clear();
     fleet.planner.Update(std::make_shared<const NodeView>(view));
     const Plan plan = fleet.planner.Advance(kNow).plan;
     CHECK(plan.totals.unavailable == 0);

@@ -554,6 +554,7 @@ TEST_CASE("W9: a node with our cordon is released once no DaemonSet has selected
   SECTION("the time starts again once a DaemonSet selects the node") {
     node.Labelled("gpu", "yes");
     CHECK_FALSE(node.After(node.Judge()).annotations.contains(since));
+    return;
   }
   node.now += absl::Minutes(10);
   verdict = node.Judge();

@@ -2,6 +2,7 @@
 // state.
 #include "driverupgrade/upgrade_engine.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -363,6 +364,11 @@ TEST_CASE("onUnscheduledPods: an unscheduled driver pod makes the node in its af
   unbound.ref.name = "of-no-node";
   unbound.affinity_node_name.clear();
   world.cluster->AddPod(unbound);
+  const std::vector<Pod> pods = world.cluster->pods();
+  const auto bound =
+      std::find_if(pods.begin(), pods.end(), [&](const Pod& pod) { return pod.node_name == fleet.node_names.front(); });
+  REQUIRE(world.cluster->SetNodeFull(fleet.node_names.front(), "Too many pods"));
+  REQUIRE(world.cluster->RemovePod(fleet.ns, bound->ref.name));
   REQUIRE(world.cluster->pod(fleet.ns, "unbound")->node_name.empty());
   world.Start(fleet);
   CHECK(world.Pass().totals.unavailable == 1);

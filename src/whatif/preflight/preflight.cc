@@ -184,14 +184,21 @@ class Search {
     if (unbound == pods_.driver.end()) return;
     for (const Pod* pod : unbound->second) {
       if (IsFinished(*pod) || pod->unscheduled_message.empty()) continue;
-      const bool has_driver = !pod->affinity_node_name.empty() && pods_.driver.contains(pod->affinity_node_name);
-      if (has_driver) continue;
+      if (WaitsForOrphan(*pod)) continue;
       const std::string node = pod->affinity_node_name.empty() ? "" : fmt::format(" for {}", pod->affinity_node_name);
       Add({kWarning, "DriverPodUnscheduled",
-           "A driver pod cannot be scheduled: its node counts against maxUnavailable.",
+           "A driver pod cannot be scheduled: its node counts against maxUnavailable if it has no other driver pod.",
            "Remove the cause in the message, such as a taint, missing resources, an occupied port or another pod."},
           fmt::format("{}{}: {}", pod->ref.ToString(), node, pod->unscheduled_message));
     }
+  }
+
+  // Returns true if the node of the unbound driver pod has an orphaned driver pod, which an upgrade replaces.
+  bool WaitsForOrphan(const Pod& unbound) const {
+    const auto bound = pods_.driver.find(unbound.affinity_node_name);
+    return !unbound.affinity_node_name.empty() && bound != pods_.driver.end() &&
+           std::any_of(bound->second.begin(), bound->second.end(),
+                       [](const Pod* pod) { return ControllerOf(*pod) == nullptr; });
   }
 
   void CheckDriverPods(const Node& node) {

@@ -241,6 +241,21 @@ void RemoveMarks(Node& node, const DriverIdentity& identity) {
   if (skipped) node.labels[skip] = "true";
 }
 
+StringMap LabelsAtStart(const Node& node, const NodeMarks& marks) {
+  StringMap labels = node.labels;
+  const std::string recorded = marks.rollout_labels.value().value_or("");
+  const std::vector<std::string> entries = absl::StrSplit(recorded, ',', absl::SkipEmpty());
+  for (const std::string& entry : entries) {
+    const std::size_t equals = entry.find('=');
+    if (equals == std::string::npos) {
+      labels.erase(entry);
+    } else {
+      labels[entry.substr(0, equals)] = entry.substr(equals + 1);
+    }
+  }
+  return labels;
+}
+
 bool WasAdmitted(const NodeMarks& marks) {
   return StateOfTimer(marks) || marks.restart_pod.present() || marks.restart_only.present() ||
          marks.failed_revision.present();

@@ -7,6 +7,7 @@
 #include "decide/admission/queue.h"
 #include "decide/incremental_planner.h"
 #include "decide/verdict.h"
+#include "model/node_marks.h"
 #include "property/naive_step.h"
 #include "property/random_requestor.h"
 #include "property/seeds.h"
@@ -62,6 +63,9 @@ std::shared_ptr<const NodeView> RandomView(SeededRandom& random, const DriverIde
   if (random.Chance(10)) view.node.uid += "-again";  // re-created under the same name
   if (view.pods) AddGangs(random, *view.pods);
   if (random.Chance(80)) view.node.labels["rack"] = random.Pick({"a", "b", "c"});
+  if (random.Chance(25)) {
+    view.node.annotations[identity.RolloutLabelsAnnotation()] = random.Pick({"rack=a", "rack=b", "rack", ""});
+  }
   if (random.Chance(10)) view.node.conditions["GpuHealthy"] = random.Pick({"True", "False"});
   return std::make_shared<const NodeView>(std::move(view));
 }
@@ -384,7 +388,11 @@ class Twin {
     }
     const auto rack_of = [&](const std::string& node) {
       if (policy_.rollout->gangs) return units.contains(node) ? units.at(node) : node;
-      const StringMap& labels = views_.at(node)->node.labels;
+      const Node& on = views_.at(node)->node;
+      const internal::NodeMarks marks = internal::DecodeMarks(on, machine_.identity());
+      const UpgradeState state = marks.State().value_or(UpgradeState::kUnknown);
+      const bool has_begun = state != UpgradeState::kUnknown && state != UpgradeState::kDone;
+      const StringMap labels = has_begun ? internal::LabelsAtStart(on, marks) : on.labels;
       return labels.contains("rack") ? "=" + labels.at("rack") : node;
     };
     const std::map<std::string, Gate> given = gates;

@@ -574,6 +574,20 @@ TEST_CASE("a waiting node that no DaemonSet selects loses its label, so that its
   CHECK_FALSE(node.After(node.Judge()).labels.contains(Gpu().StateLabel()));
 }
 
+TEST_CASE("a node keeps the labels that decide its stage when its upgrade starts again without them") {
+  const std::string key = Gpu().RolloutLabelsAnnotation();
+  auto node = NodeUnderTest("upgrade-required").Labelled("pool", "canary");
+  node.policy.rollout = RolloutPolicy{.stages = {{.name = "canary", .nodes = Selector("pool=canary")}},
+                                      .groups = NodeGroups{.by = "rack"}};
+  CHECK(node.After(node.Judge(/*admitted=*/true)).annotations.at(key) == "pool=canary,rack");
+  node.Annotated(key, "pool=canary,rack=a").view.node.labels.erase("pool");
+  CHECK(node.After(node.Judge(/*admitted=*/true)).annotations.at(key) == "pool=canary,rack=a");
+  node.Labelled("rack", "b").policy.rollout->stages.clear();
+  CHECK(node.After(node.Judge(/*admitted=*/true)).annotations.at(key) == "rack=b");
+  node.policy.rollout.reset();
+  CHECK_FALSE(node.After(node.Judge(/*admitted=*/true)).annotations.contains(key));
+}
+
 TEST_CASE("W2: another program's cordon counts as an administrator's cordon, unless it names an upgrade in progress") {
   auto node = NodeUnderTest("upgrade-required").Cordoned().Draining();
   node.Annotated(std::string(internal::kForeignCordonMarks.front().key), "true")

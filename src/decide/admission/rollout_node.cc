@@ -1,13 +1,11 @@
 #include "decide/admission/rollout_node.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_split.h"
 #include "decide/maintenance_requestor.h"
 #include "decide/marks_of_view.h"
 #include "decide/pods_in_the_way.h"
@@ -126,21 +124,13 @@ void NoteUse(const NodeView& view, const DriverFacts& driver, RolloutNode& node)
   }
 }
 
-// Returns the labels of a node in progress, with the values that decided its stage and group at the start of its
-// upgrade. Returns nullopt if these values have not changed.
-std::optional<StringMap> LabelsAtStart(const Node& node, const NodeMarks& marks) {
-  const std::optional<UpgradeState> state = marks.State();
-  if (!state || !IsInProgress(*state) || !marks.rollout_labels.value()) return std::nullopt;
-  StringMap labels = node.labels;
-  const std::vector<std::string> at_start = absl::StrSplit(*marks.rollout_labels.value(), ',', absl::SkipEmpty());
-  for (const std::string& label : at_start) {
-    const std::size_t equals = label.find('=');
-    if (equals == std::string::npos) {
-      labels.erase(label);
-    } else {
-      labels[label.substr(0, equals)] = label.substr(equals + 1);
-    }
-  }
+// Returns the labels that decided the stage and group of a node whose upgrade has started and has not ended yet. Returns
+// nullopt if the node's current labels decide.
+std::optional<StringMap> StartedWith(const Node& node, const NodeMarks& marks) {
+  const UpgradeState state = marks.State().value_or(UpgradeState::kUnknown);
+  if (state == UpgradeState::kUnknown || state == UpgradeState::kDone) return std::nullopt;
+  if (!marks.rollout_labels.value()) return std::nullopt;
+  StringMap labels = LabelsAtStart(node, marks);
   return labels == node.labels ? std::nullopt : std::optional(std::move(labels));
 }
 
@@ -153,7 +143,7 @@ RolloutNode MakeRolloutNode(const NodeView& view, const KeptVerdict& verdict, co
   const auto marks = MarksOfView(view, identity);
   const bool is_of_older_revision = !marks->skip_upgrade.value() && IsOfOlderRevision(*marks, input.driver);
   RolloutNode node{.node = &view.node,
-                   .labels_at_start = LabelsAtStart(view.node, *marks),
+                   .labels_at_start = StartedWith(view.node, *marks),
                    .progress = ProgressOf(verdict, share, keeps_maintenance, is_of_older_revision),
                    .may_start = verdict.candidate.has_value()};
   if (node.progress == NodeProgress::kLeftOut) node.left_out_by = verdict.gate->reason;

@@ -50,13 +50,16 @@ void NoteRequestedRestart(Walk& walk) {
   walk.AssessDriver();
 }
 
-// Records the labels that decide the node's stage and group, except for the state label, which the upgrade changes.
+// Records the labels that decide the node's stage and group, except for the state label, which the upgrade changes. If a
+// label is missing, keeps the value that an earlier attempt has recorded, because the driver may be broken.
 void NoteRolloutLabels(Walk& walk) {
+  StringMap known = walk.view.node.labels;
+  known.merge(internal::LabelsAtStart(walk.view.node, walk.before()));
   std::vector<std::string> labels;
   for (const std::string& key : walk.in.policy.rollout_labels) {
     if (key == walk.in.identity.StateLabel()) continue;
-    const auto label = walk.view.node.labels.find(key);
-    labels.push_back(label == walk.view.node.labels.end() ? key : fmt::format("{}={}", key, label->second));
+    const auto label = known.find(key);
+    labels.push_back(label == known.end() ? key : fmt::format("{}={}", key, label->second));
   }
   if (labels.empty()) {
     walk.Remove(&NodeMarks::rollout_labels);

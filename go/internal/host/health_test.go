@@ -126,7 +126,7 @@ func TestNoPassIsMadeWhileAWatchHasBeenFailingForAMinute(t *testing.T) {
 		t.Run(strings.Trim(resource, "/"), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var passes atomic.Int64
-				requestor := &engine.Requestor{ID: "requestor", Namespace: "maintenance"}
+				requestor := &engine.Requestor{ID: "requestor", Namespace: "maintenance", Enabled: true}
 				v := newVirtual(t, 1, Options{Requestor: requestor, Engine: func(options engine.Options) (engine.Engine, error) {
 					made, err := engine.New(options)
 					return counted{made, &passes}, err

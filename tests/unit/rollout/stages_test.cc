@@ -564,21 +564,6 @@ TEST_CASE("W6: a stage continues without the nodes that are unfit to start, and 
   CHECK(step.closed.detail == "stage canary has 1 node, left out: 1 unfit: a2, NotReady since 2027-01-15T08:00:00Z");
 }
 
-TEST_CASE("W6: a stage continues without a node that is Ready, but degraded") {
-  Fleet fleet;
-  fleet.Add("a1", {{"pool", "canary"}});
-  fleet.Add("a2", {{"pool", "canary"}});
-  const RolloutRules rules = Rules({{.name = "canary", .nodes = LabelSelector::Parse("pool=canary").value()}});
-  Node degraded = *fleet.node("a2").node;
-  degraded.annotations["machineconfiguration.openshift.io/state"] = "Degraded";
-  fleet.node("a2").node = &degraded;
-  fleet.Set("a2", NodeProgress::kLeftOut);
-  fleet.node("a2").left_out_by = GateReason::kNodeNotReady;
-  CHECK(Settled(fleet, {}, rules).closed.detail ==
-        "stage canary: 0 of 1 nodes have ended, 0 failed; 1 of 2 left out: a2, the Machine Config Operator's state of "
-        "the node is Degraded");
-}
-
 TEST_CASE("the operator's callback can halt the rollout") {
   Fleet fleet(5);
   fleet.view.sick = "alert DriverErrors fires";

@@ -59,14 +59,6 @@ TEST_CASE("a pod is parsed with all fields that an upgrade needs") {
             .scheduler_name = "default-scheduler"});
 }
 
-TEST_CASE("the PodGroup with which a pod is scheduled is parsed, and written again") {
-  const Pod pod = *ParseObject<Pod>(
-      R"({"kind":"Pod","metadata":{"namespace":"team","name":"worker-0"},"spec":{"schedulingGroup":{"podGroupName":"workers"}}})");
-  CHECK(pod.pod_group == "workers");
-  CHECK(*ParseObject<Pod>(FormatObject(pod)) == pod);
-  CHECK(ParseObject<Pod>(R"({"kind":"Pod","spec":{"schedulingGroup":{}}})")->pod_group.empty());
-}
-
 TEST_CASE("W11: the status of a container that cannot start is parsed with the reason and the image") {
   const auto read = [](const std::string& reason) {
     const Pod pod = *ParseObject<Pod>(

@@ -216,5 +216,13 @@ TEST_CASE("a page that is written and read again is unchanged") {
   CHECK(*ParseList<Node>(FormatList(ListPage<Node>{})) == ListPage<Node>{});
 }
 
+TEST_CASE("the PodGroup with which a pod is scheduled is parsed, and written again") {
+  const Pod pod = *ParseObject<Pod>(
+      R"({"kind":"Pod","metadata":{"namespace":"team","name":"worker-0"},"spec":{"schedulingGroup":{"podGroupName":"workers"}}})");
+  CHECK(pod.pod_group == "workers");
+  CHECK(*ParseObject<Pod>(FormatObject(pod)) == pod);
+  CHECK(ParseObject<Pod>(R"({"kind":"Pod","spec":{"schedulingGroup":{}}})")->pod_group.empty());
+}
+
 }  // namespace
 }  // namespace driverupgrade

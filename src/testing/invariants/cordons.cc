@@ -1,6 +1,7 @@
 // Checks cordons: which client set a node's cordon, and what a finished upgrade leaves on the node (I3).
 #include "fmt/format.h"
 #include "testing/invariants/checker_impl.h"
+#include "testing/invariants/program_at_work.h"
 
 namespace driverupgrade::testing {
 

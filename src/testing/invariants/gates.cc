@@ -11,6 +11,7 @@
 #include "fmt/format.h"
 #include "model/node_service.h"
 #include "testing/invariants/checker_impl.h"
+#include "testing/invariants/program_at_work.h"
 
 namespace driverupgrade::testing {
 
@@ -227,7 +228,8 @@ bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const G
     // The other driver may be a requestor: a NodeMaintenance that we have released stays until the other requestor also
     // releases it.
     case GateReason::kOtherDriver:
-      return OtherDriverHolds(node, keys) || internal::IsConfiguredBySriov(node) || claims_.contains(node.name);
+      return OtherDriverHolds(node, keys) || !::driverupgrade::internal::SriovWork(node).empty() ||
+             claims_.contains(node.name);
     case GateReason::kUnsettled: return HasSent(who, node);
     case GateReason::kUnknownState: return !state;
     case GateReason::kUnreadable: return !node.unreadable.empty();

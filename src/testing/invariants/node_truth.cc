@@ -5,6 +5,7 @@
 
 #include "absl/strings/numbers.h"
 #include "fmt/format.h"
+#include "testing/invariants/program_at_work.h"
 
 namespace driverupgrade::testing::internal {
 namespace {
@@ -290,30 +291,6 @@ std::set<std::string> OthersLiveNames(const Node& node, const Keys& keys) {
     if (name != keys.name && ReadName(node, name) == Named::kUnderWay) live.emplace(name);
   }
   return live;
-}
-
-std::string ProgramAtWork(const Node& node) {
-  if (!node.unschedulable) return "";
-  const auto value = [&](const char* key) {
-    const auto found = node.annotations.find(key);
-    return found == node.annotations.end() ? std::string_view() : std::string_view(found->second);
-  };
-  const auto has = [&](const char* key) { return node.annotations.contains(key); };
-  if (has("quarantineHealthEventIsCordoned") && !has("quarantinedNodeUncordonedManually") &&
-      !has("quarantineHealthEventDryRun")) {
-    return "NVSentinel";
-  }
-  const std::string_view config = value("machineconfiguration.openshift.io/state");
-  if (config == "Working" || config == "Rebooting" ||
-      value("machineconfiguration.openshift.io/desiredDrain").starts_with("drain-")) {
-    return "the Machine Config Operator";
-  }
-  return IsConfiguredBySriov(node) ? "the SR-IOV network operator" : "";
-}
-
-bool IsConfiguredBySriov(const Node& node) {
-  const auto state = node.annotations.find("sriovnetwork.openshift.io/state");
-  return state != node.annotations.end() && !state->second.empty() && state->second != "Idle";
 }
 
 std::string WhoRelies(const Node& node, const Keys& keys) {

@@ -94,12 +94,6 @@ bool OtherDriverAtWork(const Node& node, const Keys& keys);
 std::string LiveName(const Node& node, const Keys& keys);
 // Returns all other drivers that are named on the cordon and whose upgrades are in progress.
 std::set<std::string> OthersLiveNames(const Node& node, const Keys& keys);
-// Returns the name of a program that relies on the cordon; empty if no program does. NVSentinel relies on it if it
-// has quarantined the node, except in a dry run, and no administrator has canceled the quarantine. The Machine Config Operator
-// and the SR-IOV network operator rely on it while they work on the node.
-std::string ProgramAtWork(const Node& node);
-// Returns true if the SR-IOV network operator is working on the node, cordoned or not.
-bool IsConfiguredBySriov(const Node& node);
 // Returns the name of another driver or program that relies on the cordon. A driver relies on it if it is named on the
 // cordon and its upgrade is in progress, or if it is active without being named. Empty if there is no such driver or
 // program.

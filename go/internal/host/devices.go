@@ -29,15 +29,21 @@ func (h *Host) watchKind(resource string, kind engine.Kind, reduce func(*unstruc
 	objects = h.watched(objects)
 	objects.health.optional = true
 	m.whole = true // a pass during the list must not mistake a few claims for all of them
-	h.running.Go(func() { objects.follow(h.ctx, h.log, m, func(err error) { h.deviceListFailed(kind, err) }) })
+	h.running.Go(func() {
+		objects.follow(h.ctx, h.log, m, func(err error) {
+			if h.deviceListFailed(kind, err) {
+				objects.health.isNotServed()
+			}
+		})
+	})
 }
 
-// deviceListFailed notifies the engine if the cluster does not serve the kind. It ignores other errors, because the
-// next list may succeed.
-func (h *Host) deviceListFailed(kind engine.Kind, err error) {
+// deviceListFailed notifies the engine if the cluster does not serve the kind, and then returns true. It ignores other
+// errors, because the next list may succeed.
+func (h *Host) deviceListFailed(kind engine.Kind, err error) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
-		return
+		return false
 	}
 	answer := status.Status()
 	answer.Kind, answer.APIVersion = "Status", "v1"
@@ -49,6 +55,7 @@ func (h *Host) deviceListFailed(kind engine.Kind, err error) {
 		h.log.Error(err, "the engine rejected the notice that the cluster does not serve a kind", "kind", kind.String())
 	}
 	h.ring()
+	return err == nil
 }
 
 // part returns the member at this path of an object, or nil if there is no such member.

@@ -45,6 +45,15 @@ func (s *health) lists() {
 	s.works()
 }
 
+// isNotServed is called if the cluster does not serve the kind of an optional source. As before the first list, passes
+// then do not depend on the source.
+func (s *health) isNotServed() {
+	s.mu.Lock()
+	s.listed = false
+	s.mu.Unlock()
+	s.works()
+}
+
 // works is called when a list has succeeded, or a watch has resumed.
 func (s *health) works() {
 	s.mu.Lock()

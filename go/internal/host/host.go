@@ -3,8 +3,6 @@ package host
 import (
 	"context"
 	"encoding/json"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -318,8 +316,7 @@ func (h *Host) States() map[string]int {
 // names the drivers, and otherwise a cordon together with marks of an upgrade in progress.
 func (h *Host) isCordoned(node *corev1.Node) bool {
 	driver := h.options.Identity
-	named := slices.Contains(strings.Split(node.Annotations[cordonedByKey], ","), driver.String())
-	return named || node.Spec.Unschedulable && driver.hasStarted(node)
+	return driver.isNamed(node) || node.Spec.Unschedulable && driver.hasStarted(node)
 }
 
 // Progress returns the time at which a watch last showed that a node entered a state or, before that, the time at which

@@ -37,6 +37,11 @@ func (i Identity) hasStarted(node *corev1.Node) bool {
 			return true
 		}
 	}
+	return i.isNamed(node)
+}
+
+// isNamed reports whether the annotation that names the drivers on the node's cordon contains this driver.
+func (i Identity) isNamed(node *corev1.Node) bool {
 	return slices.ContainsFunc(strings.Split(node.Annotations[cordonedByKey], ","), func(name string) bool {
 		return strings.TrimSpace(name) == i.String()
 	})

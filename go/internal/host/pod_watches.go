@@ -285,6 +285,7 @@ func (h *Host) listPods(wanted []string) {
 	}
 	slices.SortFunc(needed, func(a, b *podFollower) int { return strings.Compare(a.node, b.node) })
 	if all != nil && len(needed) > podWatchesMax && len(needed)*podListShare >= h.nodes.size() {
+		h.endPodsBefore() // its end may have come after this round's check
 		h.allPods, h.allPodsBefore = h.watchAllPods(), all
 		return
 	}

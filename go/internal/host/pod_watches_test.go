@@ -391,7 +391,13 @@ func TestNoChangeToAPodIsLostWhenWatchesAreReplaced(t *testing.T) {
 			if seed%4 == 0 {
 				w.cluster.SetOld()
 			}
-			upTo := func(most time.Duration) time.Duration { return time.Duration(rand.Int63n(int64(most))) }
+			var mu sync.Mutex
+			pauses := rand.New(rand.NewSource(-seed - 1))
+			upTo := func(most time.Duration) time.Duration {
+				mu.Lock()
+				defer mu.Unlock()
+				return time.Duration(pauses.Int63n(int64(most)))
+			}
 			w.cluster.SetLag(func(string) time.Duration { return upTo(300 * time.Millisecond) })
 			w.refusal.latency = func() time.Duration { return upTo(time.Second) }
 			for step := range 150 {

@@ -204,18 +204,20 @@ func (h *Host) usesDriver(pod *corev1.Pod) (bool, error) {
 	return h.options.UsesDriver(*pod.DeepCopy())
 }
 
-// planRetry sets the time at which the filter is called again for the pods for which it failed. The caller holds the
-// lock.
+// planRetry sets the time at which the filter is called again for the pods for which it failed. A retry that is already
+// planned keeps its time, because other pods of the node may change more often. The caller holds the lock.
 func (f *podFollower) planRetry() {
-	f.retryAt = time.Time{}
+	failed := false
 	for _, one := range f.pods {
-		if one.err != nil {
-			f.retryAt = f.host.options.Clock.Now().Add(min(filterRetryMin<<min(f.failures, 10), filterRetryMax))
-			f.failures++
-			return
-		}
+		failed = failed || one.err != nil
 	}
-	f.failures = 0
+	switch {
+	case !failed:
+		f.retryAt, f.failures = time.Time{}, 0
+	case f.retryAt.IsZero():
+		f.retryAt = f.host.options.Clock.Now().Add(min(filterRetryMin<<min(f.failures, 10), filterRetryMax))
+		f.failures++
+	}
 }
 
 // retry calls the filter again for pods for which it failed if the time has come. It returns the time of the next retry,

@@ -2,6 +2,7 @@ package host
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -72,6 +73,12 @@ func TestTheFilterRunsOncePerVersionOfAPod(t *testing.T) {
 }
 
 func TestTheFilterRunsAgainAfterAnError(t *testing.T) {
+	t.Run("quiet", func(t *testing.T) { runAgainAfterAnError(t, false) })
+	t.Run("busy", func(t *testing.T) { runAgainAfterAnError(t, true) })
+}
+
+// runAgainAfterAnError also adds a pod to the node every second if busy is true. The pauses must stay the same.
+func runAgainAfterAnError(t *testing.T, busy bool) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &filter{calls: map[string]int{}, fails: "first-0"}
 		w := newPodWorld(t, 1, Options{UsesDriver: f.usesDriver})
@@ -92,6 +99,9 @@ func TestTheFilterRunsAgainAfterAnError(t *testing.T) {
 		var pauses []time.Duration
 		for range 6 {
 			for f.named()["first-0"] == 0 {
+				if busy {
+					w.add(nodeName(0), fmt.Sprintf("other-%d", time.Now().Unix()))
+				}
 				time.Sleep(time.Second)
 			}
 			pauses = append(pauses, time.Since(began).Round(5*time.Second))

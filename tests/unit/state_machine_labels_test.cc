@@ -21,6 +21,16 @@ TEST_CASE("W9: a node with our cordon is released once no DaemonSet has selected
     return;
   }
   node.now += absl::Minutes(10);
+  node.active_since = node.now - absl::Seconds(59);  // a new leader first sees for itself that no DaemonSet selects it
+  CHECK(GateOf(node.Judge()) == "DriverPodMissing");
+  node.active_since -= absl::Seconds(1);
+  SECTION("a mark that fell due while no engine was active proves nothing") {
+    node.now += absl::Hours(3);
+    node.active_since = node.now - absl::Minutes(5);
+    CHECK(GateOf(node.Judge()) == "DriverPodMissing");
+    CHECK(node.After(node.Judge()).annotations.at(since) != node.view.node.annotations.at(since));
+    return;
+  }
   verdict = node.Judge();
   CHECK(Path(verdict.plan) == "unknown");
   CHECK(node.After(verdict).annotations.empty());

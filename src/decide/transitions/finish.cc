@@ -92,7 +92,11 @@ bool IsUnwanted(const Walk& walk) {
 absl::Time UnwantedDue(Walk& walk, const internal::ShownWait* shown_wait) {
   const absl::Time now = walk.in.now;
   const std::optional<absl::Time> since = walk.after().unwanted_since.value();
-  if (since && *since <= now + kClockSkewMax) return *since + kUnwantedMin;
+  // A DaemonSet may have selected the node again while no engine was active. A mark that fell due in that time proves
+  // nothing, and any other mark is confirmed for a minute.
+  const absl::Time active = walk.in.active_since;
+  const bool is_valid = since && *since <= now + kClockSkewMax && *since + kUnwantedMin >= active;
+  if (is_valid) return std::max(*since + kUnwantedMin, active + kUnmarkedMin);
   if (shown_wait != nullptr) {
     const absl::Time held_since = shown_wait->HeldSince(walk.state(), GateReason::kDriverPodMissing, now);
     if (now < held_since + kUnmarkedMin) return held_since + kUnmarkedMin;

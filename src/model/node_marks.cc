@@ -241,16 +241,22 @@ void RemoveMarks(Node& node, const DriverIdentity& identity) {
   if (skipped) node.labels[skip] = "true";
 }
 
-StringMap LabelsAtStart(const Node& node, const NodeMarks& marks) {
+StringMap RolloutLabels(const Node& node, const NodeMarks& marks) {
   StringMap labels = node.labels;
+  const UpgradeState state = marks.State().value_or(UpgradeState::kUnknown);
+  if (state == UpgradeState::kUnknown || state == UpgradeState::kDone) return labels;
+  const bool awaits_attempt = state == UpgradeState::kUpgradeRequired || state == UpgradeState::kFailed;
   const std::string recorded = marks.rollout_labels.value().value_or("");
   const std::vector<std::string> entries = absl::StrSplit(recorded, ',', absl::SkipEmpty());
   for (const std::string& entry : entries) {
     const std::size_t equals = entry.find('=');
-    if (equals == std::string::npos) {
-      labels.erase(entry);
+    const bool is_set = equals != std::string::npos;
+    const std::string key = entry.substr(0, equals);
+    if (awaits_attempt && (!is_set || labels.contains(key))) continue;
+    if (is_set) {
+      labels[key] = entry.substr(equals + 1);
     } else {
-      labels[entry.substr(0, equals)] = entry.substr(equals + 1);
+      labels.erase(key);
     }
   }
   return labels;

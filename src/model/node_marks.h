@@ -145,8 +145,10 @@ bool CanWriteTaints(const Node& node);
 // Removes our marks from the node, except for the skip label. Also removes the cordon if an upgrade set it.
 void RemoveMarks(Node& node, const DriverIdentity& identity);
 
-// Returns the labels of the node, with the values that the mark `rollout_labels` has recorded.
-StringMap LabelsAtStart(const Node& node, const NodeMarks& marks);
+// Returns the labels that decide the node's stage and group. While its upgrade is in progress, these are the labels that
+// the mark `rollout_labels` has recorded. Before another attempt, the current labels count, but a missing label keeps its
+// recorded value, because the driver may be broken.
+StringMap RolloutLabels(const Node& node, const NodeMarks& marks);
 
 // Returns true if marks other than the cordon set show that an upgrade of the node was admitted.
 bool WasAdmitted(const NodeMarks& marks);

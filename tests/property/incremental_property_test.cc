@@ -390,9 +390,7 @@ class Twin {
       if (policy_.rollout->gangs) return units.contains(node) ? units.at(node) : node;
       const Node& on = views_.at(node)->node;
       const internal::NodeMarks marks = internal::DecodeMarks(on, machine_.identity());
-      const UpgradeState state = marks.State().value_or(UpgradeState::kUnknown);
-      const bool has_begun = state != UpgradeState::kUnknown && state != UpgradeState::kDone;
-      const StringMap labels = has_begun ? internal::LabelsAtStart(on, marks) : on.labels;
+      const StringMap labels = internal::RolloutLabels(on, marks);
       return labels.contains("rack") ? "=" + labels.at("rack") : node;
     };
     const std::map<std::string, Gate> given = gates;

@@ -124,13 +124,10 @@ void NoteUse(const NodeView& view, const DriverFacts& driver, RolloutNode& node)
   }
 }
 
-// Returns the labels that decided the stage and group of a node whose upgrade has started and has not ended yet. Returns
-// nullopt if the node's current labels decide.
-std::optional<StringMap> StartedWith(const Node& node, const NodeMarks& marks) {
-  const UpgradeState state = marks.State().value_or(UpgradeState::kUnknown);
-  if (state == UpgradeState::kUnknown || state == UpgradeState::kDone) return std::nullopt;
+// Returns the labels that decide the stage and group of the node; nullopt if these are its current labels.
+std::optional<StringMap> LabelsUnlikeNow(const Node& node, const NodeMarks& marks) {
   if (!marks.rollout_labels.value()) return std::nullopt;
-  StringMap labels = LabelsAtStart(node, marks);
+  StringMap labels = RolloutLabels(node, marks);
   return labels == node.labels ? std::nullopt : std::optional(std::move(labels));
 }
 
@@ -143,7 +140,7 @@ RolloutNode MakeRolloutNode(const NodeView& view, const KeptVerdict& verdict, co
   const auto marks = MarksOfView(view, identity);
   const bool is_of_older_revision = !marks->skip_upgrade.value() && IsOfOlderRevision(*marks, input.driver);
   RolloutNode node{.node = &view.node,
-                   .labels_at_start = StartedWith(view.node, *marks),
+                   .rollout_labels = LabelsUnlikeNow(view.node, *marks),
                    .progress = ProgressOf(verdict, share, keeps_maintenance, is_of_older_revision),
                    .may_start = verdict.candidate.has_value()};
   if (node.progress == NodeProgress::kLeftOut) node.left_out_by = verdict.gate->reason;

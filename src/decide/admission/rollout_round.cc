@@ -127,7 +127,7 @@ void RolloutMembers::Change(std::size_t i, const NodeView& view, const KeptVerdi
   const bool is_left_out = node.progress == NodeProgress::kLeftOut;
   RolloutNode& before = view_.nodes[i];
   stale_ |= is_left_out != (before.progress == NodeProgress::kLeftOut);
-  stale_ |= before.labels_at_start != node.labels_at_start;
+  stale_ |= before.rollout_labels != node.rollout_labels;
   if (GangsStartTogether(input.rules.policy)) units_stale_ |= KeepUnit(before, node);
   if (!stale_ && !units_stale_) census_.Change(i, before, node);
   before = std::move(node);

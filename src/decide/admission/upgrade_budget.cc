@@ -56,8 +56,8 @@ bool IsUnavailable(const Node& node, const NodeMarks& marks) {
          !internal::WhyLeaving(node).empty() || (state && TraitsOf(*state).holds_cordon);
 }
 
-// A driver pod on the node serves it even if another DaemonSet's pod waits for the node: after a DaemonSet has been
-// deleted and its pods orphaned, the pods of its successor cannot be scheduled next to them.
+// A node with a driver pod does not lack one, even if a pod of another DaemonSet waits for the node: after a DaemonSet has
+// been deleted and its pods orphaned, the pods of its successor cannot be scheduled next to them.
 bool LacksDriverPod(const NodeView& view, const NodeRules& rules) {
   return rules.on_unscheduled_pods == OnUnscheduledPods::kCountUnavailable && view.driver_pods.empty() &&
          !view.unscheduled_driver_pods.empty();

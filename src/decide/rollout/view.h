@@ -26,9 +26,8 @@ enum class NodeProgress : std::uint8_t {
 struct RolloutNode {
   // Not null.
   const Node* node = nullptr;
-  // The labels that decide the node's stage and group, if they have changed since the node's upgrade started
-  // (NodeMarks::rollout_labels); nullopt if the labels of `node` decide.
-  std::optional<StringMap> labels_at_start = std::nullopt;
+  // The labels that decide the node's stage and group (internal::RolloutLabels); nullopt if they are the labels of `node`.
+  std::optional<StringMap> rollout_labels = std::nullopt;
   NodeProgress progress = NodeProgress::kWaiting;
   // True if only the limits keep the node waiting. Also true if the node counts as in progress only because the outcome
   // of its admission is unknown, or because its NodeMaintenance still occupies a slot of the maintenance operator.
@@ -79,7 +78,7 @@ struct RolloutNode {
 
 // Returns the labels that decide the node's stage and group.
 inline const StringMap& LabelsOf(const RolloutNode& node) {
-  return node.labels_at_start ? *node.labels_at_start : node.node->labels;
+  return node.rollout_labels ? *node.rollout_labels : node.node->labels;
 }
 
 // Returns true if the node is left out because of its condition, such as NotReady, and not at the request of an

@@ -50,11 +50,9 @@ void NoteRequestedRestart(Walk& walk) {
   walk.AssessDriver();
 }
 
-// Records the labels that decide the node's stage and group, except for the state label, which the upgrade changes. If a
-// label is missing, keeps the value that an earlier attempt has recorded, because the driver may be broken.
+// Records the labels that decide the node's stage and group, except for the state label, which the upgrade changes.
 void NoteRolloutLabels(Walk& walk) {
-  StringMap known = walk.view.node.labels;
-  known.merge(internal::LabelsAtStart(walk.view.node, walk.before()));
+  const StringMap known = internal::RolloutLabels(walk.view.node, walk.before());
   std::vector<std::string> labels;
   for (const std::string& key : walk.in.policy.rollout_labels) {
     if (key == walk.in.identity.StateLabel()) continue;

@@ -265,6 +265,8 @@ TEST_CASE(
   // The operator may repeat the failed change, and reboot the node, at any time.
   node.Annotated(config + "desiredConfig", "b");
   CHECK(GateOf(node.Judge()) == "MachineConfig");
+  node.view.node.annotations.erase(Gpu().UpgradeRequestedAnnotation());
+  CHECK(node.Judge().gate->detail.ends_with(state + "; repair the node"));
 }
 
 TEST_CASE("dep-F20: a node on which the SR-IOV network operator is working does not start, cordoned or not") {

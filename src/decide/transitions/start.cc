@@ -128,9 +128,13 @@ std::optional<Gate> WhyUnfit(const Walk& walk) {
   std::string why = internal::WhyNotReady(node);
   if (why.empty()) why = internal::WhyDegraded(node);
   if (!why.empty() && !is_repair) {
-    return Gate{.reason = GateReason::kNodeNotReady,
-                .detail = fmt::format("{}; repair the node, or start it anyway with the annotation {}=true", why,
-                                      internal::KeyOfRequest(walk.in.identity))};
+    std::string detail = fmt::format("{}; repair the node", why);
+    // A request does not start a node that is about to be rebooted.
+    if (internal::WhyMachineConfig(node).empty()) {
+      detail +=
+          fmt::format(", or start it anyway with the annotation {}=true", internal::KeyOfRequest(walk.in.identity));
+    }
+    return Gate{.reason = GateReason::kNodeNotReady, .detail = std::move(detail)};
   }
   if (std::string work = internal::WhyMachineConfig(node); !work.empty()) {
     return Gate{.reason = GateReason::kMachineConfig, .detail = std::move(work)};

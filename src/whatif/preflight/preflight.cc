@@ -211,7 +211,11 @@ class Search {
     }
     for (const Pod* pod : pods->second) {
       const std::string name = fmt::format("{} on {}", pod->ref.ToString(), node.name);
-      if (!IsDaemonSetPod(*pod)) {
+      if (!IsDaemonSetPod(*pod) && ControllerOf(*pod) != nullptr) {
+        Add({kError, "DriverPodWithoutOwner", "A driver pod does not belong to a DaemonSet: its node is not evaluated.",
+             "Delete the pod, which another client created."},
+            name);
+      } else if (!IsDaemonSetPod(*pod)) {
         Add({kWarning, "DriverPodWithoutOwner",
              "A driver pod belongs to no DaemonSet, so it is replaced only if an upgrade of its node is requested.",
              "Request the upgrade with upgradectl request. Do not delete the pod while workloads use the driver."},

@@ -66,10 +66,11 @@ absl::StatusOr<std::optional<AdmissionLedger>> LedgerMember(const Document& opti
 absl::StatusOr<std::unique_ptr<du_engine>> NewEngine(std::string_view text) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(
       const Document options,
-      Document::Parse("options", text,
-                      {"identity", "namespace", "driverLabels", "nodeSelector", "policyDefaults", "spareSkippedPods",
-                       "validationSelector", "earlyValidation", "podDeletion", "restartOnly", "requestor",
-                       "driverRestartCountMax", "ownPod", "ownNode", "fieldManager", "ledger", "devices"}));
+      Document::Parse(
+          "options", text,
+          {"identity", "namespace", "driverLabels", "nodeSelector", "policyDefaults", "spareSkippedPods",
+           "validationSelector", "earlyValidation", "podDeletion", "restartOnly", "requestor", "driverRestartCountMax",
+           "parallelTotal", "ownPod", "ownNode", "fieldManager", "ledger", "devices"}));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(DriverIdentity identity, IdentityMember(options));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const PolicyDefaults defaults, DefaultsMember(options));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const bool spare, options.FlagOr("spareSkippedPods", true));
@@ -92,6 +93,10 @@ absl::StatusOr<std::unique_ptr<du_engine>> NewEngine(std::string_view text) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(host.core.scope.devices, options.Texts("devices"));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(host.core.machine.driver_restart_count_max,
                                  options.CountOr("driverRestartCountMax", host.core.machine.driver_restart_count_max));
+  if (options.Has("parallelTotal")) {
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(host.core.parallel_total, options.CountOr("parallelTotal", 0));
+    if (host.core.parallel_total == 0) return options.Wrong("parallelTotal", "must be at least 1");
+  }
   DRIVERUPGRADE_ASSIGN_OR_RETURN(host.core.machine.own_node, options.TextOr("ownNode", ""));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(host.field_manager, options.TextOr("fieldManager", host.field_manager));
   if (host.field_manager.empty()) return options.Wrong("fieldManager", "must not be empty");

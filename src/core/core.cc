@@ -38,6 +38,7 @@ absl::Duration HoldMax(const UpgradePolicy& policy) {
 Core::Core(const DriverIdentity& identity, CoreOptions options, ObjectSource& objects, NodeHooks& hooks)
     : machine_(identity, std::move(options.machine), options.scope.asks_uses_driver),
       scope_(std::move(options.scope)),
+      parallel_total_(options.parallel_total),
       nodes_per_pass_(options.nodes_per_pass),
       objects_(objects),
       hooks_(hooks),
@@ -93,6 +94,7 @@ absl::StatusOr<CorePass> Core::Apply(const Part& part, const UpgradePolicy& poli
   if (pool.has_gangs) WithholdEvictions(pool, pass.plan, now);
   LeaveOut(pool, pass.wanted_pods, pass.plan);
   AddWakeUps(pool, pass.plan);
+  NoteSlots(pool, pass.plan, now);
   return pass;
 }
 
@@ -108,7 +110,7 @@ void Core::SetFacts(Pool& pool, const UpgradePolicy& policy, const PassFacts& fa
   pool.planner.SetPolicy(policy);
   const absl::Time active_since = pool.active_since.value_or(absl::InfinitePast());
   pool.planner.SetActiveSince(facts.dry_run ? facts.dry_run->active_since : active_since);
-  pool.planner.SetSharedSlots(facts.shared_slots);
+  pool.planner.SetSharedSlots(parallel_total_ ? SharedSlotsFor(pool) : facts.shared_slots);
   const bool shares = SharesDriver(pool);
   if (facts.dry_run) pool.planner.SetRollout({.record = facts.dry_run->record, .shares_driver = shares});
   if (!UsesLedger(pool)) return;
@@ -221,6 +223,7 @@ void Core::Withhold(CorePass& pass, absl::Time now) {
   if (pass.pool->has_gangs) WithholdEvictions(*pass.pool, pass.plan, now);
   LeaveOut(*pass.pool, pass.wanted_pods, pass.plan);
   pass.pool->ledger->Report(pass.plan, now);
+  NoteSlots(*pass.pool, pass.plan, now);
 }
 
 // ----- reports

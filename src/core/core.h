@@ -47,6 +47,8 @@ struct CoreOptions {
   ViewScope scope = {};
   // The ledger; nullopt: there is no ledger, and policies with a rollout are refused.
   std::optional<AdmissionLedger> ledger = std::nullopt;
+  // Maximum number of nodes in progress at the same time over all pools; nullopt: only the limits of the policies apply.
+  std::optional<int> parallel_total = std::nullopt;
   // See EngineOptions.
   std::size_t nodes_per_pass = std::numeric_limits<int>::max();
 };
@@ -205,6 +207,10 @@ class Core {
   void Assign(Pool& pool, const Names& nodes);
   void Move(const std::string& node, Pool& pool);
   void SetGuests(Pool& pool);
+  // Returns the limit that the pool shares with the other pools.
+  std::optional<SharedSlots> SharedSlotsFor(const Pool& pool) const;
+  // Records the slots in use after the pass. If the pool has released slots, the other pools need a pass.
+  void NoteSlots(Pool& pool, Plan& plan, absl::Time now) const;
 
   // ----- passes
   void SetFacts(Pool& pool, const UpgradePolicy& policy, const PassFacts& facts, absl::Time now);
@@ -240,6 +246,7 @@ class Core {
 
   const StateMachine machine_;
   const ViewScope scope_;
+  const std::optional<int> parallel_total_;
   const std::size_t nodes_per_pass_;
   ObjectSource& objects_;
   NodeHooks& hooks_;

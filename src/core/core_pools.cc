@@ -10,6 +10,7 @@
 
 #include "base/status_macros.h"
 #include "core/core.h"
+#include "decide/admission/grants.h"
 #include "decide/marks_of_view.h"
 #include "driverupgrade/upgrade_state.h"
 #include "model/node_marks.h"
@@ -127,6 +128,32 @@ void Core::SetGuests(Pool& pool) {
     if (!pool.guests.contains(name)) pool.planner.Update(managed_.at(name));
   }
   pool.guests = std::move(guests);
+}
+
+std::optional<SharedSlots> Core::SharedSlotsFor(const Pool& pool) const {
+  if (!parallel_total_) return std::nullopt;
+  SharedSlots shared{.max = *parallel_total_, .used_elsewhere = 0};
+  const auto is_in_pool = [&](const std::string& node) {
+    return pool_of_.contains(node) ||
+           std::any_of(pools_.begin(), pools_.end(), [&](const auto& one) { return one->guests.contains(node); });
+  };
+  for (const auto& other : pools_) {
+    if (other.get() != &pool) *shared.used_elsewhere += other->slots;
+  }
+  // After a restart, the pools of most nodes are not known yet. A failed node counts, because its policy may let it keep
+  // its slot.
+  for (const auto& [name, view] : managed_) {
+    const bool may_hold_slot = IsUnderWay(*view, machine_.identity()) ||
+                               MarksOfView(*view, machine_.identity())->State() == UpgradeState::kFailed;
+    if (may_hold_slot && !is_in_pool(name)) ++*shared.used_elsewhere;
+  }
+  return shared;
+}
+
+void Core::NoteSlots(Pool& pool, Plan& plan, absl::Time now) const {
+  if (!plan.finished) return;
+  const int before = std::exchange(pool.slots, SlotsAfter(plan));
+  if (parallel_total_ && pools_.size() > 1 && pool.slots < before) plan.wake_at = now;
 }
 
 bool Core::HasStarted(const std::string& node) const {

@@ -1,7 +1,5 @@
 #include "service/parallel_share.h"
 
-#include <algorithm>
-
 namespace driverupgrade::internal {
 
 SharedSlots SharedSlotsOf(const std::vector<SlotUse>& uses, std::size_t i, int limit) {
@@ -12,12 +10,6 @@ SharedSlots SharedSlotsOf(const std::vector<SlotUse>& uses, std::size_t i, int l
     *shared.used_elsewhere += *uses[other];
   }
   return shared;
-}
-
-int SlotsAfter(const Plan& plan) {
-  const auto starts = std::count_if(plan.nodes.begin(), plan.nodes.end(),
-                                    [](const NodePlan& node) { return node.needs_grant && IsInProgress(node.to()); });
-  return plan.totals.slots + static_cast<int>(starts);
 }
 
 }  // namespace driverupgrade::internal

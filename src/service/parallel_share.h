@@ -1,6 +1,6 @@
 /// Shares one limit on nodes in progress among several engines that run in sequence.
 ///
-/// Defines SlotUse, SharedSlotsOf, SlotsAfter and SlotObserver.
+/// Defines SlotUse, SharedSlotsOf and SlotObserver.
 ///
 ///     engine_options.shared_slots = [&] { return SharedSlotsOf(uses, i, 10); };
 ///
@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "decide/admission/grants.h"
 #include "driverupgrade/cluster_snapshot.h"
 #include "driverupgrade/observer.h"
 #include "driverupgrade/plan.h"
@@ -26,10 +27,6 @@ using SlotUse = std::optional<int>;
 /// Returns the limit from the perspective of engine `i`. If the use of another engine is unknown, engine `i` starts
 /// nothing, because the other engine's nodes in progress may already use up the limit.
 SharedSlots SharedSlotsOf(const std::vector<SlotUse>& uses, std::size_t i, int limit);
-
-/// Returns the number of slots in use after `plan`: slots that nodes already hold, and slots of nodes that the plan
-/// starts.
-int SlotsAfter(const Plan& plan);
 
 /// Remembers the result of SlotsAfter for the last finished plan, and whether the rollout is halted. Thread-safe.
 class SlotObserver final : public Observer {

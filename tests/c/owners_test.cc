@@ -23,8 +23,8 @@ namespace {
 constexpr char kOwner[] = "example.com/owner";
 constexpr char kNamespace[] = "driver-system";
 constexpr std::string_view kOptions =
-    R"({"identity":{"domain":"nvidia.com","driver":"gpu"},"namespace":"driver-system","driverLabels":"app=driver",)"
-    R"("ledger":{"namespace":"driver-system","name":"driver-upgrades"}})";
+    R"({"identity":{"domain":"nvidia.com","driver":"gpu"},"namespace":"driver-system","driverLabels":"app=driver")";
+constexpr std::string_view kLedger = R"(,"ledger":{"namespace":"driver-system","name":"driver-upgrades"})";
 constexpr std::string_view kStages =
     R"({"autoUpgrade":true,"maxParallelUpgrades":0,"maxUnavailable":null,"drain":{"enable":true},"rollout":{"stages":[)"
     R"({"name":"canary","nodes":1,"soakSeconds":60,"approval":"Manual"}]}})";
@@ -45,16 +45,17 @@ struct World {
                              .hash = owner + "-1"});
     }
   }
-  std::unique_ptr<EngineHost> Host() {
+  std::unique_ptr<EngineHost> Host(std::string_view options = kLedger) {
     testing::WireSeam seam{.cluster = cluster};
     seam.list_version = [cluster = cluster] { return std::to_string(cluster->revision()); };
-    return std::make_unique<EngineHost>(
-        HostedDriver{.options = std::string(kOptions), .ns = kNamespace, .driver_labels = "app=driver"},
-        std::make_shared<ApiServer>(std::move(seam)), [this](const auto& send) {
-          const HttpAnswer answer = send();
-          conflicts += answer.status == 409;
-          return answer;
-        });
+    return std::make_unique<EngineHost>(HostedDriver{.options = std::string(kOptions) + std::string(options) + "}",
+                                                     .ns = kNamespace,
+                                                     .driver_labels = "app=driver"},
+                                        std::make_shared<ApiServer>(std::move(seam)), [this](const auto& send) {
+                                          const HttpAnswer answer = send();
+                                          conflicts += answer.status == 409;
+                                          return answer;
+                                        });
   }
   // Runs passes for both owners, two seconds apart.
   void Run(EngineHost& host, absl::Duration time = absl::Minutes(10)) {
@@ -181,6 +182,38 @@ TEST_CASE("A native engine of one owner takes over in the middle of a stage, and
   }
   CHECK(world.NodesWith("gold", "gold-2") == 3);
   CHECK(world.NodesWith("silver", "silver-2") == 1);
+}
+
+TEST_CASE("The owners of an engine share the limit parallelTotal") {
+  constexpr std::string_view kAllAtOnce =
+      R"({"autoUpgrade":true,"maxParallelUpgrades":0,"maxUnavailable":null,"drain":{"enable":true}})";
+  World world;
+  auto host = world.Host(R"(,"parallelTotal":2)");
+  int most = 0;
+  const auto run = [&](int rounds) {
+    for (int round = 0; round < rounds; ++round) {
+      for (const auto& [owner, names] : world.nodes) host->Pass(names, kAllAtOnce, world.clock->Now(), owner);
+      int in_progress = 0;
+      for (const Node& node : world.cluster->nodes()) {
+        const auto label = node.labels.find(world.identity.StateLabel());
+        const auto state = label == node.labels.end() ? std::nullopt : ParseUpgradeState(label->second);
+        in_progress += state && IsInProgress(*state);
+      }
+      most = std::max(most, in_progress);
+      world.cluster->Advance(absl::Seconds(2));
+    }
+  };
+  run(10);
+  world.SetTemplates();
+  run(10);
+  CHECK(most == 2);
+  SECTION("a new engine counts nodes in progress before it knows their owners") {
+    host = world.Host(R"(,"parallelTotal":2)");
+  }
+  run(300);
+  CHECK(most == 2);
+  CHECK(world.NodesWith("gold", "gold-2") == 3);
+  CHECK(world.NodesWith("silver", "silver-2") == 3);
 }
 
 }  // namespace

@@ -347,5 +347,16 @@ TEST_CASE("Nodes with unused grants come first, take no second slot, and still c
   CHECK(admitted({.parallel_max = 1, .parallel_used = 1}, {.parallel_max = 1, .parallel_used = 3}).empty());
 }
 
+TEST_CASE("a plan uses the slots of nodes in progress and of the nodes that it starts") {
+  Plan plan;
+  plan.totals.slots = 2;
+  plan.nodes.resize(3);
+  plan.nodes[0] = {
+      .from = UpgradeState::kUpgradeRequired, .path = {UpgradeState::kCordonRequired}, .needs_grant = true};
+  plan.nodes[1] = {.from = UpgradeState::kDrainRequired, .path = {UpgradeState::kPodRestartRequired}};
+  plan.nodes[2] = {.from = UpgradeState::kUnknown, .path = {UpgradeState::kUpgradeRequired}};
+  CHECK(SlotsAfter(plan) == 3);
+}
+
 }  // namespace
 }  // namespace driverupgrade::tests

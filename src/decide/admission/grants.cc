@@ -103,6 +103,12 @@ Sums Sums::AndElsewhere(std::size_t grants) const {
   return {.with = with + elsewhere, .without = without + elsewhere, .kept = kept + grants};
 }
 
+int SlotsAfter(const Plan& plan) {
+  const auto starts = std::count_if(plan.nodes.begin(), plan.nodes.end(),
+                                    [](const NodePlan& node) { return node.needs_grant && IsInProgress(node.to()); });
+  return plan.totals.slots + static_cast<int>(starts);
+}
+
 Budgets Sums::Against(const AdmissionLimits& limits, const std::optional<SharedSlots>& shared,
                       std::vector<std::string> unavailable) const {
   Budgets budgets{.all = internal::ComputeBudget(with, limits, shared),

@@ -69,6 +69,10 @@ struct Sums {
                   std::vector<std::string> unavailable = {}) const;
 };
 
+// Returns the number of slots in use after `plan`: slots that nodes already hold, and slots of nodes that the plan
+// starts.
+int SlotsAfter(const Plan& plan);
+
 struct GrantDecision {
   // All grants to store.
   Grants grants = {};

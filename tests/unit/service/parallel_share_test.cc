@@ -8,7 +8,6 @@ namespace driverupgrade::tests {
 namespace {
 
 using internal::SharedSlotsOf;
-using internal::SlotsAfter;
 using internal::SlotUse;
 
 TEST_CASE("each engine gets the common limit and the number of slots that the other engines use") {
@@ -22,17 +21,6 @@ TEST_CASE(
     "until an engine has run a pass, its slots are unknown to other engines, but it counts the slots of the others") {
   CHECK(SharedSlotsOf({2, std::nullopt}, 0, 5) == SharedSlots{.max = 5, .used_elsewhere = std::nullopt});
   CHECK(SharedSlotsOf({2, std::nullopt}, 1, 5) == SharedSlots{.max = 5, .used_elsewhere = 2});
-}
-
-TEST_CASE("a plan uses the slots of nodes in progress and of the nodes that it starts") {
-  Plan plan;
-  plan.totals.slots = 2;
-  plan.nodes.resize(3);
-  plan.nodes[0] = {
-      .from = UpgradeState::kUpgradeRequired, .path = {UpgradeState::kCordonRequired}, .needs_grant = true};
-  plan.nodes[1] = {.from = UpgradeState::kDrainRequired, .path = {UpgradeState::kPodRestartRequired}};
-  plan.nodes[2] = {.from = UpgradeState::kUnknown, .path = {UpgradeState::kUpgradeRequired}};
-  CHECK(SlotsAfter(plan) == 3);
 }
 
 TEST_CASE("the slots of an engine are unknown before it has checked all nodes") {

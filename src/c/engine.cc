@@ -118,22 +118,42 @@ absl::StatusOr<ObjectKind> KindOf(std::int32_t kind) {
   return static_cast<ObjectKind>(kind);
 }
 
-// Parses an empty string, an array of names, or an object with an owner and a list of names.
-absl::StatusOr<Part> PartOf(std::string_view text) {
+// The nodes of a pass, and the inputs that apply only to this pass.
+struct PassInput {
+  Part part = {};
+  PassFacts facts = {};
+};
+
+// Reads the members `owner` and `names`. If both are absent, the part has no owner, and contains all nodes. An object
+// without any members is an error, because it is more likely a mistake of the host.
+absl::StatusOr<Part> PartMembers(const Document& document) {
   Part part;
-  if (text.empty()) return part;
-  std::vector<std::string> names;
-  if (text.front() == '{') {
-    DRIVERUPGRADE_ASSIGN_OR_RETURN(const Document document, Document::Parse("nodes", text, {"owner", "names"}));
+  if (document.Has("owner")) {
     DRIVERUPGRADE_ASSIGN_OR_RETURN(part.owner, document.Text("owner"));
     if (part.owner.empty()) return document.Wrong("owner", "must not be empty");
     if (!document.Has("names")) return document.Wrong("names", "is missing");
-    DRIVERUPGRADE_ASSIGN_OR_RETURN(names, document.Texts("names"));
-  } else {
-    DRIVERUPGRADE_ASSIGN_OR_RETURN(names, ParseTexts("nodes", text));
   }
+  if (!document.Has("names")) {
+    return document.Has("rolloutSick") ? absl::StatusOr<Part>(part) : document.Wrong("owner", "is missing");
+  }
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::vector<std::string> names, document.Texts("names"));
   part.nodes.emplace(names.begin(), names.end());
   return part;
+}
+
+// Parses an empty string, an array of names, or an object. `more`: the object's members besides `owner` and `names`.
+absl::StatusOr<PassInput> PassInputOf(std::string_view text, std::initializer_list<std::string_view> more) {
+  PassInput input;
+  if (text.empty()) return input;
+  if (text.front() != '{') {
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::vector<std::string> names, ParseTexts("nodes", text));
+    input.part.nodes.emplace(names.begin(), names.end());
+    return input;
+  }
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Document document, Document::Parse("nodes", text, {"owner", "names"}, more));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(input.part, PartMembers(document));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(input.facts.sick, document.TextOr("rolloutSick", ""));
+  return input;
 }
 
 absl::Status TakeTimeZone(du_engine& host, std::string_view text) {
@@ -296,19 +316,19 @@ du_code du_engine_put_time_zone(du_engine* engine, du_str zone, du_buf* out) {
 
 du_code du_engine_apply(du_engine* engine, du_str nodes, du_str policy, int64_t now_ms, du_buf* out) {
   return Guarded(engine, out, {nodes, policy}, [&](HostEngine& host) -> absl::StatusOr<std::string> {
-    DRIVERUPGRADE_ASSIGN_OR_RETURN(const Part part, PartOf(View(nodes)));
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(const PassInput input, PassInputOf(View(nodes), {"rolloutSick"}));
     DRIVERUPGRADE_RETURN_IF_ERROR(TakePolicy(*engine, View(policy)));
-    DRIVERUPGRADE_ASSIGN_OR_RETURN(HostPass pass, host.Apply(part, engine->policy, At(now_ms)));
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(HostPass pass, host.Apply(input.part, engine->policy, input.facts, At(now_ms)));
     pass.warnings = engine->warnings;
-    engine->warnings_by_owner[part.owner] = engine->warnings;
+    engine->warnings_by_owner[input.part.owner] = engine->warnings;
     return FormatPass(pass);
   });
 }
 
 du_code du_engine_release(du_engine* engine, du_str nodes, int64_t now_ms, du_buf* out) {
   return Guarded(engine, out, {nodes}, [&](HostEngine& host) -> absl::StatusOr<std::string> {
-    DRIVERUPGRADE_ASSIGN_OR_RETURN(const Part part, PartOf(View(nodes)));
-    DRIVERUPGRADE_ASSIGN_OR_RETURN(const HostPass pass, host.Release(part.nodes, At(now_ms)));
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(const PassInput input, PassInputOf(View(nodes), {}));
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(const HostPass pass, host.Release(input.part.nodes, At(now_ms)));
     return FormatPass(pass);
   });
 }

@@ -38,8 +38,9 @@ void HostEngine::Tell(const std::string& id, absl::StatusOr<bool> answer) {
   if (const std::string node = hooks_.Tell(id, std::move(answer)); !node.empty()) core_.LookAt(node);
 }
 
-absl::StatusOr<HostPass> HostEngine::Apply(const Part& part, const UpgradePolicy& policy, absl::Time now) {
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(CorePass pass, core_.Apply(part, policy, {}, now));
+absl::StatusOr<HostPass> HostEngine::Apply(const Part& part, const UpgradePolicy& policy, const PassFacts& facts,
+                                           absl::Time now) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(CorePass pass, core_.Apply(part, policy, facts, now));
   core_.Settle(pass, now);
   core_.Withhold(pass, now);
   std::vector<RecordEventParams> events = core_.EventsOf(pass, now);

@@ -83,7 +83,7 @@ class HostEngine {
   void Tell(const std::string& id, absl::StatusOr<bool> answer);
 
   // Runs one pass. Errors: see Core::Apply; Unavailable until the host has passed in all required kinds.
-  absl::StatusOr<HostPass> Apply(const Part& part, const UpgradePolicy& policy, absl::Time now);
+  absl::StatusOr<HostPass> Apply(const Part& part, const UpgradePolicy& policy, const PassFacts& facts, absl::Time now);
   // Errors: see Core::Release.
   absl::StatusOr<HostPass> Release(const std::optional<std::set<std::string>>& nodes, absl::Time now);
 

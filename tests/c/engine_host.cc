@@ -198,11 +198,13 @@ void EngineHost::AnswerQuestions(absl::Time now, const RestartOnly& restart_only
 
 bool EngineHost::Pass(const std::optional<std::set<std::string>>& nodes, std::string_view policy, absl::Time now,
                       std::string_view owner) {
-  std::string names = nodes ? fmt::format("[\"{}\"]", fmt::join(*nodes, "\",\"")) : std::string();
-  if (!owner.empty()) names = fmt::format(R"({{"owner":"{}","names":{}}})", owner, names);
+  std::string part = nodes ? fmt::format("[\"{}\"]", fmt::join(*nodes, "\",\"")) : std::string();
+  if (!owner.empty()) part = fmt::format(R"({{"owner":"{}","names":{}}})", owner, part);
+  // The test of this member has one part with all nodes.
+  if (!rollout_sick_.empty()) part = fmt::format(R"({{"rolloutSick":"{}"}})", rollout_sick_);
   const auto apply = [&] {
     const absl::Time at = driver_.clock ? driver_.clock->Now() : now;
-    last_ = Must(Call(du_engine_apply, engine(), Str(names), Str(policy), absl::ToUnixMillis(at)));
+    last_ = Must(Call(du_engine_apply, engine(), Str(part), Str(policy), absl::ToUnixMillis(at)));
   };
   Read();
   // The pods may have changed since the last pass.

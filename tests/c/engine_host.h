@@ -69,6 +69,8 @@ class EngineHost {
   // these nodes if the driver has several owners. Returns true if any request was sent.
   bool Pass(const std::optional<std::set<std::string>>& nodes, std::string_view policy, absl::Time now,
             std::string_view owner = "");
+  // Sets the reason why the rollout is sick, which later passes report; empty: no reason.
+  void SetRolloutSick(std::string reason) { rollout_sick_ = std::move(reason); }
   // Releases all nodes. Returns true if any request was sent.
   bool Release(absl::Time now);
   // These functions pass one time zone, or all time zones of the policy, to the current engine and to every engine that
@@ -127,6 +129,7 @@ class EngineHost {
   std::vector<std::string> interest_;
   std::map<std::string, std::string> time_zones_;  // documents by time zone name
   std::vector<std::string> events_;
+  std::string rollout_sick_;
   int requests_ = 0;
   bool ledger_answered_ = false;  // true if the last Carry sent ledger requests
 };

@@ -111,6 +111,21 @@ TEST_CASE(
 }
 
 // Found by the simulation (seed 25636): a new engine plans before it has read any pods.
+TEST_CASE("A rollout that the host reports as sick is halted, and stays halted until the halt is lifted") {
+  World world(5);
+  EngineHost host = HostOf(world);
+  Run(world, host, kStages, absl::Minutes(20));
+  host.SetRolloutSick("fleet-wide Xid 79");
+  Run(world, host, kStages, absl::Minutes(1));
+  CHECK(host.last().find(R"("halted":{"reason":"Halted","detail":"fleet-wide Xid 79)") != std::string::npos);
+  host.SetRolloutSick("");
+  Run(world, host, kStages, absl::Minutes(1));
+  CHECK(host.last().find(R"("halted")") != std::string::npos);
+  Approve(world, "canary@rev-2");
+  Run(world, host, kStages, absl::Minutes(20));
+  CHECK(NodesWith(world, "rev-2") == 5);
+}
+
 TEST_CASE("A soak continues when a new engine takes over, even if the policy watches the pods of upgraded nodes") {
   World world(5);
   world.cluster->AddDaemonSet({.ns = "monitoring", .name = "dcgm"});

@@ -209,13 +209,15 @@ du_code du_engine_put_time_zone(du_engine *engine, du_str zone, du_buf *out);
  * The nodes can be divided into parts, each with its own policy, whose budgets count only the nodes in the part. Pass
  * {"owner":"gold","names":[...]} for a part with an owner, whose rollout has its own record in the ledger. `owner`: a
  * DNS subdomain, such as the name of the custom resource with the policy. A node without a driver pod stays in its
- * part. A node in progress that no part names any longer still counts in its former part, and waits. Out: "work", the
- * nodes for which du_engine_next has requests ("" stands for the ledger); "wantedPods", the nodes that wait until their
- * pods have been put; gates, counts, findings, the policy's "warnings" (du_policy_warnings) and "wakeAt". Call
- * du_engine_apply again after an object has been put, after all requests of a node or of the ledger have been answered,
- * and at wakeAt. `now_ms`: milliseconds since 1970. Errors: 3 for an invalid policy or owner, or for a time zone that
- * was not put; 9 for a rollout without a ledger or, with a ledger, for a second part without an owner; 14 until the
- * kinds 0 to 3 have been put and, after the cluster was restored from a backup, put again.
+ * part. A node in progress that no part names any longer still counts in its former part, and waits. An object may also
+ * have the member "rolloutSick", the host's reason to halt the rollout, with or without "owner" and "names". The halt
+ * stays until it is lifted, even if later passes give no reason. Out: "work", the nodes for which du_engine_next has
+ * requests ("" stands for the ledger); "wantedPods", the nodes that wait until their pods have been put; gates, counts,
+ * findings, the policy's "warnings" (du_policy_warnings) and "wakeAt". Call du_engine_apply again after an object has
+ * been put, after all requests of a node or of the ledger have been answered, and at wakeAt. `now_ms`: milliseconds
+ * since 1970. Errors: 3 for an invalid policy or owner, or for a time zone that was not put; 9 for a rollout without a
+ * ledger or, with a ledger, for a second part without an owner; 14 until the kinds 0 to 3 have been put and, after the
+ * cluster was restored from a backup, put again.
  */
 du_code du_engine_apply(du_engine *engine, du_str nodes, du_str policy, int64_t now_ms, du_buf *out);
 

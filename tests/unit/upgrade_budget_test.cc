@@ -84,6 +84,16 @@ TEST_CASE("W7: a node in upgrade-done whose driver pod is not Ready is not done,
   CHECK(TallyOfNode(node).done == 1);
 }
 
+TEST_CASE("A node on which a new driver pod cannot be scheduled is unavailable, unless another driver pod serves it") {
+  NodeUnderTest node("upgrade-done");
+  node.view.unscheduled_driver_pods = node.view.driver_pods;
+  CHECK(TallyOfNode(node).unavailable == 0);
+  node.view.driver_pods[0].phase = PodPhase::kFailed;
+  CHECK(TallyOfNode(node).unavailable == 1);
+  node.view.driver_pods.clear();
+  CHECK(TallyOfNode(node).unavailable == 1);
+}
+
 TEST_CASE("W5: a percentage of 100 % or more is not a limit") {
   Tally tally{.total = 2, .unavailable = 2};
   CHECK(internal::ComputeBudget(tally, UpgradePolicy{.max_unavailable = Percent{100}}).unavailable_max == std::nullopt);

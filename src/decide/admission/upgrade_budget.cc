@@ -59,8 +59,8 @@ bool IsUnavailable(const Node& node, const NodeMarks& marks) {
 // A node with a driver pod does not lack one, even if a pod of another DaemonSet waits for the node: after a DaemonSet has
 // been deleted and its pods orphaned, the pods of its successor cannot be scheduled next to them.
 bool LacksDriverPod(const NodeView& view, const NodeRules& rules) {
-  return rules.on_unscheduled_pods == OnUnscheduledPods::kCountUnavailable && view.driver_pods.empty() &&
-         !view.unscheduled_driver_pods.empty();
+  return rules.on_unscheduled_pods == OnUnscheduledPods::kCountUnavailable && !view.unscheduled_driver_pods.empty() &&
+         std::all_of(view.driver_pods.begin(), view.driver_pods.end(), IsFinished);
 }
 
 std::string WhyUnavailable(const NodeView& view, const DriverIdentity& identity, const NodeRules& rules) {

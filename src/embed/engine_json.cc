@@ -116,6 +116,7 @@ void WriteRollout(const RolloutStatus& rollout, JsonWriter& writer) {
     writer.Member("done", stage.done);
     writer.Member("failed", stage.failed);
     writer.Member("leftOut", stage.left_out);
+    if (!stage.why_left_out.empty()) writer.Member("whyLeftOut", stage.why_left_out);
   });
   if (rollout.rollback) writer.Member("rollback", ToString(*rollout.rollback));
   if (rollout.gangs) WriteGangs(*rollout.gangs, writer);

@@ -161,6 +161,7 @@ class JsonReport {
       Member("done", stage.done);
       Member("failed", stage.failed);
       Member("leftOut", stage.left_out);
+      if (!stage.why_left_out.empty()) Member("whyLeftOut", stage.why_left_out);
       writer_.EndObject();
     });
     // Absent during a rollout of a new revision.

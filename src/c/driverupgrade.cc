@@ -66,11 +66,12 @@ absl::StatusOr<std::string> Keys(std::string_view text) {
 
 // Treats a document with the member `policy` as a request, because a policy itself has no such member.
 absl::StatusOr<UpgradePolicy> PolicyOf(std::string_view text) {
-  const absl::StatusOr<Document> request = Document::Parse("request", text, {"policy", "timeZones"});
+  const absl::StatusOr<Document> request = Document::Parse("request", text, {"policy", "timeZones", "policyDefaults"});
   absl::StatusOr<UpgradePolicy> policy = absl::UnknownError("");
   if (request.ok() && request->Has("policy")) {
     DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::string embedded, request->Embedded("policy"));
-    policy = ParsePolicy(*request, embedded, {});
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(const PolicyDefaults defaults, DefaultsMember(*request));
+    policy = ParsePolicy(*request, embedded, defaults);
   } else {
     policy = ParseUpgradePolicy(text);
   }

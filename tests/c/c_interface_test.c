@@ -88,6 +88,8 @@ static void TestPolicy(void) {
   EXPECT(du_policy_normalize, "{\"maxParallelUpgrades\":-1}", 3, "policy: maxParallelUpgrades: ");
   EXPECT(du_policy_normalize, "{\"colour\":1}", 3, "policy: colour");
   EXPECT(du_policy_normalize, "{", 3, "policy: ");
+  EXPECT(du_policy_normalize, "{\"policy\":{},\"policyDefaults\":\"gpu-operator\"}", 0, "\"maxUnavailable\":\"25%\"");
+  EXPECT(du_policy_normalize, "{\"policy\":{},\"policyDefaults\":\"x\"}", 3, "policyDefaults");
   EXPECT(du_policy_normalize, "null", 3, "the document is empty");
 #define ZONED(zone, tables) "{\"policy\":{\"rollout\":{\"closedTimeZone\":\"" zone "\"}},\"timeZones\":[" tables "]}"
 #define BERLIN "{\"name\":\"Europe/Berlin\",\"offsets\":[{\"from\":0,\"seconds\":3600}]}"

@@ -84,6 +84,8 @@ absl::StatusOr<CorePass> Core::Apply(const Part& part, const UpgradePolicy& poli
   ForgetInterruptions(pool);
   SetFacts(pool, policy, facts, now);
   CorePass pass{.plan = Advance(pool, now), .pool = &pool};
+  const bool is_record_stored = !pass.plan.rollout || !pass.plan.rollout->record;
+  if (is_record_stored) pool.sick.clear();
   if (pass.plan.rollout) pool.gang_interruptions.SetRevision(pass.plan.rollout->revision);
   FollowPods(pool, pass.plan);
   pass.wanted_pods = WantedPods(pool);
@@ -125,8 +127,9 @@ void Core::SetFacts(Pool& pool, const UpgradePolicy& policy, const PassFacts& fa
     pool.planner.SetGrantsMax(ledger.grants_max());
   }
   const bool rolls = policy.rollout && policy.auto_upgrade;
+  if (!facts.sick.empty()) pool.sick = facts.sick;
   pool.planner.SetRollout(rolls ? RolloutFacts{.record = ledger.record(),
-                                               .sick = facts.sick,
+                                               .sick = pool.sick,
                                                .took = ledger.took(),
                                                .shares_driver = shares,
                                                .gangs_interrupted = pool.gang_interruptions.counts()}

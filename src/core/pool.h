@@ -40,6 +40,8 @@ struct Pool {
   std::string owner = {};
   // The owner's ledger; nullptr if the engine has no ledger. Pools of different owners have different ledgers.
   LedgerSteps* ledger = nullptr;
+  // The last PassFacts::sick, until a record with the halt is stored: the host may withdraw the reason before that.
+  std::string sick = {};
   // Slots in use after the last pass.
   int slots = 0;
   // True if the pool contains every managed node that is not in another pool.

@@ -26,19 +26,19 @@ bool IsQuarantined(const Node& node) {
   return has("quarantineHealthEventIsCordoned") && !is_cancelled;
 }
 
-bool IsConfiguredBySriov(const Node& node) { return !SriovWork(node).empty(); }
-
 // A program that needs a cordoned node to stay cordoned while `needs_cordon` is true.
 struct CordonUser {
   std::string_view name = {};
   bool (*needs_cordon)(const Node& node) = nullptr;
 };
-// None of these programs waits for our upgrade while it needs the cordon (ADR 0028). kured is missing: its annotation
-// does not show whether kured is draining the node or is still waiting for its lock.
+// None of these programs waits for our upgrade while it needs the cordon (ADR 0028). kured is left out, because its
+// annotation does not show whether kured is draining the node or is still waiting for its lock.
 constexpr std::array kCordonUsers = {
     CordonUser{"NVSentinel", IsQuarantined},
     CordonUser{"the Machine Config Operator", IsDrainedByMachineConfig},
     CordonUser{"the SR-IOV network operator", IsConfiguredBySriov},
+    CordonUser{"the NIC configuration operator", IsConfiguredByNicOperator},
+    CordonUser{"the MIG manager", IsRebootedByMigManager},
 };
 
 }  // namespace
@@ -53,7 +53,8 @@ std::optional<DriverIdentity> ParseDriverName(std::string_view name) {
 std::optional<std::string_view> ForeignCordonOwner(const Node& node) {
   if (!node.unschedulable) return std::nullopt;
   for (const ForeignCordonMark& mark : kForeignCordonMarks) {
-    if (node.annotations.contains(std::string(mark.key))) return mark.owner;
+    const auto found = node.annotations.find(std::string(mark.key));
+    if (found != node.annotations.end() && found->second != "false") return mark.owner;
   }
   return std::nullopt;
 }

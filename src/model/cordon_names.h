@@ -28,7 +28,7 @@ std::optional<DriverIdentity> ParseDriverName(std::string_view name);
 
 // The mark of a program that needs the cordon but does not write its name to the annotation `cordoned-by`.
 struct ForeignCordonMark {
-  // Annotation of the node. Its presence means that the program needs the cordon.
+  // Annotation of the node. Unless its value is `false`, the program needs the cordon.
   std::string_view key = {};
   // Name of the program, for use in messages.
   std::string_view owner = {};
@@ -37,6 +37,8 @@ struct ForeignCordonMark {
 // node with such a mark is treated like an administrator's cordon. It is then never lifted.
 inline constexpr std::array kForeignCordonMarks = {
     ForeignCordonMark{"nvidia.com/driver-manager.node-initial-state.unschedulable", "NVIDIA's driver manager"},
+    // The driver manager of the GPU driver, in versions of the Go library that name their cordon (cordon_manager.go).
+    ForeignCordonMark{"nvidia.com/gpu-driver-manager.node-cordoned", "NVIDIA's driver manager"},
 };
 // Returns the owner of the first foreign cordon mark on the node; nullopt if the node has no such mark or is
 // schedulable.

@@ -47,6 +47,22 @@ std::string DescribeState(std::string_view state) {
   return fmt::format("the Machine Config Operator's state of the node is {}", state);
 }
 
+// The state in which the SR-IOV network operator drains the node and configures its network devices, such as
+// `Drain_Required`; empty if the operator is not working on the node, or if the cluster has no such operator.
+std::string_view SriovWork(const Node& node) {
+  static const std::string& key = *new std::string("sriovnetwork.openshift.io/state");
+  const std::string_view state = Annotation(node, key);
+  return state == "Idle" ? std::string_view() : state;
+}
+
+constexpr std::string_view kNicConfiguration = "network.nvidia.com/operator.nic-configuration.wait";
+constexpr std::string_view kMigState = "nvidia.com/mig.config.state";
+
+bool HasLabel(const Node& node, std::string_view key, std::string_view value) {
+  const auto label = node.labels.find(std::string(key));
+  return label != node.labels.end() && label->second == value;
+}
+
 }  // namespace
 
 std::string UtcText(absl::Time time) { return absl::FormatTime("%Y-%m-%d%ET%H:%M:%SZ", time, absl::UTCTimeZone()); }
@@ -109,10 +125,25 @@ bool IsDrainedByMachineConfig(const Node& node) {
   return works || Annotation(node, keys.drain).starts_with("drain-");
 }
 
-std::string_view SriovWork(const Node& node) {
-  static const std::string& key = *new std::string("sriovnetwork.openshift.io/state");
-  const std::string_view state = Annotation(node, key);
-  return state == "Idle" ? std::string_view() : state;
+bool IsConfiguredBySriov(const Node& node) { return !SriovWork(node).empty(); }
+
+bool IsConfiguredByNicOperator(const Node& node) { return HasLabel(node, kNicConfiguration, "true"); }
+
+bool IsRebootedByMigManager(const Node& node) { return HasLabel(node, kMigState, "rebooting"); }
+
+std::string WhyReconfigured(const Node& node) {
+  if (const std::string_view state = SriovWork(node); !state.empty()) {
+    return fmt::format("the SR-IOV network operator is working on the node (state {})", state);
+  }
+  if (IsConfiguredByNicOperator(node)) {
+    return fmt::format("the NIC configuration operator is working on the node (label {}=true)", kNicConfiguration);
+  }
+  for (const std::string_view state : {"pending", "rebooting"}) {
+    if (HasLabel(node, kMigState, state)) {
+      return fmt::format("the MIG manager is partitioning the node's GPUs (label {}={})", kMigState, state);
+    }
+  }
+  return "";
 }
 
 }  // namespace driverupgrade::internal

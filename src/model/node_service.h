@@ -37,10 +37,21 @@ std::string WhyDegraded(const Node& node);
 // node. The operator uncordons the node when it has finished.
 bool IsDrainedByMachineConfig(const Node& node);
 
-// Returns the state in which the SR-IOV network operator drains the node and configures its network devices, such as
-// `Drain_Required`. The operator uncordons the node when it has finished. Returns an empty string if the operator is not
-// working on the node, or if the cluster has no such operator.
-std::string_view SriovWork(const Node& node);
+// Returns true if the SR-IOV network operator drains the node, and configures its network devices. The operator uncordons
+// the node when it has finished.
+bool IsConfiguredBySriov(const Node& node);
+
+// Returns true if the NIC configuration operator configures the node's network devices, updates their firmware, or is
+// about to do so. It asks the maintenance operator to drain the node, and may reboot it.
+bool IsConfiguredByNicOperator(const Node& node);
+
+// Returns true if NVIDIA's MIG manager is about to reboot the node, so that a partition of its GPUs takes effect.
+bool IsRebootedByMigManager(const Node& node);
+
+// Returns a string such as `the SR-IOV network operator is working on the node (state Drain_Required)`; empty if neither
+// that operator, nor the NIC configuration operator, nor the MIG manager is changing the node's devices. A label of the
+// MIG manager that was interrupted may stay (mig-parted#485).
+std::string WhyReconfigured(const Node& node);
 
 // Returns a string such as `driver pod gpu-operator/driver-x is not Ready since 2026-11-26T12:00:00Z: container driver
 // restarted 3 times`.

@@ -139,14 +139,14 @@ std::optional<Gate> WhyUnfit(const Walk& walk) {
   if (std::string work = internal::WhyMachineConfig(node); !work.empty()) {
     return Gate{.reason = GateReason::kMachineConfig, .detail = std::move(work)};
   }
-  // NVIDIA's network operator runs the daemon of the SR-IOV network operator only while the OFED driver is Ready. A
-  // driver that waits to be loaded, or whose upgrade has failed, therefore must not wait for that operator.
-  if (const std::string_view work = internal::SriovWork(node); !work.empty() && !is_repair && !walk.AwaitsSafeLoad()) {
-    return Gate{
-        .reason = GateReason::kOtherDriver,
-        .detail = fmt::format("the SR-IOV network operator is working on the node (state {}); wait until it has "
-                              "finished, or start the node anyway with the annotation {}=true",
-                              work, internal::KeyOfRequest(walk.in.identity))};
+  // These programs may need the driver: NVIDIA's network operator runs the daemon of the SR-IOV network operator only
+  // while the OFED driver is Ready. A driver that waits to be loaded, or whose upgrade has failed, therefore must not
+  // wait for them.
+  if (const std::string work = internal::WhyReconfigured(node); !work.empty() && !is_repair && !walk.AwaitsSafeLoad()) {
+    return Gate{.reason = GateReason::kOtherDriver,
+                .detail = fmt::format("{}; wait until it has finished, or start the node anyway with the annotation "
+                                      "{}=true",
+                                      work, internal::KeyOfRequest(walk.in.identity))};
   }
   return std::nullopt;
 }

@@ -228,7 +228,7 @@ bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const G
     // The other driver may be a requestor: a NodeMaintenance that we have released stays until the other requestor also
     // releases it.
     case GateReason::kOtherDriver:
-      return OtherDriverHolds(node, keys) || !::driverupgrade::internal::SriovWork(node).empty() ||
+      return OtherDriverHolds(node, keys) || !::driverupgrade::internal::WhyReconfigured(node).empty() ||
              claims_.contains(node.name);
     case GateReason::kUnsettled: return HasSent(who, node);
     case GateReason::kUnknownState: return !state;

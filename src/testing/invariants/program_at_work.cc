@@ -22,7 +22,9 @@ std::string ProgramAtWork(const Node& node) {
       value("machineconfiguration.openshift.io/desiredDrain").starts_with("drain-")) {
     return "the Machine Config Operator";
   }
-  return ::driverupgrade::internal::SriovWork(node).empty() ? "" : "the SR-IOV network operator";
+  if (::driverupgrade::internal::IsConfiguredBySriov(node)) return "the SR-IOV network operator";
+  const auto label = node.labels.find("network.nvidia.com/operator.nic-configuration.wait");
+  return label != node.labels.end() && label->second == "true" ? "the NIC configuration operator" : "";
 }
 
 }  // namespace driverupgrade::testing::internal

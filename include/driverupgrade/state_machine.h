@@ -16,6 +16,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "driverupgrade/cluster_snapshot.h"
@@ -48,6 +49,10 @@ struct StateMachineOptions {
   std::optional<PodRef> own_pod = std::nullopt;
   /// The node on which the operator runs. This node is upgraded last.
   std::string own_node = {};
+  /// Keys of the labels that select the engine's nodes. Like the labels that decide a node's stage, they are recorded at
+  /// the start of an upgrade, so that a node in progress whose label is removed stays with its engine
+  /// (DriverIdentity::RolloutLabelsAnnotation). UpgradeEngine sets them.
+  std::vector<std::string> selector_keys = {};
 };
 
 /// Returns the call that withdraws a claim on a NodeMaintenance. The call deletes the requestor's own object, or

@@ -33,10 +33,16 @@ absl::Duration HoldMax(const UpgradePolicy& policy) {
   return most;
 }
 
+StateMachineOptions WithSelectorKeys(StateMachineOptions options, const LabelSelector& selector) {
+  for (const LabelSelector::Requirement& one : selector.requirements()) options.selector_keys.push_back(one.key);
+  return options;
+}
+
 }  // namespace
 
 Core::Core(const DriverIdentity& identity, CoreOptions options, ObjectSource& objects, NodeHooks& hooks)
-    : machine_(identity, std::move(options.machine), options.scope.asks_uses_driver),
+    : machine_(identity, WithSelectorKeys(std::move(options.machine), options.scope.node_selector),
+               options.scope.asks_uses_driver),
       scope_(std::move(options.scope)),
       parallel_total_(options.parallel_total),
       nodes_per_pass_(options.nodes_per_pass),

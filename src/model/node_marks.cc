@@ -241,18 +241,17 @@ void RemoveMarks(Node& node, const DriverIdentity& identity) {
   if (skipped) node.labels[skip] = "true";
 }
 
-StringMap RolloutLabels(const Node& node, const NodeMarks& marks) {
+StringMap KnownLabels(const Node& node, const NodeMarks& marks, bool recorded_first) {
   StringMap labels = node.labels;
   const UpgradeState state = marks.State().value_or(UpgradeState::kUnknown);
   if (state == UpgradeState::kUnknown || state == UpgradeState::kDone) return labels;
-  const bool awaits_attempt = state == UpgradeState::kUpgradeRequired || state == UpgradeState::kFailed;
   const std::string recorded = marks.rollout_labels.value().value_or("");
   const std::vector<std::string> entries = absl::StrSplit(recorded, ',', absl::SkipEmpty());
   for (const std::string& entry : entries) {
     const std::size_t equals = entry.find('=');
     const bool is_set = equals != std::string::npos;
     const std::string key = entry.substr(0, equals);
-    if (awaits_attempt && (!is_set || labels.contains(key))) continue;
+    if (!recorded_first && (!is_set || labels.contains(key))) continue;
     if (is_set) {
       labels[key] = entry.substr(equals + 1);
     } else {
@@ -260,6 +259,11 @@ StringMap RolloutLabels(const Node& node, const NodeMarks& marks) {
     }
   }
   return labels;
+}
+
+StringMap RolloutLabels(const Node& node, const NodeMarks& marks) {
+  const UpgradeState state = marks.State().value_or(UpgradeState::kUnknown);
+  return KnownLabels(node, marks, state != UpgradeState::kUpgradeRequired && state != UpgradeState::kFailed);
 }
 
 bool WasAdmitted(const NodeMarks& marks) {

@@ -145,6 +145,11 @@ bool CanWriteTaints(const Node& node);
 // Removes our marks from the node, except for the skip label. Also removes the cordon if an upgrade set it.
 void RemoveMarks(Node& node, const DriverIdentity& identity);
 
+// Returns the labels of the node, and the labels that the mark `rollout_labels` has recorded since the start of its
+// upgrade, until the upgrade succeeds. `recorded_first`: a recorded label replaces the node's current label; otherwise, it
+// replaces only a missing label.
+StringMap KnownLabels(const Node& node, const NodeMarks& marks, bool recorded_first);
+
 // Returns the labels that decide the node's stage and group. While its upgrade is in progress, these are the labels that
 // the mark `rollout_labels` has recorded. Before another attempt, the current labels count, but a missing label keeps its
 // recorded value, because the driver may be broken.

@@ -97,12 +97,20 @@ DriverParts MakeDriverParts(const std::vector<DaemonSet>& daemon_sets, std::vect
 NodeViews::NodeViews(DriverIdentity identity, ViewScope scope)
     : identity_(std::move(identity)), scope_(std::move(scope)) {}
 
+// If the label that selects a node in progress is removed, the node must still count against the limits of its engine
+// (k8s-device-plugin#796). If the label has another value, another engine continues the upgrade.
+bool NodeViews::IsSelected(const Node& node) const {
+  if (scope_.node_selector.empty()) return true;
+  if (!node.annotations.contains(identity_.RolloutLabelsAnnotation())) return scope_.node_selector.Matches(node.labels);
+  return scope_.node_selector.Matches(KnownLabels(node, DecodeMarks(node, identity_), /*recorded_first=*/false));
+}
+
 // A node with leftover marks of an upgrade is managed even without driver pods, so that the marks are removed
 // (defect-D18). An unreadable node without labels counts as managed, because the labels may be the part that could not
 // be read.
 bool NodeViews::IsManaged(const NodeParts& parts) const {
   if (IsUnreadable(parts.node) && parts.node.labels.empty()) return true;
-  if (!scope_.node_selector.Matches(parts.node.labels)) return false;
+  if (!IsSelected(parts.node)) return false;
   if (!parts.driver_pods.empty()) return true;
   if (IsMarked(parts.node, identity_)) return true;
   if (parts.devices && parts.devices->ok()) {

@@ -91,6 +91,8 @@ class NodeViews {
  public:
   NodeViews(DriverIdentity identity, ViewScope scope);
 
+  // Returns true if the node selector of the engine selects the node.
+  bool IsSelected(const Node& node) const;
   // Returns true if the engine must manage the node for the driver.
   bool IsManaged(const NodeParts& parts) const;
   // Returns the view of the node. Of the node's pods, the view contains only the driver pods. Drops requests from `log`

@@ -96,6 +96,21 @@ TEST_CASE("an engine upgrades the nodes that its selector matches, under its own
   CHECK(world.State("node-7").empty());
 }
 
+TEST_CASE("a node in progress whose label is removed stays with its engine, until it has finished") {
+  World world(GENERATE(false, true));
+  world.policies["a"].max_parallel = 1;
+  world.Pass("a");
+  REQUIRE(world.InProgress(1, 1) == 1);
+  world.cluster->EditNode("node-1", [](Node& node) { node.labels.erase(kOwner); });
+  for (int i = 0; i < 200 && world.State("node-1") != "upgrade-done"; ++i) {
+    CHECK(world.Pass("a").totals.total == 4);
+    CHECK(world.InProgress(2, 4) == 0);
+    world.cluster->Advance(absl::Seconds(1));
+  }
+  CHECK(world.State("node-1") == "upgrade-done");
+  CHECK(world.Pass("a").totals.total == 3);
+}
+
 TEST_CASE("if a node gets a new owner, the engine of the new owner finishes the node's upgrade") {
   World world(GENERATE(false, true));
   world.Pass("a");

@@ -1,6 +1,7 @@
 // Handles unknown, upgrade-done and upgrade-required: decides whether a node needs an upgrade, and whether it may
 // start.
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -50,12 +51,15 @@ void NoteRequestedRestart(Walk& walk) {
   walk.AssessDriver();
 }
 
-// Records the labels that decide the node's stage and group, except for the state label, which the upgrade changes.
+// Records the labels that decide the node's engine, stage and group, except for the state label, which the upgrade
+// changes.
 void NoteRolloutLabels(Walk& walk) {
   const StringMap known = internal::RolloutLabels(walk.view.node, walk.before());
+  std::set<std::string> keys(walk.in.policy.rollout_labels.begin(), walk.in.policy.rollout_labels.end());
+  keys.insert(walk.in.options.selector_keys.begin(), walk.in.options.selector_keys.end());
+  keys.erase(walk.in.identity.StateLabel());
   std::vector<std::string> labels;
-  for (const std::string& key : walk.in.policy.rollout_labels) {
-    if (key == walk.in.identity.StateLabel()) continue;
+  for (const std::string& key : keys) {
     const auto label = known.find(key);
     labels.push_back(label == known.end() ? key : fmt::format("{}={}", key, label->second));
   }

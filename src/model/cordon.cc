@@ -43,6 +43,8 @@ Cordon ReadCordon(const Node& node, const DriverIdentity& identity) {
     if (!state || WasInitiallyUnschedulable(marks)) continue;
     if (!IsPastCordon(*state) && !IsMaintained(marks)) continue;
     if (!cordon.rival) cordon.rival = driver.Name();
+    cordon.rival_evacuates |= *state != UpgradeState::kPodRestartRequired &&
+                              *state != UpgradeState::kValidationRequired && *state != UpgradeState::kFailed;
     if (!HasLeftCordon(marks) && (!ours || !marks.requestor_mode.present())) cordon.rival_lifts = true;
   }
   const bool is_claimed = ForeignCordonOwner(node).has_value();

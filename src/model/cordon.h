@@ -24,6 +24,8 @@ struct Cordon {
   // Name of a driver for which our upgrade waits: a driver that is past cordon-required and has set the cordon without
   // an entry in the cordon set, as the Go library does. nullopt if there is no such driver.
   std::optional<std::string> rival = std::nullopt;
+  // True if a rival is still being evacuated, or is about to lift the cordon.
+  bool rival_evacuates = false;
   // True if the rival or its maintenance operator must lift the cordon. A maintenance operator does not lift a cordon
   // that already existed, so it does not lift a cordon with our name (dep-F13).
   bool rival_lifts = false;

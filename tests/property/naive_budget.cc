@@ -83,6 +83,27 @@ bool HasRival(const Node& node, const DriverIdentity& identity) {
   return false;
 }
 
+bool AwaitsLoad(const Node& node, const DriverIdentity& identity) {
+  const auto load = node.annotations.find(identity.SafeLoadAnnotation());
+  return load != node.annotations.end() && !load->second.empty();
+}
+
+// dep-F8: returns whether the node waits for another driver that has set the cordon without adding its name to the cordon
+// set. A driver that has evacuated the node may wait until ours is loaded.
+bool IsHeldByRival(const Node& node, const DriverIdentity& identity) {
+  bool is_held = HasRival(node, identity);
+  if (!is_held || !AwaitsLoad(node, identity)) return is_held;
+  is_held = false;
+  for (const auto& [name, state] : DriversOutsideSet(node, identity)) {
+    const bool annotated = node.annotations.contains(name + "-driver-upgrade.node-initial-state.unschedulable");
+    const bool maintained = node.annotations.contains(name + "-driver-upgrade-requestor-mode");
+    const bool counts = IsPastItsCordon(state) || (maintained && state == "node-maintenance-required");
+    if (!counts || annotated) continue;
+    is_held |= !IsOneOf(state, {"pod-restart-required", "validation-required", "upgrade-failed"});
+  }
+  return is_held;
+}
+
 // dep-F7: a cordon belongs to an administrator if each driver in the cordon set is done. A listed driver without a
 // state label is not done.
 bool IsAdministrators(const Node& node, const DriverIdentity& identity) {
@@ -263,9 +284,8 @@ bool IsUnfit(const NodeView& view, const Counter& counter) {
   const bool is_repair = is_requested || has_started;
   const std::string config = StateOfMachineConfig(view.node);
   const bool is_lost = (!view.node.ready || config == "Degraded") && !is_repair;
-  const auto load = view.node.annotations.find(counter.identity.SafeLoadAnnotation());
-  const bool awaits_load = load != view.node.annotations.end() && !load->second.empty();
-  const bool gets_devices = IsGettingNetworkDevices(view.node) && !is_repair && !awaits_load;
+  const bool gets_devices =
+      IsGettingNetworkDevices(view.node) && !is_repair && !AwaitsLoad(view.node, counter.identity);
   return Leaves(view.node) || config == "Working" || is_lost || gets_devices;
 }
 
@@ -289,7 +309,7 @@ bool AsksForSlot(const RandomCluster& cluster, const NodeView& view) {
   if (!verdict.plan.path.empty() && !goes_on) return false;
   if (LabelOf(view.node, identity.SkipUpgradeLabel()) == "true") return false;  // T5
   if (view.driver_pods.empty() || !RevisionsAreKnown(view, *cluster.snapshot.driver)) return false;
-  if (HasRival(view.node, identity) || IsUnfit(view, {identity, policy, cluster})) return false;
+  if (IsHeldByRival(view.node, identity) || IsUnfit(view, {identity, policy, cluster})) return false;
   return policy.cordoned_nodes != CordonedNodes::kIgnore || !IsAdministrators(view.node, identity);
 }
 

@@ -201,6 +201,7 @@ std::string Scenario::DriverPod(Arguments& arguments) {
   const auto hash = arguments.Value("hash");
   const bool orphan = arguments.Flag("orphan");
   const bool not_ready = arguments.Flag("not-ready");
+  const bool ready = arguments.Flag("ready");
   const auto crashing = arguments.Number("crashing");
   if (arguments.Flag("second")) {
     testing::PodBuilder builder(driver.ns, "driver-second");
@@ -218,6 +219,7 @@ std::string Scenario::DriverPod(Arguments& arguments) {
       if (hash == "none") edited.labels.erase("controller-revision-hash");
       if (orphan) edited.owners.clear();
       for (ContainerStatus& status : edited.container_statuses) {
+        if (ready) status.ready = true;
         if (not_ready || crashing) status.ready = false;
         if (crashing) status.restart_count = *crashing;
       }

@@ -249,7 +249,10 @@ Progress LeaveUpgradeRequired(Walk& walk) {
   if (walk.driver.unknown) return walk.Wait(GateReason::kRevisionUnknown, walk.driver.why_unknown);
   const internal::Cordon cordon = internal::ReadCordon(walk.view.node, identity);
   const bool by_request = walk.requestor && walk.in.options.requestor->enabled;
-  if (cordon.rival && !by_request) {
+  // A driver that waits to be loaded must not wait for an evacuated rival, whose pod may wait for this driver: a GPU
+  // driver pod waits until the OFED driver is loaded (k8s-driver-manager#123).
+  const bool rival_may_wait = walk.AwaitsSafeLoad() && !cordon.rival_evacuates;
+  if (cordon.rival && !by_request && !rival_may_wait) {
     return walk.Wait({.reason = GateReason::kOtherDriver,
                       .detail = fmt::format("{} is being upgraded on the node", *cordon.rival),
                       .subject = GateSubject(GateSubjectKind::kDriver, "", *cordon.rival)});

@@ -62,6 +62,10 @@ void InvariantChecker::Impl::NoteCordon(const Node* before, const Node& after, M
   } else if (before->unschedulable && !after.unschedulable) {
     truth.cordon = Maker::kNobody;
   }
+  // A driver that waits to be loaded shares the cordon of an evacuated rival, which may wait for it.
+  const bool joins_rival =
+      maker == Maker::kEngine && internal::IsMarked(after, keys) && !internal::IsMarked(*before, keys);
+  if (truth.cordon == Maker::kRival && joins_rival) truth.cordon = Maker::kEngine;
   const auto state = StateOf(after, keys);
   // If a driver that is not named on the cordon or another program relies on it, Release leaves the cordon on the node.
   // From then on, the cordon does not belong to any upgrade of this library.

@@ -92,10 +92,14 @@ class DriverIdentity {
   /// Node annotation `<revision>[,<revision>...]@<target revision>`: driver pods of these revisions are restarted
   /// without evacuating the node.
   const std::string& RestartOnlyAnnotation() const;
+  /// Node annotation `<revision>[,<revision>...]`: driver pods of these revisions are not replaced, although they may be
+  /// out of date. The node was evacuated so that they can load the driver (SafeLoadManager).
+  const std::string& ReloadOnlyAnnotation() const;
   /// Node annotation: the gang for which the node was started together with other nodes (RolloutPolicy::gangs).
   const std::string& UnitAnnotation() const;
   /// Node annotation `<key>=<value>[,<key>...]`: the labels that the node had at the start of its upgrade, among those
-  /// that decide its stage and its group (RolloutPolicy). A key without a value was not set.
+  /// that decide its engine (SnapshotOptions::node_selector), its stage and its group (RolloutPolicy). A key without a
+  /// value was not set.
   const std::string& RolloutLabelsAnnotation() const;
   /// Node annotation `<number of devices>`: devices of the node are isolated instead of the whole node
   /// (UpgradePolicy::isolation). The value is the number of devices at the start of the upgrade.

@@ -50,9 +50,10 @@ struct DriverPods {
 
 class PodManager {
  public:
-  /// `restart_pod`: UID of a pod to restart even though it is up to date; may be empty.
+  /// `restart_pod`: UID of a pod to restart even though it is up to date; may be empty. `kept_revisions`: revisions of
+  /// pods that are not replaced even if they are out of date, separated by commas; may be empty.
   DriverPods Assess(const NodeView& view, const DriverFacts& driver, std::string_view restart_pod,
-                    int restart_count_max) const;
+                    int restart_count_max, std::string_view kept_revisions = {}) const;
 
   /// Returns the pods that the policy waits for: they match the selector and are Running or Pending. Pods of DaemonSets
   /// and static pods are excluded, because they never finish.

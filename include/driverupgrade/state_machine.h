@@ -73,10 +73,11 @@ class StateMachine {
   [[nodiscard]] Plan Step(const ClusterSnapshot& snapshot, const UpgradePolicy& policy, absl::Time now) const;
 
   /// Evaluates one node, for the library's planners. `admitted`: the node has a slot, so it may leave upgrade-required.
-  /// `unit`: the gang for which the node starts together with other nodes; empty: it starts on its own.
+  /// `unit`: the gang for which the node starts together with other nodes; empty: it starts on its own. `reload_only`:
+  /// the node starts only to load the driver that it has (DriverIdentity::ReloadOnlyAnnotation).
   [[nodiscard]] internal::Verdict Judge(const NodeView& view, const DriverFacts& driver, const NodeRules& rules,
                                         absl::Time now, absl::Time active_since, bool admitted,
-                                        const std::string& unit = "") const;
+                                        const std::string& unit = "", bool reload_only = false) const;
 
   /// Returns the plan that releases a node in any state: one patch that lifts a cordon on which only our upgrade
   /// relies, and that removes our label and annotations. Marks set by other clients stay: the skip label, the safe-load

@@ -29,7 +29,7 @@ absl::StatusOr<std::string> Keys(std::string_view text) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const Document document, Document::Parse("identity", text, {"domain", "driver"}));
   const absl::StatusOr<DriverIdentity> identity = IdentityOf(document);
   if (!identity.ok()) return Named("identity", identity.status());
-  const std::array<std::pair<const char*, std::string>, 26> keys = {{
+  const std::array<std::pair<const char*, std::string>, 27> keys = {{
       {"stateLabel", identity->StateLabel()},
       {"skipUpgradeLabel", identity->SkipUpgradeLabel()},
       {"skipDrainPodLabel", identity->SkipDrainPodLabel()},
@@ -51,6 +51,7 @@ absl::StatusOr<std::string> Keys(std::string_view text) {
       {"policyAnnotation", identity->PolicyAnnotation()},
       {"restartPodAnnotation", identity->RestartPodAnnotation()},
       {"restartOnlyAnnotation", identity->RestartOnlyAnnotation()},
+      {"reloadOnlyAnnotation", identity->ReloadOnlyAnnotation()},
       {"unitAnnotation", identity->UnitAnnotation()},
       {"rolloutLabelsAnnotation", identity->RolloutLabelsAnnotation()},
       {"isolatedDevicesAnnotation", identity->IsolatedDevicesAnnotation()},

@@ -161,6 +161,7 @@ void IncrementalPlanner::Impl::AdmitNodes(Names& touched) {
   for (const std::string& name : queue_.Admit(Limits::Of(budgets, limits_.paused))) {
     PlannedNode& node = nodes_.at(name);
     node.unit.clear();
+    node.reload_only = false;
     JudgeNode(name, node, /*admitted=*/true);
     touched.insert(name);
   }
@@ -230,7 +231,8 @@ Verdict IncrementalPlanner::Impl::Judge(PlannedNode& node, bool admitted) const 
   const JudgeContext context(machine_, rules_, *driver_, now_, active_since_);
   if (shows_waits_) node.shown_wait.Read(*MarksOfView(*node.view, *identity_), now_);
   const ShownWait* shown_wait = shows_waits_ ? &node.shown_wait : nullptr;
-  JudgeInto(context, *node.view, {.admitted = admitted, .unit = node.unit}, shown_wait, verdict);
+  JudgeInto(context, *node.view, {.admitted = admitted, .reload_only = node.reload_only, .unit = node.unit}, shown_wait,
+            verdict);
   if (shows_waits_) node.shown_wait.Judged(verdict, now_);
   return verdict;
 }

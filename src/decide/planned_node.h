@@ -38,6 +38,8 @@ struct PlannedNode {
   std::size_t member = 0;
   // Unit with which the node starts (RolloutNode::unit).
   std::string unit = {};
+  // True if the node is admitted only to load the driver that it has (RolloutAnswer::reload_only).
+  bool reload_only = false;
   ShownWait shown_wait = {};
 };
 using PlannedNodes = std::map<std::string, PlannedNode>;  // by name

@@ -8,6 +8,7 @@
 
 #include "decide/marks_of_view.h"
 #include "fmt/format.h"
+#include "model/node_marks.h"
 #include "model/unreadable.h"
 
 namespace driverupgrade {
@@ -24,7 +25,7 @@ enum class Revision { kCurrent, kOld, kOrphan, kUnknown };
 
 // Compares the revision of a driver pod with the target revision (§5.1, R13, R14).
 Revision RevisionOf(const Pod& pod, const internal::DriverPodMarks& marks, const DriverFacts& driver,
-                    DriverPods& result) {
+                    std::string_view kept_revisions, DriverPods& result) {
   const auto unknown = [&](FindingCode code, std::string why) {
     result.findings.push_back({.code = code, .node = pod.node_name, .message = why});
     result.why_unknown = std::move(why);
@@ -48,7 +49,10 @@ Revision RevisionOf(const Pod& pod, const internal::DriverPodMarks& marks, const
     return unknown(FindingCode::kPodWithoutRevision,
                    fmt::format("driver pod {} has no label controller-revision-hash", pod.ref.ToString()));
   }
-  return marks.revision == *owner->wanted_revision ? Revision::kCurrent : Revision::kOld;
+  if (marks.revision == *owner->wanted_revision) return Revision::kCurrent;
+  if (kept_revisions.empty() || !internal::IsListed(marks.revision, kept_revisions)) return Revision::kOld;
+  result.wanted_revision = std::string(marks.revision);
+  return Revision::kCurrent;
 }
 
 // Returns the hash of the revision from its label or, for very old objects without this label, from its name (R4, R13).
@@ -89,14 +93,14 @@ bool WasDeleted(const NodeView& view, const Pod& pod) {
 }  // namespace
 
 DriverPods PodManager::Assess(const NodeView& view, const DriverFacts& driver, std::string_view restart_pod,
-                              int restart_count_max) const {
+                              int restart_count_max, std::string_view kept_revisions) const {
   DriverPods result{.none = view.driver_pods.empty()};
   bool all_ready = true;
   const internal::DriverPodsOfView all_marks(view);
   for (std::size_t i = 0; i < view.driver_pods.size(); ++i) {
     const Pod& pod = view.driver_pods[i];
     const internal::DriverPodMarks& marks = all_marks[i];
-    const Revision revision = RevisionOf(pod, marks, driver, result);
+    const Revision revision = RevisionOf(pod, marks, driver, kept_revisions, result);
     result.unknown |= revision == Revision::kUnknown;
     result.out_of_date |= revision == Revision::kOld;
     result.orphaned |= !marks.has_owners;

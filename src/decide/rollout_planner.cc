@@ -53,8 +53,9 @@ auto RolloutPlanner::Admit(const RolloutInput& input, PlannedNodes& nodes, const
   for (const RolloutDecision& decision : round.decisions) {
     if (decision.gate != nullptr) continue;
     NamedNode* node = starting.emplace_back(nodes_[decision.index]);
-    node->second.unit = members_.UnitOf(decision.index);
-    if (together) starting_groups_[node->first] = members_.GroupOf(decision.index, *groups);
+    node->second.reload_only = decision.reload_only;
+    node->second.unit = decision.reload_only ? "" : members_.UnitOf(decision.index);
+    if (together && !decision.reload_only) starting_groups_[node->first] = members_.GroupOf(decision.index, *groups);
   }
   uncordoned_units_ = std::move(round.uncordoned_units);
   for (const std::size_t i : round.of_unknown_units) of_unknown_units_.insert(nodes_[i]->first);
@@ -91,7 +92,7 @@ void RolloutPlanner::NoteWaits(RolloutRound& round, Names& touched) {
   const std::shared_ptr<const RolloutWaits> before = std::move(waits_);
   RolloutWaits waits{.names = names_, .stages = members_.stages(), .gates = std::move(round.gates)};
   waits.nodes.resize(nodes_.size());
-  for (const auto& [index, gate, place] : round.decisions) {
+  for (const auto& [index, gate, place, reload_only] : round.decisions) {
     if (gate == nullptr) continue;
     waits.nodes[index] = {.gate = gate, .place = place};
     const GateReason reason = gate->reason;

@@ -152,9 +152,10 @@ StateMachine::StateMachine(DriverIdentity identity, StateMachineOptions options,
     : identity_(std::move(identity)), options_(std::move(options)), pod_deletion_(pod_deletion) {}
 
 Verdict StateMachine::Judge(const NodeView& view, const DriverFacts& driver, const NodeRules& rules, absl::Time now,
-                            absl::Time active_since, bool admitted, const std::string& unit) const {
+                            absl::Time active_since, bool admitted, const std::string& unit, bool reload_only) const {
   Verdict verdict;
-  JudgeInto(JudgeContext(*this, rules, driver, now, active_since), view, {.admitted = admitted, .unit = unit},
+  JudgeInto(JudgeContext(*this, rules, driver, now, active_since), view,
+            {.admitted = admitted, .reload_only = reload_only, .unit = unit},
             /*shown_wait=*/nullptr, verdict);
   return verdict;
 }

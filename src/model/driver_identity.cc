@@ -65,6 +65,7 @@ struct DriverIdentity::Keys {
   const std::string policy_annotation = Key(".policy");
   const std::string restart_pod_annotation = Key(".restart-pod");
   const std::string restart_only_annotation = Key(".restart-only");
+  const std::string reload_only_annotation = Key(".reload-only");
   const std::string unit_annotation = Key(".unit");
   const std::string rollout_labels_annotation = Key(".rollout-labels");
   const std::string isolated_devices_annotation = Key(".isolated-devices");
@@ -125,6 +126,7 @@ const std::string& DriverIdentity::ApprovedAnnotation() const { return keys_->ap
 const std::string& DriverIdentity::PolicyAnnotation() const { return keys_->policy_annotation; }
 const std::string& DriverIdentity::RestartPodAnnotation() const { return keys_->restart_pod_annotation; }
 const std::string& DriverIdentity::RestartOnlyAnnotation() const { return keys_->restart_only_annotation; }
+const std::string& DriverIdentity::ReloadOnlyAnnotation() const { return keys_->reload_only_annotation; }
 const std::string& DriverIdentity::UnitAnnotation() const { return keys_->unit_annotation; }
 const std::string& DriverIdentity::RolloutLabelsAnnotation() const { return keys_->rollout_labels_annotation; }
 const std::string& DriverIdentity::IsolatedDevicesAnnotation() const { return keys_->isolated_devices_annotation; }

@@ -108,6 +108,7 @@ constexpr std::tuple kAnnotations{
     Row<std::string>{&NodeMarks::waiting_for, &DriverIdentity::WaitingForAnnotation, ParseText},
     Row<std::string>{&NodeMarks::restart_pod, &DriverIdentity::RestartPodAnnotation, ParseText},
     Row<RestartOnly>{&NodeMarks::restart_only, &DriverIdentity::RestartOnlyAnnotation, ParseRestartOnly},
+    Row<std::string>{&NodeMarks::reload_only, &DriverIdentity::ReloadOnlyAnnotation, ParseText},
     Row<std::string>{&NodeMarks::unit, &DriverIdentity::UnitAnnotation, ParseText},
     Row<std::string>{&NodeMarks::rollout_labels, &DriverIdentity::RolloutLabelsAnnotation, ParseText},
     Row<int>{&NodeMarks::isolated_devices, &DriverIdentity::IsolatedDevicesAnnotation, ParseCount},
@@ -210,8 +211,8 @@ std::string Spell(const RestartOnly& restart_only) {
 }
 std::string Spell(const std::set<std::string>& names) { return fmt::format("{}", fmt::join(names, ",")); }
 
-bool RestartOnly::Covers(std::string_view revision) const {
-  return fmt::format(",{},", compared).find(fmt::format(",{},", revision)) != std::string::npos;
+bool IsListed(std::string_view name, std::string_view list) {
+  return !name.empty() && fmt::format(",{},", list).find(fmt::format(",{},", name)) != std::string::npos;
 }
 
 std::vector<Taint> WithSteering(const Node& node, const DriverIdentity& identity, bool steers) {

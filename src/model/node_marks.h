@@ -76,12 +76,15 @@ struct Failures {
   friend bool operator==(const Failures&, const Failures&) = default;
 };
 
+// Returns true if the list, whose elements are separated by commas, contains the name.
+bool IsListed(std::string_view name, std::string_view list);
+
 // Revisions for which a restart is enough: `<revision>[,<revision>...]@<target revision>`.
 struct RestartOnly {
   // Revisions that were compared with the target, separated by commas.
   std::string compared = {};
   std::string target = {};
-  bool Covers(std::string_view revision) const;
+  bool Covers(std::string_view revision) const { return IsListed(revision, compared); }
   friend bool operator==(const RestartOnly&, const RestartOnly&) = default;
 };
 
@@ -113,6 +116,7 @@ struct NodeMarks {
   Mark<std::string> failure_cause = {};
   Mark<std::string> waiting_for = {};
   Mark<RestartOnly> restart_only = {};
+  Mark<std::string> reload_only = {};
   Mark<std::string> unit = {};
   Mark<std::string> rollout_labels = {};
   // Set if the upgrade isolates devices instead of cordoning the node.

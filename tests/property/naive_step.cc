@@ -27,7 +27,8 @@ void AdmitByRollout(const ClusterSnapshot& snapshot, const internal::RolloutInpu
   for (const internal::RolloutDecision& decision : round.decisions) {
     internal::KeptVerdict& verdict = verdicts[decision.index];
     if (decision.gate == nullptr) {
-      verdict = start(*snapshot.nodes[decision.index], members.UnitOf(decision.index));
+      const std::string unit = decision.reload_only ? "" : members.UnitOf(decision.index);
+      verdict = start(*snapshot.nodes[decision.index], unit, decision.reload_only);
     } else {
       verdict.gate = AtPlace(*decision.gate, decision.place);
     }
@@ -119,9 +120,9 @@ Plan NaiveStep(const StateMachine& machine, const ClusterSnapshot& snapshot, con
                absl::Time now) {
   const NodeRules rules = policy;
   const AdmissionLimits limits = policy;
-  const auto start = [&](const NodeView& view, const std::string& unit = "") {
+  const auto start = [&](const NodeView& view, const std::string& unit = "", bool reload_only = false) {
     return internal::Keep(
-        machine.Judge(view, *snapshot.driver, rules, now, snapshot.active_since, /*admitted=*/true, unit));
+        machine.Judge(view, *snapshot.driver, rules, now, snapshot.active_since, /*admitted=*/true, unit, reload_only));
   };
   std::optional<internal::RolloutRules> rollout;
   if (limits.rollout && rules.auto_upgrade) rollout = internal::RulesOf(*limits.rollout, limits.failures_by_class);

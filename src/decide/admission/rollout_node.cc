@@ -12,6 +12,7 @@
 #include "decide/rollout/gangs.h"
 #include "decide/rollout/health.h"
 #include "decide/rollout/order.h"
+#include "driverupgrade/safe_load_manager.h"
 #include "model/cordon.h"
 #include "model/node_marks.h"
 #include "model/node_service.h"
@@ -157,6 +158,7 @@ RolloutNode MakeRolloutNode(const NodeView& view, const KeptVerdict& verdict, co
   node.is_isolated = view.node.unschedulable || is_evacuated;
   node.out_of_service = keeps_maintenance || marks->isolated_devices.present() ||
                         (view.node.unschedulable && IsInCordonSet(*marks, identity));
+  node.reloads = node.may_start && SafeLoadManager::IsWaiting(*marks);
   // The state machine ignores the skip label here, because a failed node with this label can still recover.
   if (node.progress == NodeProgress::kFailed && marks->skip_upgrade.value()) {
     node.progress = NodeProgress::kLeftOut;

@@ -208,7 +208,7 @@ class RolloutRounds {
     round.uncordoned_units = UncordonedOf(view_.nodes);
     for (const RolloutDecision& decision : round.decisions) {
       const RolloutNode& node = view_.nodes[decision.index];
-      if (decision.gate != nullptr || node.unit.empty()) continue;
+      if (decision.gate != nullptr || decision.reload_only || node.unit.empty()) continue;
       round.uncordoned_units.emplace(node.unit, node.node->name);
     }
     for (std::size_t i = 0; i < view_.nodes.size(); ++i) {
@@ -269,8 +269,9 @@ class RolloutRounds {
     RolloutAnswers answers = AdmitNodes(input_.rules, view_, census_, step, start, input_.now, room);
     int place = 0;
     round.decisions.reserve(answers.nodes.size());
-    for (const auto& [index, gate] : answers.nodes) {
-      round.decisions.push_back({.index = index, .gate = gate, .place = gate == nullptr ? 0 : ++place});
+    for (const auto& [index, gate, reload_only] : answers.nodes) {
+      round.decisions.push_back(
+          {.index = index, .gate = gate, .place = gate == nullptr ? 0 : ++place, .reload_only = reload_only});
     }
     round.gates = std::move(answers.gates);
     step.record.gang_waits = std::move(answers.gang_waits);

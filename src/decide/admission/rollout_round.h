@@ -103,6 +103,8 @@ struct RolloutDecision {
   const Gate* gate = nullptr;
   // Place in the queue, starting at 1; 0 if the node starts.
   int place = 0;
+  // RolloutAnswer::reload_only.
+  bool reload_only = false;
 };
 
 struct RolloutRound {

@@ -211,6 +211,7 @@ void RolloutCensus::Renew(std::size_t number, const std::vector<RolloutNode>& no
     unit.nodes.push_back(i);
     unit.admitted_before |= node.progress == NodeProgress::kUnderWay;
     unit.own_node |= node.own_node;
+    unit.reloads &= node.reloads;
   };
   if (together_) {
     for (const std::size_t i : nodes_of_[number]) add(i);

@@ -26,7 +26,8 @@ class Admission {
         gates_(answers.gates),
         gang_waits_(answers.gang_waits),
         used_(census.SlotsUsed()) {
-    nobody_ = Say(Nobody(view, start));
+    closed_ = Say(Closed(view));
+    nobody_ = closed_ == nullptr ? Say(Nobody(start)) : closed_;
     if (nobody_ == nullptr) later_ = Say(step.closed);
     for (const StageCount& stage : census.counts()) is_any_under_way_ |= stage.under_way > 0;
     by_stage_.resize(used_.size());
@@ -55,6 +56,15 @@ class Admission {
     kept_free_ = Say(
         Gate{.reason = GateReason::kGroup, .detail = "earlier nodes in the queue start together and wait for room"});
     return gate;
+  }
+
+  // Returns true if the nodes of a unit start only to load the drivers that they have. `gate`: Refusal of the unit.
+  bool ReloadsOnly(const WaitingUnit& unit, const Gate* gate) {
+    if (!unit.reloads || closed_ != nullptr) return false;
+    if (gate != nullptr) return NoRoom(unit) == nullptr;
+    // A grant does not show whether it was given for an upgrade. It skips the limits of the stage and the group, to which
+    // a reload is not subject.
+    return unit.admitted_before && (groups_ || LimitOfStage(unit));
   }
 
   // Keeps the recorded waits of gangs whose nodes still wait. Keeps all waits while the pods of any waiting node are
@@ -112,10 +122,13 @@ class Admission {
 
   const Gate* Say(std::optional<Gate> gate) { return gate ? &gates_.emplace_back(*std::move(gate)) : nullptr; }
 
-  std::optional<Gate> Nobody(const RolloutView& view, const StartTime& start) const {
+  std::optional<Gate> Closed(const RolloutView& view) const {
     // If the revision is unknown, no record allows a start.
-    if (!view.revision) return step_.closed;
-    if (auto closed = room_.Closed()) return closed;
+    return view.revision ? room_.Closed() : step_.closed;
+  }
+
+  // Returns why no node may be upgraded.
+  std::optional<Gate> Nobody(const StartTime& start) const {
     if (step_.halted) return step_.halted;
     if (!start.open) return WindowGate(start, step_.record, policy_);
     return std::nullopt;
@@ -153,17 +166,21 @@ class Admission {
     return Say(std::move(gate));
   }
 
+  std::optional<int> LimitOfStage(const WaitingUnit& unit) const {
+    const auto stage = static_cast<std::size_t>(unit.stage);
+    return stage == policy_.stages.size() ? std::nullopt : policy_.stages[stage].max_parallel;
+  }
+
   const Gate* NotByStage(const WaitingUnit& unit) {
     const auto stage = static_cast<std::size_t>(unit.stage);
-    if (stage == policy_.stages.size() || !policy_.stages[stage].max_parallel) return nullptr;
-    if (used_[stage] + TakesSlot(unit) <= *policy_.stages[stage].max_parallel) return nullptr;
+    const std::optional<int> limit = LimitOfStage(unit);
+    if (!limit || used_[stage] + TakesSlot(unit) <= *limit) return nullptr;
     return Remembered(by_stage_[stage], [&] {
-      return std::optional(
-          Gate{.reason = GateReason::kMaxParallel,
-               .detail = fmt::format("maxParallel of stage {}: {} of {} slots are taken", policy_.stages[stage].name,
-                                     used_[stage], *policy_.stages[stage].max_parallel),
-               .subject = GateSubject(GateSubjectKind::kStage, "", policy_.stages[stage].name),
-               .count = GateCount{.used = used_[stage], .limit = *policy_.stages[stage].max_parallel}});
+      return std::optional(Gate{.reason = GateReason::kMaxParallel,
+                                .detail = fmt::format("maxParallel of stage {}: {} of {} slots are taken",
+                                                      policy_.stages[stage].name, used_[stage], *limit),
+                                .subject = GateSubject(GateSubjectKind::kStage, "", policy_.stages[stage].name),
+                                .count = GateCount{.used = used_[stage], .limit = *limit}});
     });
   }
 
@@ -186,6 +203,7 @@ class Admission {
   bool is_any_under_way_ = false;
   bool is_kept_free_ = false;
   int takes_ = 0;
+  const Gate* closed_ = nullptr;
   const Gate* nobody_ = nullptr;
   const Gate* later_ = nullptr;
   const Gate* kept_free_ = nullptr;
@@ -240,8 +258,12 @@ RolloutAnswers AdmitNodes(const RolloutRules& rules, const RolloutView& view, Ro
   for (const std::size_t number : waiting) {
     const WaitingUnit& unit = census.unit(number);
     const Gate* gate = admission.Refusal(unit);
+    const bool reload_only = admission.ReloadsOnly(unit, gate);
+    if (reload_only) gate = nullptr;
     if (gate == nullptr) admission.Take(unit);
-    for (const std::size_t i : unit.nodes) answers.nodes.push_back({.index = i, .gate = gate});
+    for (const std::size_t i : unit.nodes) {
+      answers.nodes.push_back({.index = i, .gate = gate, .reload_only = reload_only});
+    }
   }
   if (admission.IsIdle()) StartOneOutOfService(view, census, admission, answers);
   return answers;

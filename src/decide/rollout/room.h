@@ -49,6 +49,8 @@ struct RolloutAnswer {
   std::size_t index = 0;
   // One of RolloutAnswers::gates; null if the node starts.
   const Gate* gate = nullptr;
+  // True if the node starts only to load the driver that it has (RolloutNode::reloads).
+  bool reload_only = false;
 };
 // Decisions on all waiting nodes.
 struct RolloutAnswers {

@@ -46,6 +46,7 @@ void RemoveOurAnnotations(NodeMarks& marks) {
   marks.failure_cause.Remove();
   marks.waiting_for.Remove();
   marks.restart_only.Remove();
+  marks.reload_only.Remove();
   marks.unit.Remove();
   marks.rollout_labels.Remove();
   marks.isolated_devices.Remove();

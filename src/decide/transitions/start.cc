@@ -168,6 +168,13 @@ Progress RestartOnly(Walk& walk) {
   return walk.Enter(UpgradeState::kPodRestartRequired, "the driver pod needs only a restart");
 }
 
+// Keeps the driver pods of the node, so that they load the driver again after a reboot.
+void KeepDriverPods(Walk& walk) {
+  std::set<std::string> revisions;
+  for (const Pod& pod : walk.view.driver_pods) revisions.emplace(RevisionHash(pod));
+  walk.Write(&NodeMarks::reload_only, fmt::format("{}", fmt::join(revisions, ",")));
+}
+
 // Returns true if the marks or claims on the node show that its upgrade was interrupted.
 bool WasInterrupted(const Walk& walk) {
   const NodeMarks& marks = walk.after();
@@ -287,7 +294,12 @@ Progress LeaveUpgradeRequired(Walk& walk) {
   }
   walk.verdict.plan.needs_grant = candidate.needs_slot || candidate.needs_headroom;
   NoteInitialState(walk, cordon);
-  NoteRequestedRestart(walk);
+  if (walk.reload_only) {
+    KeepDriverPods(walk);
+  } else {
+    walk.Remove(&NodeMarks::reload_only);
+    NoteRequestedRestart(walk);
+  }
   walk.Remove(&NodeMarks::drain_start);
   walk.Remove(&NodeMarks::failed_revision);
   walk.Remove(&NodeMarks::failure_class);
@@ -302,7 +314,10 @@ Progress LeaveUpgradeRequired(Walk& walk) {
   if (by_request) return RequestMaintenance(walk);
   if (may_restart_only && walk.view.restart_only) return RestartOnly(walk);
   ChooseScope(walk);
-  return walk.Enter(UpgradeState::kCordonRequired, "admitted");
+  if (!walk.reload_only) return walk.Enter(UpgradeState::kCordonRequired, "admitted");
+  const Progress moved = walk.Enter(UpgradeState::kCordonRequired, "admitted to load the driver that it has");
+  walk.AssessDriver();
+  return moved;
 }
 
 }  // namespace driverupgrade

@@ -58,6 +58,7 @@ Walk::Walk(const JudgeContext& context, const NodeView& node_view, const Admissi
     : in(context),
       view(node_view),
       admitted(admission.admitted),
+      reload_only(admission.reload_only),
       unit(admission.unit),
       drains(context.drains),
       requestor(context.requestor),
@@ -77,9 +78,10 @@ NodeMarks& Walk::Edit() {
 }
 
 void Walk::AssessDriver() {
-  const std::optional<std::string>& restart_pod = after().restart_pod.value();
-  driver = pods.Assess(view, in.driver, restart_pod ? std::string_view(*restart_pod) : std::string_view(),
-                       in.options.driver_restart_count_max);
+  const auto text = [](const std::optional<std::string>& mark) { return mark ? std::string_view(*mark) : ""; };
+  // After the upgrade, the mark has no effect, even if another client keeps it from being removed.
+  const std::string_view kept = IsInProgress(state_) ? text(after().reload_only.value()) : "";
+  driver = pods.Assess(view, in.driver, text(after().restart_pod.value()), in.options.driver_restart_count_max, kept);
 }
 
 std::string Walk::WhyNoDriverPod(std::string_view until) const {
@@ -154,6 +156,7 @@ Progress Walk::Fail(std::string_view what, std::string why) {
   }
   Enter(UpgradeState::kFailed, std::move(why));
   if (!revision.empty()) Write(&NodeMarks::failed_revision, revision);
+  Remove(&NodeMarks::reload_only);
   WriteFailures({.count = PastFailures().count + 1, .last = in.now});
   return Progress::kMoved;
 }

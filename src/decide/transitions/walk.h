@@ -60,6 +60,8 @@ enum class Progress { kMoved, kStopped };
 // StateMachine::Judge.
 struct Admission {
   bool admitted = false;
+  // True if the rollout admits the node only so that it loads the driver that it has (RolloutNode::reloads).
+  bool reload_only = false;
   std::string_view unit = {};
 };
 
@@ -76,6 +78,7 @@ class Walk {
   const JudgeContext& in;
   const NodeView& view;
   const bool admitted;
+  const bool reload_only;
   const std::string_view unit;
   const DrainManager& drains;
   const PodManager pods{};

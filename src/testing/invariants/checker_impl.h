@@ -129,7 +129,7 @@ class InvariantChecker::Impl {
   void OnLedger(const ConfigMap* ledger);
   void JudgeAdvance(const driverupgrade::internal::RolloutRecord& before,
                     const driverupgrade::internal::RolloutRecord& after);
-  void JudgeRollout(const Node& before);
+  void JudgeRollout(const Node& as_read);
   bool NeedsNoUpgrade(const Node& node) const;
   std::string WhyNotPast(const RolloutStage& stage, const driverupgrade::internal::RolloutRecord& before,
                          const std::string& revision) const;

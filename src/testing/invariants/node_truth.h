@@ -28,6 +28,7 @@ struct Keys {
   std::string initial;
   std::string stage;
   std::string restart_only;
+  std::string reload_only;
   std::string restart_pod;
   std::string safe_load;
   std::string requestor_mode;

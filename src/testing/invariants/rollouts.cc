@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <set>
 #include <string_view>
+#include <utility>
 #include <variant>
 
 #include "absl/strings/str_split.h"
 #include "fmt/format.h"
+#include "model/node_marks.h"
 #include "model/node_service.h"
 #include "testing/invariants/checker_impl.h"
 #include "testing/invariants/start_times.h"
@@ -61,6 +63,12 @@ std::size_t StageByLabels(const RolloutPolicy& rollout, const Node& node) {
   return static_cast<std::size_t>(found - rollout.stages.begin());
 }
 
+// Returns the node with the labels that decide its stage and its group.
+Node WithRolloutLabels(Node node, const DriverIdentity& identity) {
+  node.labels = driverupgrade::internal::RolloutLabels(node, driverupgrade::internal::DecodeMarks(node, identity));
+  return node;
+}
+
 }  // namespace
 
 bool InvariantChecker::Impl::IsLeftOut(const Node& node) const {
@@ -79,10 +87,10 @@ void InvariantChecker::Impl::NoteMember(const Node& after) {
                      state == UpgradeState::kUnknown || (IsLeftOut(after) && !internal::IsBusy(state));
   RolloutMember& member = members_[after.name];
   const RolloutPolicy& rollout = *policy->rollout;
-  const bool stays = StageByLabels(rollout, member.node) == StageByLabels(rollout, after) &&
-                     (!rollout.groups || GroupOf(member.node, *rollout.groups) == GroupOf(after, *rollout.groups));
-  if (!member.node.name.empty() && !stays) member.moved = cluster->Now();
-  member.node = after;
+  const Node before = std::exchange(member.node, WithRolloutLabels(after, options.identity));
+  const bool stays = StageByLabels(rollout, before) == StageByLabels(rollout, member.node) &&
+                     (!rollout.groups || GroupOf(before, *rollout.groups) == GroupOf(member.node, *rollout.groups));
+  if (!before.name.empty() && !stays) member.moved = cluster->Now();
   member.gone = absl::InfiniteFuture();
   member.failed = state == UpgradeState::kFailed ? std::min(member.failed, cluster->Now()) : absl::InfiniteFuture();
   member.ended = ended ? absl::InfiniteFuture() : std::min(member.ended, cluster->Now());
@@ -263,6 +271,7 @@ std::vector<const Node*> InvariantChecker::Impl::UnderWay(const UpgradePolicy& t
   for (const auto& [name, member] : members_) {
     const auto found = nodes.find(name);
     if (name == started.name || found == nodes.end() || HasJustMoved(member)) continue;
+    if (member.node.annotations.contains(keys.reload_only)) continue;
     const NodeTruth& truth = found->second;
     const internal::NodeFacts& read = truth.history[internal::IndexAt(truth.history, known)];
     if (truth.state == UpgradeState::kFailed || read.state == UpgradeState::kFailed) continue;
@@ -364,7 +373,8 @@ void InvariantChecker::Impl::JudgeStartedGroups() {
 
 // Checks the start against the policy of the first request for this version of the node. The start must have been
 // allowed at some time since that request.
-void InvariantChecker::Impl::JudgeRollout(const Node& before) {
+void InvariantChecker::Impl::JudgeRollout(const Node& as_read) {
+  const Node before = WithRolloutLabels(as_read, options.identity);
   const Attempt* first = FirstAttempt(before);
   const UpgradePolicy& its_policy = first != nullptr ? *first->policy : PolicyOf(writer);
   if (!its_policy.rollout) return;

@@ -101,7 +101,7 @@ NodeViews::NodeViews(DriverIdentity identity, ViewScope scope)
 // (k8s-device-plugin#796). If the label has another value, another engine continues the upgrade.
 bool NodeViews::IsSelected(const Node& node) const {
   if (scope_.node_selector.empty()) return true;
-  if (!node.annotations.contains(identity_.RolloutLabelsAnnotation())) return scope_.node_selector.Matches(node.labels);
+  if (!IsMarked(node, identity_)) return scope_.node_selector.Matches(node.labels);
   return scope_.node_selector.Matches(KnownLabels(node, DecodeMarks(node, identity_), /*recorded_first=*/false));
 }
 

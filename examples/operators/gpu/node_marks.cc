@@ -21,21 +21,33 @@ std::string ValueOf(const StringMap& map, const std::string& key) {
   return found == map.end() ? std::string() : found->second;
 }
 
-bool AllUnderstood(const std::vector<NvidiaDriver>& drivers) {
-  return std::all_of(drivers.begin(), drivers.end(), [](const NvidiaDriver& driver) { return driver.understood; });
+bool IsBusy(const Node& node, const DriverIdentity& identity) {
+  const auto state = driverupgrade::ParseUpgradeState(ValueOf(node.labels, identity.StateLabel()));
+  return state && driverupgrade::IsInProgress(*state);
 }
 
-// Returns an empty string if the node has no owner.
-std::string OwnerFor(const Node& node, const std::vector<NvidiaDriver>& drivers) {
-  const std::vector<std::string> owners = OwnersOf(node, drivers);
-  if (owners.size() > 1 || !AllUnderstood(drivers)) return ValueOf(node.labels, kOwnerLabel);
-  return owners.empty() ? std::string() : owners.front();
+bool AllUnderstood(const std::vector<NvidiaDriver>& drivers) {
+  return std::all_of(drivers.begin(), drivers.end(), [](const NvidiaDriver& driver) { return driver.understood; });
 }
 
 const NvidiaDriver* Named(const std::vector<NvidiaDriver>& drivers, const std::string& name) {
   const auto found =
       std::find_if(drivers.begin(), drivers.end(), [&](const auto& driver) { return driver.name == name; });
   return found == drivers.end() ? nullptr : &*found;
+}
+
+// Returns an empty string if the node has no owner.
+std::string OwnerFor(const Node& node, const std::vector<NvidiaDriver>& drivers, const DriverIdentity& identity) {
+  const std::string present = ValueOf(node.labels, kOwnerLabel);
+  const std::vector<std::string> owners = OwnersOf(node, drivers);
+  if (owners.size() > 1 || !AllUnderstood(drivers)) return present;
+  const NvidiaDriver* next = owners.empty() ? nullptr : Named(drivers, owners.front());
+  const bool is_selected = next != nullptr && !next->is_default;
+  const NvidiaDriver* now = Named(drivers, present);
+  // GPU feature discovery removes the labels of a node while its driver is replaced (k8s-device-plugin#796). If the node
+  // lost its owner, its slot would be free, and a broken driver could reach the next node.
+  if (!is_selected && now != nullptr && !now->deleting && IsBusy(node, identity)) return present;
+  return next == nullptr ? std::string() : next->name;
 }
 
 bool MayAsk(const Node& node, const DriverIdentity& identity) {
@@ -77,7 +89,7 @@ std::optional<PatchNodeParams> MarksPatch(const Node& node, bool orphaned, const
   };
   bool upgraded = wishes.upgraded;
   if (wishes.by_owners) {
-    const std::string owner = OwnerFor(node, wishes.owners);
+    const std::string owner = OwnerFor(node, wishes.owners, identity);
     const NvidiaDriver* driver = Named(wishes.owners, owner);
     upgraded = driver != nullptr && driver->upgrade.auto_upgrade;
     set(node.labels, kOwnerLabel, owner, patch.labels);

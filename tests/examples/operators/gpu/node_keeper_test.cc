@@ -58,6 +58,20 @@ TEST_CASE("owner labels follow the selectors, but stay unchanged in a conflict o
   CHECK(owner(GpuNode({{kOwnerLabel, "a"}}), {a}) == "removed");
   CHECK(owner(GpuNode({{"pool", "a"}, {kOwnerLabel, "old"}}), {a, Driver("all", {})}) == "stays");
   CHECK(owner(GpuNode({{kOwnerLabel, "old"}}), {a, unread}) == "stays");
+  NvidiaDriver fallback = Driver("fallback", {});
+  fallback.is_default = true;
+  const auto busy = [&](const std::string& state) {
+    return GpuNode({{kOwnerLabel, "a"}, {Gpu().StateLabel(), state}});
+  };
+  for (const char* state : {"drain-required", "upgrade-failed"}) {
+    CHECK(owner(busy(state), {a, fallback}) == "stays");  // GPU feature discovery may have removed the label
+    CHECK(owner(busy(state), {a}) == "stays");
+    CHECK(owner(busy(state), {fallback}) == "fallback");
+    Node moved = busy(state);
+    moved.labels["pool"] = "b";
+    CHECK(owner(moved, {a, fallback, Driver("b", {{"pool", "b"}})}) == "b");
+  }
+  CHECK(owner(busy("upgrade-done"), {a, fallback}) == "fallback");
   Node no_gpu = GpuNode({{"pool", "a"}});
   no_gpu.labels.erase(kGpuPresentLabel);
   CHECK(owner(no_gpu, {a}) == "stays");

@@ -16,7 +16,7 @@ namespace driverupgrade::tests {
 namespace {
 
 const std::filesystem::path kOperators = std::filesystem::path(DRIVERUPGRADE_SOURCE_DIR) / "examples/operators";
-const std::set<examples::NodeSystem> kUbuntu = {{"ubuntu", "22.04", "amd64"}};
+const examples::NodeSystems kUbuntu = {.known = {{"ubuntu", "22.04", "amd64"}}};
 
 std::string Json(const YAML::Node& node) {
   std::string text;

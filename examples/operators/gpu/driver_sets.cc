@@ -87,12 +87,11 @@ std::vector<DriverDaemonSet> DriverSets(const std::vector<NvidiaDriver>& drivers
   return sets;
 }
 
-std::vector<DriverDaemonSet> OnSystems(DriverDaemonSet set,
-                                       const std::optional<std::set<examples::NodeSystem>>& systems) {
+std::vector<DriverDaemonSet> OnSystems(DriverDaemonSet set, const std::optional<examples::NodeSystems>& systems) {
   if (!set.pods.refusal.ok() || examples::NamesSystem(set.image.reference)) return {std::move(set)};
   if (!systems) return {};
   std::set<std::string> tags;
-  for (const examples::NodeSystem& system : *systems) tags.insert(TagOf(system));
+  for (const examples::NodeSystem& system : systems->known) tags.insert(TagOf(system));
   if (tags.empty()) {
     set.pods.refusal = examples::SystemUnknown(set.image.reference, set.node_selector);
   } else if (tags.size() > 1) {
@@ -101,7 +100,9 @@ std::vector<DriverDaemonSet> OnSystems(DriverDaemonSet set,
         "nodeSelector for each of them",
         fmt::join(tags, ", "), set.image.reference));
   } else {
-    set.image.reference += "-" + *tags.begin();
+    set.system = *tags.begin();
+    set.unlabelled_node = systems->unlabelled_node;
+    set.image.reference += "-" + set.system;
   }
   return {std::move(set)};
 }

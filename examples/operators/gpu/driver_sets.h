@@ -23,7 +23,7 @@ std::vector<examples::DriverDaemonSet> DriverSets(const std::vector<NvidiaDriver
 /// Refuses the DaemonSet if its nodes have several operating systems, or no known operating system. Returns an empty
 /// list if the tag needs an operating system and the nodes have not been read yet (nullopt).
 std::vector<examples::DriverDaemonSet> OnSystems(examples::DriverDaemonSet set,
-                                                 const std::optional<std::set<examples::NodeSystem>>& systems);
+                                                 const std::optional<examples::NodeSystems>& systems);
 
 }  // namespace gpu_operator
 

@@ -94,19 +94,21 @@ std::vector<DriverDaemonSet> DriverSets(const NicClusterPolicy& cluster, const s
   return sets;
 }
 
-std::vector<DriverDaemonSet> OnSystems(const DriverDaemonSet& set, const std::optional<std::set<NodeSystem>>& systems) {
+std::vector<DriverDaemonSet> OnSystems(const DriverDaemonSet& set,
+                                       const std::optional<examples::NodeSystems>& systems) {
   if (!set.pods.refusal.ok()) return {set};
   if (!systems) return {};
   std::vector<DriverDaemonSet> sets;
-  for (const NodeSystem& system : *systems) {
+  for (const NodeSystem& system : systems->known) {
     if (IsFor(set.image.reference, system)) sets.push_back(OnSystem(set, system));
   }
   if (!sets.empty()) return sets;
   DriverDaemonSet refused = set;
   refused.pods.refusal =
-      systems->empty() ? examples::SystemUnknown(set.image.reference, set.node_selector)
-                       : absl::FailedPreconditionError(fmt::format("{} is not an image for {}, which its nodes run",
-                                                                   set.image.reference, systems->begin()->Name()));
+      systems->known.empty()
+          ? examples::SystemUnknown(set.image.reference, set.node_selector)
+          : absl::FailedPreconditionError(fmt::format("{} is not an image for {}, which its nodes run",
+                                                      set.image.reference, systems->known.begin()->Name()));
   return {std::move(refused)};
 }
 

@@ -26,7 +26,7 @@ std::vector<examples::DriverDaemonSet> DriverSets(const NicClusterPolicy& cluste
 /// an operating system stays unchanged, and applies only to nodes with this system. Refuses `set` if no node has a
 /// suitable operating system. Returns an empty list if the nodes have not been read yet (nullopt).
 std::vector<examples::DriverDaemonSet> OnSystems(const examples::DriverDaemonSet& set,
-                                                 const std::optional<std::set<examples::NodeSystem>>& systems);
+                                                 const std::optional<examples::NodeSystems>& systems);
 
 }  // namespace ofed_operator
 

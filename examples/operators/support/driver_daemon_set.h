@@ -117,6 +117,10 @@ struct DriverDaemonSet {
   /// Name of the driver's container.
   std::string container = {};
   DriverImage image = {};
+  /// The operating system at the end of the image's tag, and a node whose operating system is unknown. Then, the
+  /// operating system of an existing DaemonSet is not changed. Both are empty if the tag is complete or certain.
+  std::string system = {};
+  std::string unlabelled_node = {};
   std::vector<std::string> args = {};
   std::vector<DriverProbe> probes = {};
   /// File that the driver container has while its driver works: the startup probe creates the file when it succeeds, and

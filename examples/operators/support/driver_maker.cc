@@ -6,6 +6,7 @@
 
 #include "fmt/format.h"
 #include "fmt/ranges.h"
+#include "support/node_system.h"
 
 namespace examples {
 namespace {
@@ -39,6 +40,19 @@ std::set<std::string> ImagesOf(const driverupgrade::ApiObject& daemon_set) {
     images.insert(Text(container, {"image"}));
   }
   return images;
+}
+
+// Returns why the DaemonSet must keep the operating system of its image: a DaemonSet with another one would be rolled out
+// to every node. OK if the operating system may change.
+absl::Status WhyNotChanged(const driverupgrade::ApiObject& found, const DriverDaemonSet& wish) {
+  const std::set<std::string> images = ImagesOf(found);
+  const bool is_same = std::any_of(images.begin(), images.end(),
+                                   [&](const std::string& image) { return image.ends_with("-" + wish.system); });
+  if (wish.unlabelled_node.empty() || is_same) return absl::OkStatus();
+  return absl::FailedPreconditionError(fmt::format(
+      "node {} has no labels {} and {}, so the operating system of its image is not changed to {}: check Node Feature "
+      "Discovery",
+      wish.unlabelled_node, kSystemIdLabel, kSystemVersionLabel, wish.system));
 }
 
 }  // namespace
@@ -132,6 +146,7 @@ absl::Status DriverMaker::CreateOrPatch(const CallContext& context, const Driver
         "it belongs to another client (it lacks the label {}={}), and is not changed", kManagedByLabel, kManagedBy));
   }
   if (Text(*json, {"metadata", "annotations", kSpecDigestAnnotation}) == SpecDigest(wish)) return absl::OkStatus();
+  if (absl::Status kept = WhyNotChanged(*found, wish); !kept.ok()) return kept;
   const absl::Status patched =
       objects_->MergePatch(context, kDaemonSets, {wish.ns, wish.name}, ChangeJson(*json, wish)).status();
   if (patched.ok()) Log(Severity::kInfo, "driver DaemonSet changed", wish);

@@ -26,15 +26,19 @@ std::optional<NodeSystem> SystemOf(const StringMap& labels) {
   return system;
 }
 
-std::optional<std::set<NodeSystem>> SystemsOf(const driverupgrade::WatchCache* cache,
-                                              const std::set<std::string>& nodes, const StringMap& labels) {
+std::optional<NodeSystems> SystemsOf(const driverupgrade::WatchCache* cache, const std::set<std::string>& nodes,
+                                     const StringMap& labels) {
   if (cache == nullptr || !cache->Synced()) return std::nullopt;
   const LabelSelector selector = LabelSelector::FromMatchLabels(labels);
-  std::set<NodeSystem> systems;
+  NodeSystems systems;
   for (const std::string& name : nodes) {
     const std::shared_ptr<const driverupgrade::Node> node = cache->FindNode(name);
     if (!node || !selector.Matches(node->labels)) continue;
-    if (auto system = SystemOf(node->labels)) systems.insert(*std::move(system));
+    if (auto system = SystemOf(node->labels)) {
+      systems.known.insert(*std::move(system));
+    } else {
+      systems.unlabelled_node = name;
+    }
   }
   return systems;
 }

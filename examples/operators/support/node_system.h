@@ -42,11 +42,16 @@ struct NodeSystem {
 /// node.
 std::optional<NodeSystem> SystemOf(const driverupgrade::StringMap& labels);
 
-/// Returns the operating systems of the nodes in `nodes` that have all of `labels`. Ignores nodes whose operating
-/// system is unknown. Returns nullopt if the nodes have not been read yet, or `cache` is null.
-std::optional<std::set<NodeSystem>> SystemsOf(const driverupgrade::WatchCache* cache,
-                                              const std::set<std::string>& nodes,
-                                              const driverupgrade::StringMap& labels);
+struct NodeSystems {
+  std::set<NodeSystem> known = {};
+  /// Name of a node whose operating system is unknown; empty if there is no such node.
+  std::string unlabelled_node = {};
+};
+
+/// Returns the operating systems of the nodes in `nodes` that have all of `labels`. Returns nullopt if the nodes have
+/// not been read yet, or `cache` is null.
+std::optional<NodeSystems> SystemsOf(const driverupgrade::WatchCache* cache, const std::set<std::string>& nodes,
+                                     const driverupgrade::StringMap& labels);
 
 /// Returns true if the image is named by its digest, or its tag ends in an operating system, with or without an
 /// architecture: `550.54.15-ubuntu22.04`, `24.01-0.3.3.1.3-ubuntu22.04-amd64`.

@@ -20,7 +20,7 @@ DriverDaemonSet Wish(const std::string& image) {
 
 // Returns the image, or the reason why there is no DaemonSet.
 std::string On(const std::set<NodeSystem>& systems, const std::string& image) {
-  const auto sets = gpu_operator::OnSystems(Wish(image), systems);
+  const auto sets = gpu_operator::OnSystems(Wish(image), examples::NodeSystems{.known = systems});
   REQUIRE(sets.size() == 1);
   return sets.front().pods.refusal.ok() ? sets.front().image.reference
                                         : std::string(sets.front().pods.refusal.message());
@@ -53,7 +53,7 @@ TEST_CASE("W29: unsupported settings of the policy are refused, whatever system 
   DriverDaemonSet wish = Wish("driver:510");
   wish.pods.refusal = absl::UnimplementedError("spec.driver.repoConfig is set");
   CHECK(gpu_operator::OnSystems(wish, std::nullopt) == std::vector{wish});
-  CHECK(gpu_operator::OnSystems(wish, std::set<NodeSystem>{}) == std::vector{wish});
+  CHECK(gpu_operator::OnSystems(wish, examples::NodeSystems{}) == std::vector{wish});
 }
 
 gpu_operator::ClusterPolicy PolicyWithDriver() {
@@ -85,7 +85,7 @@ TEST_CASE("GPU driver pods write the file for which validation pods wait, in a d
 TEST_CASE(
     "the digest of a GPU driver's DaemonSet is the same as before its pods had an anti-affinity and a ready file") {
   const auto sets = gpu_operator::OnSystems(gpu_operator::DriverSets(PolicyWithDriver(), "gpu").front(),
-                                            std::set{NodeSystem{"ubuntu", "22.04", "amd64"}});
+                                            examples::NodeSystems{.known = {NodeSystem{"ubuntu", "22.04", "amd64"}}});
   REQUIRE(sets.size() == 1);
   CHECK(examples::SpecDigest(sets.front()) == "e2d06bc8cbb69fd1");
 }

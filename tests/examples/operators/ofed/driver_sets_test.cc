@@ -22,7 +22,7 @@ DriverDaemonSet Wish(const std::string& image) {
 }
 
 TEST_CASE("W29: each operating system has a DaemonSet with the documented label and NVIDIA's image") {
-  const auto sets = OnSystems(Wish("doca-driver:24.01"), std::set{kUbuntu, kRhel});
+  const auto sets = OnSystems(Wish("doca-driver:24.01"), examples::NodeSystems{.known = {kUbuntu, kRhel}});
   REQUIRE(sets.size() == 2);
   CHECK(sets[0].name == "mofed-rhel9.4-amd64");
   CHECK(sets[1].name == "mofed-ubuntu22.04-amd64");
@@ -39,7 +39,8 @@ TEST_CASE("W29: each operating system has a DaemonSet with the documented label 
 }
 
 TEST_CASE("W29: two architectures of one operating system have two DaemonSets that select different pods") {
-  const auto sets = OnSystems(Wish("doca-driver:24.01"), std::set{kUbuntu, NodeSystem{"ubuntu", "22.04", "arm64"}});
+  const auto sets = OnSystems(Wish("doca-driver:24.01"),
+                              examples::NodeSystems{.known = {kUbuntu, NodeSystem{"ubuntu", "22.04", "arm64"}}});
   REQUIRE(sets.size() == 2);
   CHECK(sets[0].name != sets[1].name);
   CHECK(sets[0].labels != sets[1].labels);
@@ -52,21 +53,22 @@ TEST_CASE("W29: two architectures of one operating system have two DaemonSets th
 
 TEST_CASE(
     "W29: a version with an operating system applies only to nodes with this system, and a digest applies to all") {
-  const auto whole = OnSystems(Wish("doca-driver:24.01-ubuntu22.04-amd64"), std::set{kUbuntu, kRhel});
+  const auto whole =
+      OnSystems(Wish("doca-driver:24.01-ubuntu22.04-amd64"), examples::NodeSystems{.known = {kUbuntu, kRhel}});
   REQUIRE(whole.size() == 1);
   CHECK(whole[0].name == "mofed-ubuntu22.04-amd64");
   CHECK(whole[0].image.reference == "doca-driver:24.01-ubuntu22.04-amd64");
-  const auto digest = OnSystems(Wish("doca-driver@sha256:1f0c"), std::set{kUbuntu, kRhel});
+  const auto digest = OnSystems(Wish("doca-driver@sha256:1f0c"), examples::NodeSystems{.known = {kUbuntu, kRhel}});
   REQUIRE(digest.size() == 2);
   CHECK(digest[0].image.reference == "doca-driver@sha256:1f0c");
-  const auto other = OnSystems(Wish("doca-driver:24.01-ubuntu20.04"), std::set{kRhel});
+  const auto other = OnSystems(Wish("doca-driver:24.01-ubuntu20.04"), examples::NodeSystems{.known = {kRhel}});
   REQUIRE(other.size() == 1);
   CHECK(absl::StrContains(other[0].pods.refusal.message(), "not an image for rhel9.4"));
 }
 
 TEST_CASE("W29: the OFED driver has no DaemonSet until the operating system of a node is known") {
   CHECK(OnSystems(Wish("doca-driver:24.01"), std::nullopt).empty());
-  const auto unknown = OnSystems(Wish("doca-driver:24.01"), std::set<NodeSystem>{});
+  const auto unknown = OnSystems(Wish("doca-driver:24.01"), examples::NodeSystems{});
   REQUIRE(unknown.size() == 1);
   CHECK(absl::StrContains(unknown[0].pods.refusal.message(), "install Node Feature Discovery"));
 }
@@ -81,8 +83,8 @@ TEST_CASE("OFED driver pods stay off nodes with a driver pod of any DaemonSet, a
 TEST_CASE("the digest of an OFED driver's DaemonSet is the same as before driver pods had an anti-affinity") {
   const ofed_operator::NicClusterPolicy policy{.has_driver = true,
                                                .driver = examples::DriverImage{.reference = "doca-driver:24.01"}};
-  const auto sets =
-      OnSystems(ofed_operator::DriverSets(policy, {}, "net", "init:1").front(), std::set<NodeSystem>{kUbuntu});
+  const auto sets = OnSystems(ofed_operator::DriverSets(policy, {}, "net", "init:1").front(),
+                              examples::NodeSystems{.known = {kUbuntu}});
   REQUIRE(sets.size() == 1);
   CHECK(examples::SpecDigest(sets.front()) == "49e50771f4e552c5");
 }

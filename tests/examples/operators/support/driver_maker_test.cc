@@ -1,5 +1,6 @@
 #include "support/driver_maker.h"
 
+#include "absl/strings/match.h"
 #include "driverupgrade/testing/fake_cluster.h"
 #include "support/catch.h"
 #include "unit/wire/scripted_transport.h"
@@ -239,6 +240,25 @@ TEST_CASE("a DaemonSet without the anti-affinity is left alone until the driver 
   world.Keep(apart("2"));
   REQUIRE(world.transport->requests.size() == 3);
   CHECK(world.transport->requests.back().body.find("podAntiAffinity") != std::string::npos);
+}
+
+TEST_CASE("the operating system of a DaemonSet does not change while that of a node is unknown") {
+  World world;
+  const auto on = [](const std::string& system, const std::string& unlabelled_node) {
+    DriverDaemonSet wish = Wish("1-" + system);
+    wish.system = system;
+    wish.unlabelled_node = unlabelled_node;
+    return wish;
+  };
+  world.transport->Answer(200, DaemonSetJson(on("ubuntu22.04", "")));
+  world.Keep(on("ubuntu24.04", "n7"));
+  CHECK(world.transport->requests.size() == 1);
+  CHECK(absl::StrContains(world.maker.Failure("policy").message(), "node n7 has no labels feature.node"));
+  world.transport->Answer(200, DaemonSetJson(on("ubuntu22.04", "")));
+  world.transport->Answer(200, DaemonSetJson(on("ubuntu24.04", "")));
+  world.Keep(on("ubuntu24.04", ""));
+  CHECK(world.transport->requests.size() == 3);
+  CHECK(world.maker.Failure("policy").ok());
 }
 
 TEST_CASE("a key is removed from the node selector of the DaemonSet when the policy no longer uses it") {

@@ -55,8 +55,11 @@ TEST_CASE("W29: the operating systems of the nodes that a DaemonSet selects are 
   CHECK_FALSE(examples::SystemsOf(nullptr, names, {{"gpu", "true"}}));
   CHECK_FALSE(examples::SystemsOf(cache.get(), names, {{"gpu", "true"}}));
   cache->Turn({});
-  CHECK(examples::SystemsOf(cache.get(), names, {{"gpu", "true"}}) == std::set<NodeSystem>{{"rhel", "9", ""}});
-  CHECK(examples::SystemsOf(cache.get(), names, {{"gpu", "maybe"}}) == std::set<NodeSystem>{});
+  const auto systems = examples::SystemsOf(cache.get(), names, {{"gpu", "true"}});
+  CHECK(systems->known == std::set<NodeSystem>{{"rhel", "9", ""}});
+  CHECK(systems->unlabelled_node == "d");
+  CHECK(examples::SystemsOf(cache.get(), names, {{"gpu", "maybe"}})->known.empty());
+  CHECK(examples::SystemsOf(cache.get(), names, {{"gpu", "false"}})->unlabelled_node.empty());
 }
 
 }  // namespace

@@ -229,7 +229,8 @@ absl::Status Tell(HostEngine& engine, std::string_view text) {
     DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::string id, answer.Text("id"));
     DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::string error, answer.TextOr("error", ""));
     DRIVERUPGRADE_ASSIGN_OR_RETURN(const bool unknown, answer.FlagOr("revisionUnknown", false));
-    if (error.empty() && unknown) return answer.Wrong("error", "is missing: it must name the revision");
+    if (error.empty() && unknown)
+      return answer.Wrong("error", "is required with revisionUnknown, and must name the revision");
     if (error.empty() && !answer.Has("answer")) return answer.Wrong("answer", "is missing");
     DRIVERUPGRADE_ASSIGN_OR_RETURN(const bool yes, answer.FlagOr("answer", false));
     absl::StatusOr<bool> told = yes;

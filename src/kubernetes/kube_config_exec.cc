@@ -58,7 +58,8 @@ absl::Status RefuseUnsupported(const YamlEntry& exec) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const bool cluster_info, exec.Flag("provideClusterInfo"));
   if (cluster_info) return unsupported("provideClusterInfo", "not supported");
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::string mode, exec.Text("interactiveMode"));
-  if (mode == "Always") return unsupported("interactiveMode", "there is no terminal");
+  if (mode == "Always")
+    return unsupported("interactiveMode", "Always is not supported, because plugins run without a terminal");
   return absl::OkStatus();
 }
 

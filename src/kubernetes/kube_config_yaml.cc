@@ -53,7 +53,7 @@ class Bounds {
     if (!node.IsMap()) return absl::OkStatus();
     std::set<std::string> keys;
     for (const auto& item : node) {
-      if (!item.first.IsScalar()) return InvalidConfig(path, "a key is not text");
+      if (!item.first.IsScalar()) return InvalidConfig(path, "keys must be strings");
       const std::string key_path = Join(path, Printable(item.first.Scalar()));
       if (!keys.insert(item.first.Scalar()).second) return InvalidConfig(key_path, "duplicate key");
       absl::Status status = Check(item.second, key_path, depth + 1);

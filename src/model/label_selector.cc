@@ -70,7 +70,7 @@ absl::Status CheckValues(const Requirement& requirement) {
     case Operator::kDoesNotExist:
       if (count == 0) return absl::OkStatus();
       return absl::InvalidArgumentError(
-          fmt::format("operator {} takes no value, got {}", ToString(requirement.op), count));
+          fmt::format("operator {} takes no values, got {}", ToString(requirement.op), count));
     case Operator::kGreaterThan:
     case Operator::kLessThan:
       if (count == 1 && ParseInt64(requirement.values.front())) return absl::OkStatus();

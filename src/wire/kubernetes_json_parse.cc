@@ -104,7 +104,8 @@ class MixedListReader {
     const std::string ns = metadata.Member("namespace").String();
     if (name.empty()) return name_field.Fail("expected a name, got nothing");
     if (!seen_.emplace(kind, ns, name).second) {
-      return name_field.Fail(fmt::format("another {} of this namespace has the name {}", kind, internal::Quote(name)));
+      return name_field.Fail(fmt::format("another {}{} has the name {}", kind, ns.empty() ? "" : " in this namespace",
+                                         internal::Quote(name)));
     }
     ReadObject(item, on_unreadable_, list.emplace_back());
   }

@@ -135,10 +135,10 @@ std::optional<Advice> OfStuckContainer(const PodFacts& facts, const Commands& co
                                  commands.DriverPod("describe pod")}};
     }
     if (waiting.reason.find("Image") != std::string::npos) {
-      return Advice{
-          .text = fmt::format("The image of container {} cannot be pulled: correct its name or the pull secret.",
-                              waiting.container),
-          .commands = {commands.DriverPod("describe pod"), commands.DriverDaemonSets()}};
+      return Advice{.text = fmt::format(
+                        "The image of container {} cannot be pulled. Correct the image's name, or the pull secret.",
+                        waiting.container),
+                    .commands = {commands.DriverPod("describe pod"), commands.DriverDaemonSets()}};
     }
   }
   return std::nullopt;

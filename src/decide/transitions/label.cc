@@ -26,9 +26,9 @@ void Walk::NoteLabelLoss() {
   if (!loss || in.now >= internal::LabelLossEnds(*loss)) return;
   const std::string times = loss->count == 1 ? "once" : fmt::format("{} times", loss->count);
   Note(FindingCode::kLabelTakenAway,
-       fmt::format("another client has removed the label {} {}; the upgrade follows the node's other marks. The usual "
-                   "cause is an NVIDIA operator with autoUpgrade: false; give this operator another domain or driver "
-                   "name",
+       fmt::format("another client has removed the label {} {}; the upgrade continues from the node's other labels "
+                   "and annotations. The usual cause is an NVIDIA operator with autoUpgrade: false; give our operator "
+                   "another domain or driver name",
                    in.identity.StateLabel(), times));
   WakeAt(internal::LabelLossEnds(*loss));
 }

@@ -172,7 +172,7 @@ void CheckHealthPods(const Situation& situation, const LabelSelector& selector, 
   // If a selector matches no pod at all, it is probably misspelled, and SelectorsWithoutPods reports it.
   if (missing.empty() || covered.empty()) return;
   selectors.push_back(
-      fmt::format("rollout.health.podSelector: {} nodes of stages have no pod that matches {}, first {}",
+      fmt::format("rollout.health.podSelector: {} nodes in stages have no pod that matches {}, for example {}",
                   missing.size(), selector.ToString(), missing.front()));
 }
 

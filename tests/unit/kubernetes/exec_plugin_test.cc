@@ -249,7 +249,7 @@ TEST_CASE("A plugin with an invalid or unsupported configuration is refused", "[
            Row{"{apiVersion: client.authentication.k8s.io/v1, command: a, provideClusterInfo: true}",
                "provideClusterInfo: not supported"},
            Row{"{apiVersion: client.authentication.k8s.io/v1, command: a, interactiveMode: Always}",
-               "interactiveMode: there is no terminal"},
+               "interactiveMode: Always is not supported, because plugins run without a terminal"},
            Row{"a", "exec: must be a mapping"},
        }) {
     INFO(row.exec);

@@ -223,7 +223,7 @@ TEST_CASE("A document that is not a kubeconfig is refused", "[kube_config]") {
            Row{"two documents", good + "---\n" + good, "more than one document"},
            Row{"unclosed", "a: [b", "not YAML"},
            Row{"unknown alias", "a: *b", "not YAML"},
-           Row{"key is a list", "[a]: b", "a key is not text"},
+           Row{"key is a list", "[a]: b", "keys must be strings"},
            Row{"deep", deep + "b" + std::string(100, '}'), "nested deeper than 32"},
            Row{"very deep", abyss, "not YAML"},
            Row{"alias bomb", bomb, "more than 100000 nodes, with aliases expanded"},

@@ -97,7 +97,7 @@ TEST_CASE("An object that cannot be read is marked if requested") {
 
 TEST_CASE("Two objects with the same kind, namespace, and name cause an error") {
   CHECK(ErrorOf(ListOf(R"({"kind":"Node","metadata":{"name":"n"}},{"kind":"Node","metadata":{"name":"n"}})")) ==
-        R"(items[1].metadata.name: another Node of this namespace has the name "n")");
+        R"(items[1].metadata.name: another Node has the name "n")");
   CHECK(ParseMixedList(ListOf(R"({"kind":"Pod","metadata":{"namespace":"a","name":"n"}},
                                  {"kind":"Pod","metadata":{"namespace":"b","name":"n"}},
                                  {"kind":"Node","metadata":{"name":"n"}})"))

@@ -187,8 +187,9 @@ TEST_CASE("upgrade-notes.md: the other operator is stopped, and the nodes keep n
       world.control_plane().admin().Get({"deployment", "work", "--namespace=" + world.workload_ns()});
   CHECK(Integer(stopped, {"spec", "replicas"}) == 0);
 
-  for (const char* key : {".stage", ".failures", ".failure-class", ".failed-revision", ".restart-pod", ".restart-only",
-                          ".unit", ".isolated-devices", ".drain-start", ".unwanted-since", ".rollout-labels"}) {
+  for (const char* key :
+       {".stage", ".failures", ".failure-class", ".failed-revision", ".restart-pod", ".restart-only", ".unit",
+        ".isolated-devices", ".drain-start", ".unwanted-since", ".rollout-labels", ".reload-only"}) {
     Annotate(world, world.nodes()[0], kPrefix + std::string(key) + "=x");
   }
   Annotate(world, world.nodes()[0], "driverupgrade/cordoned-by=nvidia.com/gpu");

@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -122,12 +121,8 @@ func (w *podWatch) Replace(objects []any, version string) error {
 			pods[pod.Spec.NodeName] = append(pods[pod.Spec.NodeName], pod)
 		}
 	}
-	var failures []error
 	for _, f := range w.everyFollower() {
-		failures = append(failures, f.replace(pods[f.node], version))
-	}
-	if err := errors.Join(failures...); err != nil {
-		return err
+		f.replace(pods[f.node], version)
 	}
 	w.mu.Lock()
 	w.listed, w.version = true, version
@@ -142,9 +137,7 @@ func (w *podWatch) change(one any, gone bool) error {
 		return nil
 	}
 	if f := w.followerOf(pod); f != nil {
-		if err := f.change(podChange{pod, gone}); err != nil {
-			return err
-		}
+		f.change(podChange{pod, gone})
 	}
 	return w.Bookmark(pod.ResourceVersion)
 }

@@ -2,6 +2,7 @@ package host
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand"
 	"slices"
@@ -34,6 +35,7 @@ type interest struct {
 	puts   map[string]int      // number of lists that were taken
 	uses   map[string]engine.UsesDriver
 	unread []string // nodes whose pods were reported as unknown
+	reject string   // node whose next list is rejected
 }
 
 func (e interested) Apply(nodes, policy []byte, now time.Time) (engine.Pass, error) {
@@ -55,6 +57,10 @@ func (e interested) PutPods(node string, list []byte, uses engine.UsesDriver) (b
 	if list == nil {
 		e.unread = append(e.unread, node)
 		return false, nil
+	}
+	if node == e.reject {
+		e.reject = ""
+		return false, errors.New("a pod cannot be read")
 	}
 	var of struct {
 		Metadata struct{ ResourceVersion string }
@@ -230,6 +236,21 @@ func TestTheNumberOfPodWatchesIsLimited(t *testing.T) {
 	}
 }
 
+func TestPodsThatTheEngineRejectsArePassedToItAgain(t *testing.T) {
+	for _, nodes := range []int{1, 20} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newPodWorld(t, nodes, Options{})
+			defer w.end()
+			w.reject = nodeName(0)
+			w.needs(nodes)
+			if len(w.pods) != nodes || !slices.Equal(w.unread, []string{nodeName(0)}) {
+				t.Errorf("the pods of %d of %d nodes are known; the pods of %v were unknown", len(w.pods), nodes, w.unread)
+			}
+			w.needs(0)
+		})
+	}
+}
+
 func TestAnotherNodeNeedsNoListOfAllPods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newPodWorld(t, 200, Options{})
@@ -323,9 +344,9 @@ func TestAFollowerMergesWatchesByVersion(t *testing.T) {
 				}
 				lists[i]--
 				positions[i] = at + random.Intn(len(all)-at+1)
-				_ = f.replace(all.at(positions[i]), strconv.Itoa(positions[i]))
+				f.replace(all.at(positions[i]), strconv.Itoa(positions[i]))
 			case at < len(all):
-				_ = f.change(all[at])
+				f.change(all[at])
 				positions[i]++
 			}
 		}
@@ -344,12 +365,12 @@ func TestAChangeBeforeTheFirstListIsKept(t *testing.T) {
 	put := newInterest()
 	h := &Host{engine: interested{nil, put}, bell: make(chan struct{}, 1)}
 	f := &podFollower{host: h, node: "n", pods: map[string]*knownPod{}}
-	_ = f.change(podChange{newPod("older", "4"), true})
-	_ = f.change(podChange{newPod("newer", "6"), false})
+	f.change(podChange{newPod("older", "4"), true})
+	f.change(podChange{newPod("newer", "6"), false})
 	if len(put.pods) > 0 {
 		t.Error("the engine has pods before the list")
 	}
-	_ = f.replace([]*corev1.Pod{newPod("older", "5")}, "5")
+	f.replace([]*corev1.Pod{newPod("older", "5")}, "5")
 	if want := []string{"newer", "older"}; !slices.Equal(put.pods["n"], want) {
 		t.Errorf("%v, not %v", put.pods["n"], want)
 	}

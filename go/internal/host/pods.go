@@ -68,7 +68,7 @@ func (f *podFollower) stop() {
 }
 
 // replace takes a list of the node's pods.
-func (f *podFollower) replace(pods []*corev1.Pod, version string) error {
+func (f *podFollower) replace(pods []*corev1.Pod, version string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	changed := false
@@ -91,24 +91,20 @@ func (f *podFollower) replace(pods []*corev1.Pod, version string) error {
 		}
 		f.early = nil
 	}
-	if !changed && !f.stale {
-		return nil
+	if changed || f.stale {
+		f.deliver()
 	}
-	return f.deliver()
 }
 
 // change takes a change to one of the node's pods.
-func (f *podFollower) change(one podChange) error {
+func (f *podFollower) change(one podChange) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.listed {
 		f.early = append(f.early, one)
-		return nil
+	} else if f.take(one) {
+		f.deliver()
 	}
-	if !f.take(one) {
-		return nil
-	}
-	return f.deliver()
 }
 
 // take reports whether the change is new. The caller holds the lock.
@@ -144,17 +140,17 @@ func (f *podFollower) advance(version string) {
 
 // deliver passes the known pods to the engine, or starts to call the filter if it has not returned for all of them. The
 // caller holds the lock.
-func (f *podFollower) deliver() error {
+func (f *podFollower) deliver() {
 	if f.stopped || f.judging {
-		return nil
+		return
 	}
 	if len(f.unjudged()) > 0 {
 		f.judging = true
 		f.host.running.Go(f.judge)
-		return nil
+		return
 	}
-	defer f.host.ring()
-	return f.put()
+	f.put()
+	f.host.ring()
 }
 
 // unjudged returns the pods for which the filter must be called. The caller holds the lock.
@@ -187,9 +183,7 @@ func (f *podFollower) judge() {
 	}
 	f.judging = false
 	f.planRetry()
-	if err := f.put(); err != nil {
-		f.host.log.Error(err, "the engine rejected the pods of a node", "node", f.node)
-	}
+	f.put()
 }
 
 const (
@@ -198,9 +192,16 @@ const (
 	filterRetryMax = time.Minute
 )
 
+// usesDriver calls the filter, unless the host has ended.
 func (h *Host) usesDriver(pod *corev1.Pod) (bool, error) {
-	h.filters <- struct{}{}
-	defer func() { <-h.filters }()
+	select {
+	case h.filters <- struct{}{}:
+		defer func() { <-h.filters }()
+	case <-h.ctx.Done():
+	}
+	if err := h.ctx.Err(); err != nil {
+		return false, err
+	}
 	return h.options.UsesDriver(*pod.DeepCopy())
 }
 
@@ -234,14 +235,15 @@ func (f *podFollower) retry(now time.Time) time.Time {
 			one.judged = false
 		}
 	}
-	_ = f.deliver() // starts to call the filter, unless the failed pods were deleted
+	f.deliver() // starts to call the filter, unless the failed pods were deleted
 	return time.Time{}
 }
 
-// put passes the known pods to the engine, with the UIDs of the pods that use the driver. The caller holds the lock.
-func (f *podFollower) put() error {
+// put passes the known pods to the engine, with the UIDs of the pods that use the driver. If the engine rejects them, only
+// this node waits: a failure of the watch would pause all nodes. The caller holds the lock.
+func (f *podFollower) put() {
 	if f.stopped {
-		return nil
+		return
 	}
 	items := make([][]byte, 0, len(f.pods))
 	uses := engine.UsesDriver{UIDs: []string{}, Errors: []engine.PodError{}}
@@ -256,7 +258,10 @@ func (f *podFollower) put() error {
 	}
 	taken, err := f.host.engine.PutPods(f.node, list("Pod", items, f.version), uses)
 	f.stale = !taken
-	return err
+	if err != nil {
+		f.host.log.Error(err, "the engine rejected the pods of a node", "node", f.node)
+		f.putUnknown()
+	}
 }
 
 // fail notifies the engine that the node's pods could not be listed.
@@ -266,11 +271,16 @@ func (f *podFollower) fail() {
 	if f.stopped {
 		return
 	}
+	f.putUnknown()
+	f.host.ring()
+}
+
+// putUnknown notifies the engine that the node's pods are unknown. The caller holds the lock.
+func (f *podFollower) putUnknown() {
 	f.stale = true // the next list is passed to the engine even if it contains no change
 	if _, err := f.host.engine.PutPods(f.node, nil, engine.UsesDriver{}); err != nil {
 		f.host.log.Error(err, "the engine rejected the notice that the pods of a node are unknown", "node", f.node)
 	}
-	f.host.ring()
 }
 
 // isListed reports whether the node's pods have been listed.
@@ -288,7 +298,7 @@ func (f *podFollower) outdated() bool {
 	if !f.listed || f.judging {
 		return false
 	}
-	if _ = f.put(); !f.stale {
+	if f.put(); !f.stale {
 		f.host.ring()
 	}
 	return f.stale

@@ -40,7 +40,7 @@ func (h *Host) maintenancesFailed(err error) {
 		m.setReady()
 	}
 	if err != nil {
-		h.log.Error(err, "the engine rejected the notice that there are no NodeMaintenances")
+		h.log.Error(err, "the engine rejected the notice about the NodeMaintenances")
 	}
 	h.ring()
 }

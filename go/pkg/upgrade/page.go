@@ -2,7 +2,6 @@ package upgrade
 
 import (
 	"bytes"
-	"cmp"
 	"compress/gzip"
 	"crypto/rand"
 	_ "embed"
@@ -10,6 +9,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -173,6 +173,7 @@ type rolloutDocument struct {
 // rolloutDocument combines the documents of all selections of driver pods into one document.
 func (m *Manager) rolloutDocument(facts engine.RolloutFacts) ([]byte, error) {
 	var all *rolloutDocument
+	var failures []string
 	for _, one := range m.allHosts() {
 		facts.LastError = one.LastError()
 		text, err := one.Rollout(facts)
@@ -183,6 +184,9 @@ func (m *Manager) rolloutDocument(facts engine.RolloutFacts) ([]byte, error) {
 		if err := json.NewDecoder(bytes.NewReader(text)).Decode(&found); err != nil {
 			return nil, fmt.Errorf("the document of the rollout: %w", err)
 		}
+		if found.LastError != "" && !slices.Contains(failures, found.LastError) {
+			failures = append(failures, found.LastError)
+		}
 		if all == nil {
 			all = &found
 			continue
@@ -190,10 +194,10 @@ func (m *Manager) rolloutDocument(facts engine.RolloutFacts) ([]byte, error) {
 		all.Pools = append(all.Pools, found.Pools...)
 		all.Nodes = append(all.Nodes, found.Nodes...)
 		all.LastPass = max(all.LastPass, found.LastPass)
-		all.LastError = cmp.Or(all.LastError, found.LastError)
 	}
 	if all == nil {
 		return nil, fmt.Errorf("no driver pods have been read yet")
 	}
+	all.LastError = strings.Join(failures, "; ")
 	return json.Marshal(all)
 }

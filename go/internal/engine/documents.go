@@ -20,8 +20,10 @@ type Options struct {
 	OwnNode            string     `json:"ownNode,omitempty"`
 	Ledger             *Ledger    `json:"ledger,omitempty"`
 	// Maximum number of restarts of a driver container that is not ready; nil: the engine's default.
-	DriverRestartCountMax *int     `json:"driverRestartCountMax,omitempty"`
-	Devices               []string `json:"devices,omitempty"` // names of DRA drivers
+	DriverRestartCountMax *int `json:"driverRestartCountMax,omitempty"`
+	// Maximum number of nodes in progress over all parts; nil: only the limits of the policies apply.
+	ParallelTotal *int     `json:"parallelTotal,omitempty"`
+	Devices       []string `json:"devices,omitempty"` // names of DRA drivers
 }
 
 // Ledger names the ConfigMap with the grants and the record of a rollout. If several operators share the ConfigMap,
@@ -90,14 +92,16 @@ type Question struct {
 // Part names the nodes on which Apply or Release acts. A part with an Owner has its own rollout, with its own record in
 // the ledger.
 type Part struct {
-	Owner string   `json:"owner"`
+	Owner string   `json:"owner,omitempty"`
 	Names []string `json:"names"`
+	// The operator's reason to halt the part's rollout; empty: do not halt it.
+	RolloutSick string `json:"rolloutSick,omitempty"`
 }
 
 // Text returns the part as a document of the C interface.
 func (p Part) Text() []byte {
 	var document any = p
-	if p.Owner == "" {
+	if p.Owner == "" && p.RolloutSick == "" {
 		document = p.Names
 	}
 	text, _ := json.Marshal(document)
@@ -170,6 +174,7 @@ type RolloutGangs struct {
 type RolloutStage struct {
 	Name                                   string
 	Nodes, UnderWay, Done, Failed, LeftOut int
+	WhyLeftOut                             string // empty if LeftOut is zero
 }
 
 // Wake returns the time at which the host must apply again even if nothing has changed; false if there is no such time.

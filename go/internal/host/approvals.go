@@ -123,6 +123,20 @@ func (h *Host) Hold(reason string) {
 	}
 }
 
+// ReportSick reports the operator's reason to halt every rollout; an empty reason withdraws the report.
+func (h *Host) ReportSick(reason string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.sick = reason
+	for _, o := range h.orders {
+		if o.policy != nil && o.sick != reason {
+			o.sick = reason
+			o.name()
+		}
+	}
+	h.ring()
+}
+
 // HoldPart prevents further nodes from starting in the orders that contain a node of the part, until a later call
 // replaces these orders.
 func (h *Host) HoldPart(part Part, reason string) {

@@ -2,6 +2,7 @@ package host
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -46,6 +47,47 @@ func (h *Host) unmarked(node *corev1.Node) {
 // the meantime, so isHeld also checks other orders that contain the node.
 func (h *Host) isHeld(t *task) bool {
 	return slices.ContainsFunc(h.orders, func(o *order) bool { return o.held != "" && (o == t.order || o.nodes[t.node]) })
+}
+
+const pausedReason = "Paused" // reason of the gates of a paused policy
+
+// held returns the reason why a node must not start, by node. The engine does not know this reason: it receives a paused
+// policy instead.
+func (h *Host) held() map[string]string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	reasons := map[string]string{}
+	for _, o := range h.orders {
+		if o.held == "" || o.policy == nil {
+			continue
+		}
+		for node := range o.nodes {
+			reasons[node] = o.held
+		}
+	}
+	return reasons
+}
+
+// explainHeld replaces the detail of the gates of held nodes in the document of a rollout.
+func explainHeld(text json.RawMessage, held map[string]string) (json.RawMessage, error) {
+	var document map[string]json.RawMessage
+	var nodes []map[string]any
+	if err := errors.Join(json.Unmarshal(text, &document), json.Unmarshal(document["nodes"], &nodes)); err != nil {
+		return nil, fmt.Errorf("the document of the rollout: %w", err)
+	}
+	for _, node := range nodes {
+		name, _ := node["name"].(string)
+		gate, _ := node["gate"].(map[string]any)
+		if reason := held[name]; reason != "" && gate["reason"] == pausedReason {
+			gate["detail"] = reason
+		}
+	}
+	explained, err := json.Marshal(nodes)
+	if err != nil {
+		return nil, fmt.Errorf("the document of the rollout: %w", err)
+	}
+	document["nodes"] = explained
+	return json.Marshal(document)
 }
 
 // policyNow returns the policy to apply, which is paused while the order is held. A nil policy releases the nodes.

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"sync"
@@ -32,6 +33,7 @@ type Options struct {
 	Requestor          *engine.Requestor
 	Ledger             *engine.Ledger // nil: policies with a rollout are refused
 	GrantsMax          int            // maximum number of grants in the ledger; zero: the engine's default
+	ParallelTotal      *int           // maximum number of nodes in progress over all parts; nil: no such limit
 	RestartsMax        *int           // maximum number of restarts of a driver container that is not ready; nil: the engine's default
 	DeviceDrivers      []string       // DRA drivers whose devices a policy may isolate; empty: no DRA objects are watched
 	OwnPod, OwnNode    string
@@ -71,6 +73,7 @@ type Host struct {
 	passing  *order // order whose pass is in progress; nil between passes
 	outdated error  // reason why no pass is made, because watches have been failing for too long; nil if passes are made
 	hold     string // reason why no node starts, regardless of the orders; empty if nodes may start
+	sick     string // the operator's reason to halt every rollout; empty: do not halt them
 	troubles []trouble
 	// Nodes whose state label the engine is removing, until the watch shows the removal.
 	unmarking map[string]bool
@@ -142,10 +145,10 @@ func engineOptions(options Options) engine.Options {
 		RestartOnly:           options.RestartOnly != nil,
 		Requestor:             options.Requestor,
 		Ledger:                ledger,
-		DriverRestartCountMax: options.RestartsMax,
-		OwnPod:                options.OwnPod,
-		OwnNode:               options.OwnNode,
-		Devices:               options.DeviceDrivers,
+		DriverRestartCountMax: options.RestartsMax, ParallelTotal: options.ParallelTotal,
+		OwnPod:  options.OwnPod,
+		OwnNode: options.OwnNode,
+		Devices: options.DeviceDrivers,
 	}
 }
 
@@ -267,14 +270,8 @@ func (h *Host) ends() {
 // Explain returns the gate of a node; nil if the node does not wait, or is not known.
 func (h *Host) Explain(node string) (*engine.Gate, error) {
 	explanation, err := h.engine.Explain(node)
-	if explanation.Gate != nil && explanation.Gate.Reason == "Paused" {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		for _, o := range h.orders {
-			if o.held != "" && o.nodes[node] {
-				explanation.Gate.Detail = o.held
-			}
-		}
+	if explanation.Gate != nil && explanation.Gate.Reason == pausedReason {
+		explanation.Gate.Detail = cmp.Or(h.held()[node], explanation.Gate.Detail)
 	}
 	return explanation.Gate, err
 }
@@ -359,5 +356,9 @@ func (h *Host) Rollout(facts engine.RolloutFacts) (json.RawMessage, error) {
 		facts.LastError = h.outdated.Error()
 	}
 	h.mu.Unlock()
-	return h.engine.Rollout(facts, h.options.Clock.Now())
+	text, err := h.engine.Rollout(facts, h.options.Clock.Now())
+	if held := h.held(); err == nil && len(held) > 0 {
+		return explainHeld(text, held)
+	}
+	return text, err
 }

@@ -38,8 +38,9 @@ type order struct {
 	until   time.Time
 	wakeAt  time.Time // zero if nothing is scheduled
 	ended   bool
-	failure error // reason why the order has ended; nil if nothing has failed
-	void    bool  // replaced by an order with another policy: unsent requests are dropped
+	failure error  // reason why the order has ended; nil if nothing has failed
+	void    bool   // replaced by an order with another policy: unsent requests are dropped
+	sick    string // see Host.sick
 	// Reason why no further node starts; empty if nodes may start. The reason is never reset, because the next call
 	// creates a new order.
 	held string
@@ -100,6 +101,9 @@ func (h *Host) order(ctx context.Context, part Part, policy []byte, once bool) e
 	}
 	h.calledAt = h.options.Clock.Now()
 	made.forget, made.held = context.AfterFunc(ctx, h.ring), h.hold
+	if policy != nil {
+		made.sick = h.sick
+	}
 	h.dropTroubles(part.all())
 	h.replace(made, part.Podless)
 	made.name()
@@ -173,8 +177,10 @@ func keysOf(of map[string]bool) []string {
 	return keys
 }
 
-// name updates the document with the names of the nodes. It must be called after each change to nodes.
-func (o *order) name() { o.names = engine.Part{Owner: o.owner, Names: keysOf(o.nodes)}.Text() }
+// name updates the document with the names of the nodes. It must be called after each change to nodes or sick.
+func (o *order) name() {
+	o.names = engine.Part{Owner: o.owner, Names: keysOf(o.nodes), RolloutSick: o.sick}.Text()
+}
 
 // isLike reports whether both orders have the same owner and policy.
 func (o *order) isLike(other *order) bool {

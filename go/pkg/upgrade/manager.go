@@ -106,6 +106,13 @@ func WithDriverRestartCountMax(restarts int) Option {
 	return func(m *Manager) { m.options.RestartsMax = &restarts }
 }
 
+// WithParallelTotal limits the number of nodes in progress at the same time over all parts of a ClusterUpgradeState
+// (PartOf), in addition to the limits of each part's policy. BuildState fails if the number is less than 1. If the
+// operator calls BuildState with several selections of driver pods, each selection has a limit of its own.
+func WithParallelTotal(nodes int) Option {
+	return func(m *Manager) { m.options.ParallelTotal = &nodes }
+}
+
 // WithSkippedPodsEvicted lets drains evict pods with the skip-drain label, such as
 // nvidia.com/gpu-driver-upgrade-drain.skip=true. The Go library evicts them, too, unless the operator adds
 // Keys.SkipDrainPodSelector to the policy's drain. Without this option, no drain evicts such pods, as in whatif.Request
@@ -154,6 +161,7 @@ type Manager struct {
 	podDeletion PodDeletionFilter
 	extra       map[string]json.RawMessage // fields merged into every policy
 	held        string                     // reason set by Pause; empty if nodes may start
+	sick        string                     // reason set by ReportSick; empty: the rollouts are not halted
 	hosts       map[string]*host.Host      // by driver, namespace and labels
 	closings    int                        // number of times that all hosts were closed
 	retired     bool                       // Close was called, and no BuildState has followed
@@ -307,6 +315,7 @@ func (m *Manager) hostOf(namespace string, driverLabels map[string]string) (of *
 		return nil, 0, fmt.Errorf("start the engine for driver %q in namespace %q: %w", driver, namespace, err)
 	}
 	made.Hold(m.held)
+	made.ReportSick(m.sick)
 	m.hosts[key], m.retired = made, false
 	return made, m.closings, nil
 }

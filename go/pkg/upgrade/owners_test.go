@@ -2,6 +2,7 @@ package upgrade
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,7 +16,7 @@ var owners = []string{"gold", "silver"}
 
 // newOwners returns a world in which each owner has a driver and three nodes. All nodes are done with revision 1, and
 // revision 2 has just been released. The Manager uses a ledger.
-func newOwners(t *testing.T) *world {
+func newOwners(t *testing.T, options ...Option) *world {
 	t.Helper()
 	SetDriverName("gpu")
 	w := &world{t: t, cluster: fakecluster.NewOwned(owners...), clock: testclock.NewFakeClock(time.Unix(1_700_000_000, 0)), events: &recorder{}}
@@ -26,7 +27,7 @@ func newOwners(t *testing.T) *world {
 			w.cluster.AddOwnedNode(owner+number, owner)
 		}
 	}
-	w.manageWithLedger()
+	w.manageWithLedger(options...)
 	w.applyOwned()
 	w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))
 	w.cluster.NewDriver()
@@ -120,6 +121,42 @@ func TestEachOwnerHasItsOwnRollout(t *testing.T) {
 	if data["_rollout_nvidia.com_gpu"] != nil {
 		t.Errorf("the ledger has a record without an owner: %v", data)
 	}
+}
+
+func TestThePartsOfSeveralOwnersShareTheTotal(t *testing.T) {
+	w := newOwners(t, WithParallelTotal(1))
+	w.cluster.StartUnready()
+	inProgress := func() (nodes []string) {
+		for _, node := range w.nodes {
+			if state := w.cluster.State(node); state != UpgradeStateDone && state != UpgradeStateUpgradeRequired {
+				nodes = append(nodes, node)
+			}
+		}
+		return nodes
+	}
+	waits := func(node string) bool {
+		gate, _ := w.manager.Explain(node)
+		return gate.Reason == "MaxParallel" && contains(gate.Detail, "shared by all owners: 1 of 1")
+	}
+	var first string
+	w.eventually("a canary, and a canary that waits for its slot", func() bool {
+		w.applyOwned()
+		busy := inProgress()
+		if len(busy) > 1 {
+			t.Fatalf("more nodes than the total are in progress: %v", busy)
+		}
+		if len(busy) == 0 || !slices.ContainsFunc(w.nodes, waits) {
+			return false
+		}
+		first = busy[0]
+		return strings.HasSuffix(w.cluster.Revision(first), "-2")
+	})
+	w.cluster.SetReady(first)
+	w.eventually("the other canary", func() bool {
+		w.applyOwned()
+		busy := inProgress()
+		return len(busy) == 1 && busy[0] != first
+	})
 }
 
 func TestANewDriverOfOneOwnerStartsNoRolloutOfAnother(t *testing.T) {

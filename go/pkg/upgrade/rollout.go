@@ -81,6 +81,19 @@ func (m *Manager) hold(reason string) {
 	}
 }
 
+// ReportSick reports why the operator considers the rollout sick, for example because of metrics that the Manager does
+// not know. While there is a reason, every rollout is halted: no further node starts, and nodes in progress finish. An
+// empty reason withdraws the report, but a halt stays until Approve lifts it. Policies without a rollout are not
+// affected: see Pause.
+func (m *Manager) ReportSick(reason string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sick = reason
+	for _, one := range m.hosts {
+		one.ReportSick(reason)
+	}
+}
+
 // Approve allows the stage that follows `stage` to start, or lifts the halt of `stage`. It sets an annotation on the
 // driver's DaemonSet, so the operator needs permission to patch DaemonSets. Errors: no rollout waits for this approval;
 // the server refuses the write. An approval given before the halt does not lift the halt: if there is such an approval,

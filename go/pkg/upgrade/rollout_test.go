@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"driverupgrade.example/go/internal/engine"
 	"driverupgrade.example/go/internal/fakecluster"
 )
 
@@ -36,8 +37,8 @@ func newRollout(t *testing.T, nodes int) *world {
 	return w
 }
 
-func (w *world) manageWithLedger() {
-	w.manage(setup{log: logr.Discard(), options: []Option{WithLedger("gpu-operator", "driver-upgrades")}})
+func (w *world) manageWithLedger(more ...Option) {
+	w.manage(setup{log: logr.Discard(), options: append(more, WithLedger("gpu-operator", "driver-upgrades"))})
 }
 
 func (w *world) applyPolicy(policy string) {
@@ -93,6 +94,34 @@ func TestARolloutInStagesWaitsForItsApproval(t *testing.T) {
 	if data := w.cluster.ConfigMap("driver-upgrades"); data["_rollout_nvidia.com_gpu"] == nil {
 		t.Errorf("the ledger has %v", data)
 	}
+}
+
+func TestARolloutThatTheOperatorReportsAsSickIsHaltedUntilItIsApproved(t *testing.T) {
+	w := newRollout(t, 4)
+	w.awaitApproval()
+	w.manager.ReportSick("Xid 79 on 12 nodes")
+	halted := func() bool {
+		found, _ := w.manager.Rollout()
+		return found.Halted != nil && contains(found.Halted.Detail, "Xid 79 on 12 nodes")
+	}
+	w.eventually("the halt", halted)
+	w.applyPolicy(canaryFirst)
+	if !halted() {
+		t.Error("the next policy lifted the halt")
+	}
+	w.manager.ReportSick("")
+	w.applyPolicy(canaryFirst)
+	if !halted() {
+		t.Error("the end of the report lifted the halt")
+	}
+	if err := w.manager.Approve(t.Context(), "canary"); err != nil {
+		t.Fatal(err)
+	}
+	w.eventually("the other nodes", func() bool {
+		w.applyPolicy(canaryFirst)
+		w.clock.Step(10 * time.Second) // the canary soaks again
+		return w.upgraded() == 4
+	})
 }
 
 func TestANewManagerFollowsTheStoredRecord(t *testing.T) {
@@ -190,6 +219,9 @@ func TestAPauseAppliesToLaterPolicies(t *testing.T) {
 	w.cluster.NewDriver()
 	if gate := w.awaitGate("n0", "Paused"); gate.Detail != "paused by the operator" {
 		t.Errorf("the gate says %q", gate.Detail)
+	}
+	if text, err := w.manager.rolloutDocument(engine.RolloutFacts{}); err != nil || !contains(string(text), `"detail":"paused by the operator"`) {
+		t.Errorf("the document says %s, %v", text, err)
 	}
 	w.apply(t.Context(), policyOf(1))
 	if gate := w.awaitGate("n1", "Paused"); gate.Detail != "paused by the operator" {

@@ -90,8 +90,9 @@ absl::StatusOr<CorePass> Core::Apply(const Part& part, const UpgradePolicy& poli
   ForgetInterruptions(pool);
   SetFacts(pool, policy, facts, now);
   CorePass pass{.plan = Advance(pool, now), .pool = &pool};
-  const bool is_record_stored = !pass.plan.rollout || !pass.plan.rollout->record;
-  if (is_record_stored) pool.sick.clear();
+  // While the revision is unknown, nothing is recorded.
+  const std::optional<RolloutStatus>& rollout = pass.plan.rollout;
+  if (rollout && !rollout->revision.empty() && !rollout->record) pool.sick.clear();
   if (pass.plan.rollout) pool.gang_interruptions.SetRevision(pass.plan.rollout->revision);
   FollowPods(pool, pass.plan);
   pass.wanted_pods = WantedPods(pool);
@@ -112,6 +113,7 @@ void Core::SetFacts(Pool& pool, const UpgradePolicy& policy, const PassFacts& fa
   } else if (!pool.active_since) {
     pool.active_since = now;
   }
+  pool.rules = policy;
   pool.rollout_since = policy.rollout ? pool.active_since.value_or(absl::InfiniteFuture()) : absl::InfiniteFuture();
   pool.has_gangs = policy.rollout && GangsStartTogether(*policy.rollout);
   if (pool.has_gangs) pool.hold_max = HoldMax(policy);
@@ -232,7 +234,6 @@ void Core::Withhold(CorePass& pass, absl::Time now) {
   if (pass.pool->has_gangs) WithholdEvictions(*pass.pool, pass.plan, now);
   LeaveOut(*pass.pool, pass.wanted_pods, pass.plan);
   pass.pool->ledger->Report(pass.plan, now);
-  NoteSlots(*pass.pool, pass.plan, now);
 }
 
 // ----- reports

@@ -209,7 +209,7 @@ class Core {
   void SetGuests(Pool& pool);
   // Returns the limit that the pool shares with the other pools.
   std::optional<SharedSlots> SharedSlotsFor(const Pool& pool) const;
-  // Records the slots in use after the pass. If the pool has released slots, the other pools need a pass.
+  // Records the slots in use. If the pool has released slots, the other pools need a pass.
   void NoteSlots(Pool& pool, Plan& plan, absl::Time now) const;
 
   // ----- passes

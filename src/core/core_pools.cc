@@ -10,7 +10,6 @@
 
 #include "base/status_macros.h"
 #include "core/core.h"
-#include "decide/admission/grants.h"
 #include "decide/marks_of_view.h"
 #include "driverupgrade/upgrade_state.h"
 #include "model/node_marks.h"
@@ -23,6 +22,11 @@ namespace {
 bool IsUnderWay(const NodeView& view, const DriverIdentity& identity) {
   const std::optional<UpgradeState> state = MarksOfView(view, identity)->State();
   return !state || IsInProgress(*state);
+}
+
+// Same as IsUnderWay, but returns false for a failed node.
+bool MayHoldSlot(const NodeView& view, const DriverIdentity& identity) {
+  return IsUnderWay(view, identity) && MarksOfView(view, identity)->State() != UpgradeState::kFailed;
 }
 
 bool HasLabel(const NodeView& view, const DriverIdentity& identity) { return MarksOfView(view, identity)->HasLabel(); }
@@ -130,29 +134,26 @@ void Core::SetGuests(Pool& pool) {
   pool.guests = std::move(guests);
 }
 
+// Counts the nodes themselves, because the last pass of another pool may be old. A node without a pool counts while it is
+// in progress: after a restart, the pools of most nodes are not known yet.
 std::optional<SharedSlots> Core::SharedSlotsFor(const Pool& pool) const {
   if (!parallel_total_) return std::nullopt;
   SharedSlots shared{.max = *parallel_total_, .used_elsewhere = 0};
-  const auto is_in_pool = [&](const std::string& node) {
-    return pool_of_.contains(node) ||
-           std::any_of(pools_.begin(), pools_.end(), [&](const auto& one) { return one->guests.contains(node); });
-  };
-  for (const auto& other : pools_) {
-    if (other.get() != &pool) *shared.used_elsewhere += other->slots;
-  }
-  // After a restart, the pools of most nodes are not known yet. A failed node counts, because its policy may let it keep
-  // its slot.
   for (const auto& [name, view] : managed_) {
-    const bool may_hold_slot = IsUnderWay(*view, machine_.identity()) ||
-                               MarksOfView(*view, machine_.identity())->State() == UpgradeState::kFailed;
-    if (may_hold_slot && !is_in_pool(name)) ++*shared.used_elsewhere;
+    if (pool.nodes.contains(name) || pool.guests.contains(name)) continue;
+    const auto owner = pool_of_.find(name);
+    const bool holds_slot = owner == pool_of_.end() ? MayHoldSlot(*view, machine_.identity())
+                                                    : TallyByMarks(*view, *MarksOfView(*view, machine_.identity()),
+                                                                   machine_.identity(), owner->second->rules)
+                                                              .slots > 0;
+    *shared.used_elsewhere += holds_slot || under_way_.Contains(name);
   }
   return shared;
 }
 
 void Core::NoteSlots(Pool& pool, Plan& plan, absl::Time now) const {
   if (!plan.finished) return;
-  const int before = std::exchange(pool.slots, SlotsAfter(plan));
+  const int before = std::exchange(pool.slots, plan.totals.slots);
   if (parallel_total_ && pools_.size() > 1 && pool.slots < before) plan.wake_at = now;
 }
 

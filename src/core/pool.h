@@ -42,8 +42,9 @@ struct Pool {
   LedgerSteps* ledger = nullptr;
   // The last PassFacts::sick, until a record with the halt is stored: the host may withdraw the reason before that.
   std::string sick = {};
-  // Slots in use after the last pass.
+  // Slots in use at the last pass, and the rules of its policy.
   int slots = 0;
+  NodeRules rules = {};
   // True if the pool contains every managed node that is not in another pool.
   bool has_all = false;
   std::set<std::string> nodes = {};

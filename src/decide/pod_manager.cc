@@ -34,7 +34,9 @@ Revision RevisionOf(const Pod& pod, const internal::DriverPodMarks& marks, const
   if (marks.unreadable) {
     return unknown(FindingCode::kUnreadable, internal::CannotBeRead("driver pod", pod));
   }
-  if (!marks.has_owners) return Revision::kOrphan;
+  const bool is_kept = !kept_revisions.empty() && internal::IsListed(marks.revision, kept_revisions);
+  if (is_kept) result.wanted_revision = std::string(marks.revision);
+  if (!marks.has_owners) return is_kept ? Revision::kCurrent : Revision::kOrphan;
   const DriverDaemonSet* owner = OwnerOf(marks, driver);
   if (owner == nullptr) {
     return unknown(FindingCode::kDaemonSetMissing,
@@ -44,15 +46,13 @@ Revision RevisionOf(const Pod& pod, const internal::DriverPodMarks& marks, const
     result.why_unknown = owner->why_unknown;  // reported once for the DaemonSet instead of for every node
     return Revision::kUnknown;
   }
+  if (is_kept) return Revision::kCurrent;
   result.wanted_revision = *owner->wanted_revision;
   if (marks.revision.empty()) {
     return unknown(FindingCode::kPodWithoutRevision,
                    fmt::format("driver pod {} has no label controller-revision-hash", pod.ref.ToString()));
   }
-  if (marks.revision == *owner->wanted_revision) return Revision::kCurrent;
-  if (kept_revisions.empty() || !internal::IsListed(marks.revision, kept_revisions)) return Revision::kOld;
-  result.wanted_revision = std::string(marks.revision);
-  return Revision::kCurrent;
+  return marks.revision == *owner->wanted_revision ? Revision::kCurrent : Revision::kOld;
 }
 
 // Returns the hash of the revision from its label or, for very old objects without this label, from its name (R4, R13).

@@ -52,6 +52,7 @@ struct World {
                                                      .ns = kNamespace,
                                                      .driver_labels = "app=driver"},
                                         std::make_shared<ApiServer>(std::move(seam)), [this](const auto& send) {
+                                          if (is_down) return HttpAnswer{.status = 503};
                                           const HttpAnswer answer = send();
                                           conflicts += answer.status == 409;
                                           return answer;
@@ -86,6 +87,7 @@ struct World {
   std::map<std::string, std::set<std::string>> nodes = {};  // by owner
   std::map<std::string, std::string> last = {};             // result of the last pass, by owner
   int conflicts = 0;
+  bool is_down = false;  // no write succeeds
 };
 
 TEST_CASE("Each owner has its own rollout through the C interface, with its own record and approval") {
@@ -214,6 +216,42 @@ TEST_CASE("The owners of an engine share the limit parallelTotal") {
   CHECK(most == 2);
   CHECK(world.NodesWith("gold", "gold-2") == 3);
   CHECK(world.NodesWith("silver", "silver-2") == 3);
+}
+
+TEST_CASE("A part that the host no longer applies keeps no slot of parallelTotal once its nodes are done") {
+  constexpr std::string_view kAllAtOnce =
+      R"({"autoUpgrade":true,"maxParallelUpgrades":0,"maxUnavailable":null,"drain":{"enable":true}})";
+  World world;
+  const auto host = world.Host(R"(,"parallelTotal":1)");
+  const auto run = [&](const std::string& owner, int rounds) {
+    for (int round = 0; round < rounds; ++round) {
+      host->Pass(world.nodes[owner], kAllAtOnce, world.clock->Now(), owner);
+      world.cluster->Advance(absl::Seconds(2));
+    }
+  };
+  run("gold", 5);
+  run("silver", 5);
+  world.SetTemplates();
+  run("gold", 2);
+  world.nodes["silver"].insert("gold-1");  // the other nodes of gold belong to no part any more
+  run("silver", 300);
+  CHECK(world.NodesWith("gold", "gold-2") == 1);
+  CHECK(world.NodesWith("silver", "silver-2") == 3);
+}
+
+TEST_CASE("An engine with parallelTotal does not ask for a pass while its ledger cannot be written") {
+  World world;
+  const auto host = world.Host(std::string(kLedger) + R"(,"parallelTotal":2)");
+  world.Run(*host, absl::Minutes(1));
+  world.SetTemplates();
+  world.is_down = true;
+  for (int round = 0; round < 5; ++round) {
+    for (const auto& [owner, names] : world.nodes) {
+      host->Pass(names, kStages, world.clock->Now(), owner);
+      CHECK(host->wake_at() > world.clock->Now());
+    }
+    world.cluster->Advance(absl::Milliseconds(100));
+  }
 }
 
 }  // namespace

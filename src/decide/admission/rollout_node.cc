@@ -158,7 +158,8 @@ RolloutNode MakeRolloutNode(const NodeView& view, const KeptVerdict& verdict, co
   node.is_isolated = view.node.unschedulable || is_evacuated;
   node.out_of_service = keeps_maintenance || marks->isolated_devices.present() ||
                         (view.node.unschedulable && IsInCordonSet(*marks, identity));
-  node.reloads = node.may_start && SafeLoadManager::IsWaiting(*marks);
+  node.reloads = node.may_start && (SafeLoadManager::IsWaiting(*marks) || marks->reload_only.present());
+  node.reloading = node.progress == NodeProgress::kUnderWay && !node.may_start && marks->reload_only.present();
   // The state machine ignores the skip label here, because a failed node with this label can still recover.
   if (node.progress == NodeProgress::kFailed && marks->skip_upgrade.value()) {
     node.progress = NodeProgress::kLeftOut;

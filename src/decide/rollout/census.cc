@@ -113,7 +113,7 @@ void RolloutCensus::Count(std::size_t i, const RolloutNode& node, int by) {
   if (node.progress == NodeProgress::kLeftOut) return;
   StageCount& stage = counts_[static_cast<std::size_t>(stages_[i])];
   stage.nodes += by;
-  if (node.progress == NodeProgress::kUnderWay) stage.under_way += by;
+  if (node.progress == NodeProgress::kUnderWay && !node.reloading) stage.under_way += by;
   if (node.progress == NodeProgress::kFailed) stage.failed += by;
   if (node.progress != NodeProgress::kDone) return;
   stage.done += by;
@@ -211,7 +211,6 @@ void RolloutCensus::Renew(std::size_t number, const std::vector<RolloutNode>& no
     unit.nodes.push_back(i);
     unit.admitted_before |= node.progress == NodeProgress::kUnderWay;
     unit.own_node |= node.own_node;
-    unit.reloads &= node.reloads;
   };
   if (together_) {
     for (const std::size_t i : nodes_of_[number]) add(i);

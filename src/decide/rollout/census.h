@@ -53,7 +53,6 @@ struct WaitingUnit {
   bool is_rest = false;  // true for the remaining nodes of a group that starts together and has started
   bool own_node = false;
   bool out_of_service = true;  // true if no node of the unit has to wait for its stage
-  bool reloads = true;         // RolloutNode::reloads of all nodes
 };
 
 class RolloutCensus {

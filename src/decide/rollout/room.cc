@@ -40,7 +40,7 @@ class Admission {
 
   const Gate* Refusal(const WaitingUnit& unit) {
     if (nobody_ != nullptr) return nobody_;
-    if (unit.stage > step_.open && !unit.out_of_service) return later_;
+    if (unit.stage > step_.open && !(unit.out_of_service && !AnyReloads(unit))) return later_;
     // The unit is already counted in its stage and its group.
     if (unit.admitted_before) return NoRoom(unit);
     if (const Gate* gate = NotByGroup(unit)) return gate;
@@ -58,13 +58,18 @@ class Admission {
     return gate;
   }
 
-  // Returns true if the nodes of a unit start only to load the drivers that they have. `gate`: Refusal of the unit.
-  bool ReloadsOnly(const WaitingUnit& unit, const Gate* gate) {
-    if (!unit.reloads || closed_ != nullptr) return false;
-    if (gate != nullptr) return NoRoom(unit) == nullptr;
-    // A grant does not show whether it was given for an upgrade. It skips the limits of the stage and the group, to which
-    // a reload is not subject.
-    return unit.admitted_before && (groups_ || LimitOfStage(unit));
+  // Starts a node of a refused unit if it can load the driver that it has.
+  bool StartReload(std::size_t i) {
+    if (!view_.nodes[i].reloads || closed_ != nullptr || room_.Refusal({i}, /*takes_slot=*/true)) return false;
+    room_.Take({i}, /*takes_slot=*/true);
+    ++takes_;
+    return true;
+  }
+
+  // Returns true if a node of an admitted unit only loads the driver that it has. A grant does not show what it was given
+  // for. It skips the limits of the stage and the group, to which a reload is not subject.
+  bool ReloadsOnly(const WaitingUnit& unit, std::size_t i) const {
+    return view_.nodes[i].reloads && unit.admitted_before && (groups_ || LimitOfStage(unit));
   }
 
   // Keeps the recorded waits of gangs whose nodes still wait. Keeps all waits while the pods of any waiting node are
@@ -100,6 +105,10 @@ class Admission {
   }
 
  private:
+  bool AnyReloads(const WaitingUnit& unit) const {
+    return std::any_of(unit.nodes.begin(), unit.nodes.end(), [&](std::size_t i) { return view_.nodes[i].reloads; });
+  }
+
   // Returns the unit's gang, without the unit's number; empty if the unit has no gang.
   std::string WaitKey(const WaitingUnit& unit) const {
     const RolloutNode& first = view_.nodes[unit.nodes.front()];
@@ -217,7 +226,8 @@ class Admission {
 void StartOneOutOfService(const RolloutView& view, const RolloutCensus& census, Admission& admission,
                           RolloutAnswers& answers) {
   for (RolloutAnswer& answer : answers.nodes) {
-    if (!view.nodes[answer.index].out_of_service || answer.gate->reason == GateReason::kGangRuns) continue;
+    if (answer.gate == nullptr || answer.gate->reason == GateReason::kGangRuns) continue;
+    if (!view.nodes[answer.index].out_of_service || view.nodes[answer.index].reloads) continue;
     WaitingUnit alone = census.unit(census.UnitOf(answer.index));
     alone.nodes = {answer.index};
     if (admission.RefusalAlone(alone) != nullptr) continue;
@@ -258,11 +268,10 @@ RolloutAnswers AdmitNodes(const RolloutRules& rules, const RolloutView& view, Ro
   for (const std::size_t number : waiting) {
     const WaitingUnit& unit = census.unit(number);
     const Gate* gate = admission.Refusal(unit);
-    const bool reload_only = admission.ReloadsOnly(unit, gate);
-    if (reload_only) gate = nullptr;
     if (gate == nullptr) admission.Take(unit);
     for (const std::size_t i : unit.nodes) {
-      answers.nodes.push_back({.index = i, .gate = gate, .reload_only = reload_only});
+      const bool reload_only = gate == nullptr ? admission.ReloadsOnly(unit, i) : admission.StartReload(i);
+      answers.nodes.push_back({.index = i, .gate = reload_only ? nullptr : gate, .reload_only = reload_only});
     }
   }
   if (admission.IsIdle()) StartOneOutOfService(view, census, admission, answers);

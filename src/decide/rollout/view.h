@@ -44,10 +44,13 @@ struct RolloutNode {
   // it to service. Such a node does not wait for its stage, because earlier stages could in turn wait for the node's
   // share of maxUnavailable, or for its slot with the maintenance operator.
   bool out_of_service = false;
-  // True if the node may start, and its driver waits to be loaded (SafeLoadManager), for example after a reboot. Such a
-  // node has no driver. It does not wait for windows, stages, groups or gangs, nor for the end of a halt: if one of them
-  // keeps it from being upgraded, it loads the driver that it has.
+  // True if the node may start, and its driver waits to be loaded (SafeLoadManager), for example after a reboot, or an
+  // earlier attempt to load it has failed. Such a node has no driver, so it does not wait for the rollout: if a window,
+  // a stage, a group, a gang or a halt keeps it from being upgraded, it loads the driver that it has.
   bool reloads = false;
+  // True if the node is in progress only to load the driver that it has. It does not count as in progress in its stage
+  // and its group.
+  bool reloading = false;
   // True if the node is cordoned, or if its devices are isolated and the evictions may start.
   bool is_isolated = false;
   // Message for users: why the node counts as sick with its new driver. Empty if the node is healthy or has the old

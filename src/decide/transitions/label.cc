@@ -8,14 +8,14 @@ namespace driverupgrade {
 
 // Determines the state of a node that has neither a state label nor a timer. If we claim a NodeMaintenance of the node,
 // the node waits for the maintenance operator unless the driver is already confirmed to work. If no driver pod must be
-// replaced, the node was already evacuated, and continues with the restart.
+// replaced or waits to be loaded, the node was already evacuated, and continues with the restart.
 void Walk::Resume() {
   if (before().HasLabel()) return;
   const bool is_claimed =
       state_ == UpgradeState::kUnknown && before().requestor_mode.present() && ClaimsMaintenance(*this);
   if (!is_claimed && state_ != UpgradeState::kCordonRequired) return;
   const bool is_evacuated =
-      is_claimed ? driver.ready && !AwaitsSafeLoad() : driver.to_restart.empty() && !driver.unknown;
+      !AwaitsSafeLoad() && (is_claimed ? driver.ready : driver.to_restart.empty() && !driver.unknown);
   if (!is_claimed && !is_evacuated) return;
   state_ = is_evacuated ? UpgradeState::kPodRestartRequired : UpgradeState::kNodeMaintenanceRequired;
   read_.SetUnlabelled(state_);

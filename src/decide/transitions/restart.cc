@@ -330,6 +330,18 @@ Progress RetryOrWait(Walk& walk, std::string why) {
   return walk.Wait(GateReason::kFailed, fmt::format("{}; {} follows", why, detail), due);
 }
 
+// Returns true if a node that could not load the driver that it has must be tried again: the rollout may admit its upgrade
+// by now, and nobody asked for the attempt that failed. The pauses grow.
+bool IsReloadDue(Walk& walk) {
+  const Failures failures = walk.PastFailures();
+  if (!walk.after().reload_only.present() || failures.count == 0) return false;
+  const absl::Time due =
+      failures.last + internal::Doubled(walk.in.policy.retry.backoff, kRetryBackoffMax, failures.count);
+  if (walk.Expired(due)) return true;
+  walk.WakeAt(due);
+  return false;
+}
+
 // T40-T42 with dep-F2 and dep-F3: upgrade-failed -> upgrade-required with a new revision or for a retry; ->
 // validation-required | uncordon-required | upgrade-done once the driver is ready.
 Progress LeaveFailed(Walk& walk) {
@@ -339,6 +351,7 @@ Progress LeaveFailed(Walk& walk) {
     walk.Remove(&NodeMarks::failures);
     return RequireUpgrade(walk, fmt::format("revision {} is new", wanted));
   }
+  if (IsReloadDue(walk)) return RequireUpgrade(walk, "the driver that the node has must still be loaded");
   // A node that the Go library set to upgrade-failed has neither a failed revision nor a count of failures, so the
   // engine assumes that the node has just failed at this revision.
   if (!wanted.empty()) walk.Write(&NodeMarks::failed_revision, wanted);

@@ -168,8 +168,10 @@ Progress RestartOnly(Walk& walk) {
   return walk.Enter(UpgradeState::kPodRestartRequired, "the driver pod needs only a restart");
 }
 
-// Keeps the driver pods of the node, so that they load the driver again after a reboot.
+// Keeps the driver pods of the node, so that they load the driver again after a reboot. This also fulfills an earlier
+// request to restart a pod.
 void KeepDriverPods(Walk& walk) {
+  walk.Remove(&NodeMarks::restart_pod);
   std::set<std::string> revisions;
   for (const Pod& pod : walk.view.driver_pods) revisions.emplace(RevisionHash(pod));
   walk.Write(&NodeMarks::reload_only, fmt::format("{}", fmt::join(revisions, ",")));

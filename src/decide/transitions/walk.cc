@@ -156,7 +156,6 @@ Progress Walk::Fail(std::string_view what, std::string why) {
   }
   Enter(UpgradeState::kFailed, std::move(why));
   if (!revision.empty()) Write(&NodeMarks::failed_revision, revision);
-  Remove(&NodeMarks::reload_only);
   WriteFailures({.count = PastFailures().count + 1, .last = in.now});
   return Progress::kMoved;
 }

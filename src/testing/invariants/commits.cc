@@ -268,10 +268,7 @@ void InvariantChecker::Impl::JudgeStart(const Node& before, const Node& after) {
   JudgeGrant(before);
   if (options.check_budget) JudgeBudget(before, after);
   // A rebooted node loads the driver that it has, whatever the rollout allows (network-operator#600).
-  const auto load = before.annotations.find(keys.safe_load);
-  const bool awaits_load = load != before.annotations.end() && !load->second.empty();
-  const bool reloads = after.annotations.contains(keys.reload_only) || StateOf(after, keys) == UpgradeState::kFailed;
-  if (!awaits_load || !reloads) JudgeRollout(before);
+  if (!after.annotations.contains(keys.reload_only)) JudgeRollout(before);
 }
 
 // arch-A12: the version that is patched must be the version that was granted. If an earlier patch with an unknown

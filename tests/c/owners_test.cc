@@ -218,7 +218,7 @@ TEST_CASE("The owners of an engine share the limit parallelTotal") {
   CHECK(world.NodesWith("silver", "silver-2") == 3);
 }
 
-TEST_CASE("A part that the host no longer applies keeps no slot of parallelTotal once its nodes are done") {
+TEST_CASE("A part that the host has dropped releases its slots of parallelTotal once its nodes are done") {
   constexpr std::string_view kAllAtOnce =
       R"({"autoUpgrade":true,"maxParallelUpgrades":0,"maxUnavailable":null,"drain":{"enable":true}})";
   World world;
@@ -233,7 +233,7 @@ TEST_CASE("A part that the host no longer applies keeps no slot of parallelTotal
   run("silver", 5);
   world.SetTemplates();
   run("gold", 2);
-  world.nodes["silver"].insert("gold-1");  // the other nodes of gold belong to no part any more
+  world.nodes["silver"].insert("gold-1");  // the other nodes of gold now belong to no part
   run("silver", 300);
   CHECK(world.NodesWith("gold", "gold-2") == 1);
   CHECK(world.NodesWith("silver", "silver-2") == 3);

@@ -330,8 +330,8 @@ Progress RetryOrWait(Walk& walk, std::string why) {
   return walk.Wait(GateReason::kFailed, fmt::format("{}; {} follows", why, detail), due);
 }
 
-// Returns true if a node that could not load the driver that it has must be tried again: the rollout may admit its upgrade
-// by now, and nobody asked for the attempt that failed. The pauses grow.
+// Returns true if another attempt of a node that could not load its driver is due. The rollout may admit the upgrade of
+// the node by now. The pauses grow.
 bool IsReloadDue(Walk& walk) {
   const Failures failures = walk.PastFailures();
   if (!walk.after().reload_only.present() || failures.count == 0) return false;

@@ -28,6 +28,8 @@ constexpr std::string_view kLedger = R"(,"ledger":{"namespace":"driver-system","
 constexpr std::string_view kStages =
     R"({"autoUpgrade":true,"maxParallelUpgrades":0,"maxUnavailable":null,"drain":{"enable":true},"rollout":{"stages":[)"
     R"({"name":"canary","nodes":1,"soakSeconds":60,"approval":"Manual"}]}})";
+constexpr std::string_view kAllAtOnce =
+    R"({"autoUpgrade":true,"maxParallelUpgrades":0,"maxUnavailable":null,"drain":{"enable":true}})";
 
 // Three nodes of each owner, and one engine for all nodes.
 struct World {
@@ -187,8 +189,6 @@ TEST_CASE("A native engine of one owner takes over in the middle of a stage, and
 }
 
 TEST_CASE("The owners of an engine share the limit parallelTotal") {
-  constexpr std::string_view kAllAtOnce =
-      R"({"autoUpgrade":true,"maxParallelUpgrades":0,"maxUnavailable":null,"drain":{"enable":true}})";
   World world;
   auto host = world.Host(R"(,"parallelTotal":2)");
   int most = 0;
@@ -219,8 +219,6 @@ TEST_CASE("The owners of an engine share the limit parallelTotal") {
 }
 
 TEST_CASE("A part that the host has dropped releases its slots of parallelTotal once its nodes are done") {
-  constexpr std::string_view kAllAtOnce =
-      R"({"autoUpgrade":true,"maxParallelUpgrades":0,"maxUnavailable":null,"drain":{"enable":true}})";
   World world;
   const auto host = world.Host(R"(,"parallelTotal":1)");
   const auto run = [&](const std::string& owner, int rounds) {

@@ -42,9 +42,9 @@ std::vector<std::string> OwnersOf(const driverupgrade::Node& node, const std::ve
 bool Orphaned(const std::vector<driverupgrade::Pod>& driver_pods);
 
 /// Returns the patch that corrects the marks of a GPU node; nullopt if they are correct, or if the node has no GPU. The
-/// owner does not change during a conflict, or while an NVIDIADriver is invalid. While the node's upgrade is in progress
-/// or has failed, only an NVIDIADriver whose spec.nodeSelector selects the node can take it over. If a pod on an owner's node is
-/// orphaned, the patch requests an upgrade, unless an upgrade is in progress or has failed.
+/// owner does not change during a conflict, or while an NVIDIADriver is invalid. While the node's upgrade is in
+/// progress or has failed, only an NVIDIADriver whose spec.nodeSelector selects the node can take it over. If a pod on
+/// an owner's node is orphaned, the patch requests an upgrade, unless an upgrade is in progress or has failed.
 std::optional<driverupgrade::PatchNodeParams> MarksPatch(const driverupgrade::Node& node, bool orphaned,
                                                          const NodeWishes& wishes,
                                                          const driverupgrade::DriverIdentity& identity);

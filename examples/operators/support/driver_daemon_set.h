@@ -117,9 +117,10 @@ struct DriverDaemonSet {
   /// Name of the driver's container.
   std::string container = {};
   DriverImage image = {};
-  /// The operating system at the end of the image's tag, and a node whose operating system is unknown. Then, the
-  /// operating system of an existing DaemonSet is not changed. Both are empty if the tag is complete or certain.
+  /// The operating system that was appended to the tag of `image`; empty if the policy names the complete tag.
   std::string system = {};
+  /// A selected node whose operating system is unknown. While there is such a node, the operating system of an existing
+  /// DaemonSet is not changed. Empty: no such node.
   std::string unlabelled_node = {};
   std::vector<std::string> args = {};
   std::vector<DriverProbe> probes = {};

@@ -83,9 +83,9 @@ du_code du_keys(du_str identity, du_buf *out);
  * Returns an upgrade policy with a value for every field. In: the policy in JSON or YAML, as it appears in a custom
  * resource, or {"policy":...,"timeZones":[...],"policyDefaults":...}. "policyDefaults" is the same as in du_plan.
  * "timeZones" contains a table, in the format of du_engine_put_time_zone, for each time zone that the policy names; the
- * policy is then in JSON. Without tables, the function reads the machine's time zones from the directory in the environment variable TZDIR (default:
- * /usr/share/zoneinfo). The same is true of du_policy_warnings, du_plan, du_simulate and du_preflight. Out: one JSON
- * object. Errors: 3 with the path of every invalid field.
+ * policy is then in JSON. Without tables, the function reads the machine's time zones from the directory in the
+ * environment variable TZDIR (default: /usr/share/zoneinfo). The same is true of du_policy_warnings, du_plan,
+ * du_simulate and du_preflight. Out: one JSON object. Errors: 3 with the path of every invalid field.
  */
 du_code du_policy_normalize(du_str policy, du_buf *out);
 

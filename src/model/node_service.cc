@@ -21,22 +21,26 @@ constexpr std::array kLeavingTaints = {
     LeavingTaint{"karpenter.sh/disruption", "Karpenter"},  // used before Karpenter 1.0
 };
 
-// The keys are created once, because they are looked up on every node.
-struct MachineConfigKeys {
-  std::string current = "machineconfiguration.openshift.io/currentConfig";
-  std::string desired = "machineconfiguration.openshift.io/desiredConfig";
-  std::string state = "machineconfiguration.openshift.io/state";
-  std::string drain = "machineconfiguration.openshift.io/desiredDrain";
+// The annotations and labels of programs that reconfigure nodes. The keys are created once, because they are looked up
+// on every node.
+struct Keys {
+  std::string machine_config_current = "machineconfiguration.openshift.io/currentConfig";
+  std::string machine_config_desired = "machineconfiguration.openshift.io/desiredConfig";
+  std::string machine_config_state = "machineconfiguration.openshift.io/state";
+  std::string machine_config_drain = "machineconfiguration.openshift.io/desiredDrain";
+  std::string sriov_state = "sriovnetwork.openshift.io/state";
+  std::string nic_configuration = "network.nvidia.com/operator.nic-configuration.wait";
+  std::string mig_state = "nvidia.com/mig.config.state";
 };
 
-const MachineConfigKeys& KeysOfMachineConfig() {
-  static const MachineConfigKeys& keys = *new MachineConfigKeys();
+const Keys& AllKeys() {
+  static const Keys& keys = *new Keys();
   return keys;
 }
 
-std::string_view Annotation(const Node& node, const std::string& key) {
-  const auto annotation = node.annotations.find(key);
-  return annotation == node.annotations.end() ? std::string_view() : std::string_view(annotation->second);
+std::string_view ValueOf(const std::map<std::string, std::string>& entries, const std::string& key) {
+  const auto entry = entries.find(key);
+  return entry == entries.end() ? std::string_view() : std::string_view(entry->second);
 }
 
 // Returns true if the Machine Config Operator cannot change the node. Until an administrator repairs the node, this
@@ -50,17 +54,8 @@ std::string DescribeState(std::string_view state) {
 // The state in which the SR-IOV network operator drains the node and configures its network devices, such as
 // `Drain_Required`; empty if the operator is not working on the node, or if the cluster has no such operator.
 std::string_view SriovWork(const Node& node) {
-  static const std::string& key = *new std::string("sriovnetwork.openshift.io/state");
-  const std::string_view state = Annotation(node, key);
+  const std::string_view state = ValueOf(node.annotations, AllKeys().sriov_state);
   return state == "Idle" ? std::string_view() : state;
-}
-
-constexpr std::string_view kNicConfiguration = "network.nvidia.com/operator.nic-configuration.wait";
-constexpr std::string_view kMigState = "nvidia.com/mig.config.state";
-
-bool HasLabel(const Node& node, std::string_view key, std::string_view value) {
-  const auto label = node.labels.find(std::string(key));
-  return label != node.labels.end() && label->second == value;
 }
 
 }  // namespace
@@ -97,10 +92,10 @@ std::string WhyLeaving(const Node& node) {
 
 std::string WhyMachineConfig(const Node& node) {
   if (node.annotations.empty()) return "";
-  const MachineConfigKeys& keys = KeysOfMachineConfig();
-  const std::string_view current = Annotation(node, keys.current);
-  const std::string_view desired = Annotation(node, keys.desired);
-  const std::string_view state = Annotation(node, keys.state);
+  const Keys& keys = AllKeys();
+  const std::string_view current = ValueOf(node.annotations, keys.machine_config_current);
+  const std::string_view desired = ValueOf(node.annotations, keys.machine_config_desired);
+  const std::string_view state = ValueOf(node.annotations, keys.machine_config_state);
   if (current != desired) {
     return fmt::format("the Machine Config Operator moves the node from {} to {}", current.empty() ? "none" : current,
                        desired.empty() ? "none" : desired);
@@ -111,7 +106,7 @@ std::string WhyMachineConfig(const Node& node) {
 
 std::string WhyDegraded(const Node& node) {
   if (node.annotations.empty()) return "";
-  const std::string_view state = Annotation(node, KeysOfMachineConfig().state);
+  const std::string_view state = ValueOf(node.annotations, AllKeys().machine_config_state);
   return IsFailure(state) ? DescribeState(state) : "";
 }
 
@@ -119,29 +114,30 @@ std::string WhyDegraded(const Node& node) {
 // operator does not cordon the node again before it reboots the node (OCPBUGS-85237).
 bool IsDrainedByMachineConfig(const Node& node) {
   if (node.annotations.empty()) return false;
-  const MachineConfigKeys& keys = KeysOfMachineConfig();
-  const std::string_view state = Annotation(node, keys.state);
+  const std::string_view state = ValueOf(node.annotations, AllKeys().machine_config_state);
   const bool works = !state.empty() && state != "Done" && !IsFailure(state);
-  return works || Annotation(node, keys.drain).starts_with("drain-");
+  return works || ValueOf(node.annotations, AllKeys().machine_config_drain).starts_with("drain-");
 }
 
 bool IsConfiguredBySriov(const Node& node) { return !SriovWork(node).empty(); }
 
-bool IsConfiguredByNicOperator(const Node& node) { return HasLabel(node, kNicConfiguration, "true"); }
+bool IsConfiguredByNicOperator(const Node& node) {
+  return ValueOf(node.labels, AllKeys().nic_configuration) == "true";
+}
 
-bool IsRebootedByMigManager(const Node& node) { return HasLabel(node, kMigState, "rebooting"); }
+bool IsRebootedByMigManager(const Node& node) { return ValueOf(node.labels, AllKeys().mig_state) == "rebooting"; }
 
 std::string WhyReconfigured(const Node& node) {
   if (const std::string_view state = SriovWork(node); !state.empty()) {
     return fmt::format("the SR-IOV network operator is working on the node (state {})", state);
   }
+  const Keys& keys = AllKeys();
   if (IsConfiguredByNicOperator(node)) {
-    return fmt::format("the NIC configuration operator is working on the node (label {}=true)", kNicConfiguration);
+    return fmt::format("the NIC configuration operator is working on the node (label {}=true)", keys.nic_configuration);
   }
-  for (const std::string_view state : {"pending", "rebooting"}) {
-    if (HasLabel(node, kMigState, state)) {
-      return fmt::format("the MIG manager is partitioning the node's GPUs (label {}={})", kMigState, state);
-    }
+  const std::string_view mig = ValueOf(node.labels, keys.mig_state);
+  if (mig == "pending" || mig == "rebooting") {
+    return fmt::format("the MIG manager is partitioning the node's GPUs (label {}={})", keys.mig_state, mig);
   }
   return "";
 }

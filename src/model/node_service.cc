@@ -121,9 +121,7 @@ bool IsDrainedByMachineConfig(const Node& node) {
 
 bool IsConfiguredBySriov(const Node& node) { return !SriovWork(node).empty(); }
 
-bool IsConfiguredByNicOperator(const Node& node) {
-  return ValueOf(node.labels, AllKeys().nic_configuration) == "true";
-}
+bool IsConfiguredByNicOperator(const Node& node) { return ValueOf(node.labels, AllKeys().nic_configuration) == "true"; }
 
 bool IsRebootedByMigManager(const Node& node) { return ValueOf(node.labels, AllKeys().mig_state) == "rebooting"; }
 

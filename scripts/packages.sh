@@ -180,7 +180,7 @@ for kind in static shared; do
   check "FetchContent" $kind sources fetch_content $kind
 done
 
-# cell KEY: prints its result and duration.
+# cell KEY: prints the result and the duration of the check with this key (WAY/static or WAY/shared).
 cell() { echo "${results[$1]:--}${seconds[$1]:+ ${seconds[$1]} s}"; }
 printf '\n%-38s %-12s %-12s\n' way static shared
 for way in "${ways[@]}"; do

@@ -163,7 +163,7 @@ struct DriverDaemonSet {
   friend bool operator==(const DriverDaemonSet&, const DriverDaemonSet&) = default;
 };
 
-/// Data shared by all nodes with the driver.
+/// Data about the driver that is the same for all nodes that run it.
 struct DriverFacts {
   /// Keyed by UID.
   std::map<std::string, DriverDaemonSet> daemon_sets = {};

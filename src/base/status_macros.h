@@ -26,6 +26,8 @@ inline std::string_view Message(const absl::Status& status) {
     }                                                                                     \
   } while (false)
 
+/// Assigns the value of `expression` to `declaration`. If `expression` is not OK, returns its status from the calling
+/// function, which must return Status or StatusOr. Example:
 /// `DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node node, cluster.GetNode(context, {.name = name}));` After `if`, put the
 /// macro call in braces. The declaration must not contain a comma: define an alias for such a type first.
 #define DRIVERUPGRADE_ASSIGN_OR_RETURN(declaration, expression) \

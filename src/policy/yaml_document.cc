@@ -29,10 +29,11 @@ struct Budget {
 absl::Status CheckTree(const YAML::Node& node, int depth, Budget& budget) {
   if (depth > kDocumentDepthMax)
     return At(node.Mark(), fmt::format("nested more than {} levels deep", kDocumentDepthMax));
-  if (--budget.nodes < 0) return At(node.Mark(), fmt::format("more than {} values, including aliases", kYamlNodesMax));
+  if (--budget.nodes < 0)
+    return At(node.Mark(), fmt::format("more than {} values after aliases are expanded", kYamlNodesMax));
   if (node.IsScalar()) {
     if (node.Scalar().size() > budget.bytes) {
-      return At(node.Mark(), fmt::format("more than {} bytes of text, including aliases", kDocumentSizeMax));
+      return At(node.Mark(), fmt::format("more than {} bytes of text after aliases are expanded", kDocumentSizeMax));
     }
     budget.bytes -= node.Scalar().size();
   } else if (node.IsSequence()) {

@@ -55,7 +55,7 @@ absl::Status ContractReport::Verdict(const std::vector<std::string>& demanded) c
 
 std::string ContractReport::ToString() const {
   using enum ContractOutcome;
-  std::string text = fmt::format("contract of the facade: {} kept, {} broken, {} skipped\n", Count(kKept),
+  std::string text = fmt::format("facade contract: {} cases kept, {} broken, {} skipped\n", Count(kKept),
                                  Count(kBroken), Count(kSkipped));
   for (const ContractOutcome outcome : {kBroken, kSkipped, kKept}) {
     for (const ContractResult& one : results) {

@@ -68,7 +68,7 @@ TEST_CASE("a report counts outcomes, starts with broken cases, and gives a verdi
   report.results.push_back({"e", kBroken, "expected 1, but found 2"});
   CHECK(report.Verdict().message() == "the facade violates its contract: broken: e");
   CHECK(report.ToString() ==
-        "contract of the facade: 2 kept, 1 broken, 1 skipped\n"
+        "facade contract: 2 cases kept, 1 broken, 1 skipped\n"
         "broken   e: expected 1, but found 2\n"
         "skipped  b: the world has no MakeBudget\n"
         "kept     a\n"

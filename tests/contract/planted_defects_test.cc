@@ -465,7 +465,7 @@ TEST_CASE("the report on a facade with the seven operations starts with the brok
   const ContractReport report = ReportOn(Facade::kOfSeven, Thirty().back().plant);
   INFO(report.ToString());
   CHECK(report.ToString().starts_with(
-      "contract of the facade: 20 kept, 1 broken, 35 skipped\n"
+      "facade contract: 20 cases kept, 1 broken, 35 skipped\n"
       "broken   a deletion deletes only the pod with the given UID: expected !pod.deletion_timestamp.has_value(), but "
       "found a pod that is being deleted\n"
       "skipped  objects that do not exist are NotFound: the facade does not support: get node, get pod\n"));

@@ -239,7 +239,7 @@ func (h *Host) choosePodWatches() {
 	}
 }
 
-// endPodsBefore ends the watch on all pods that the current one has replaced.
+// endPodsBefore ends the previous watch on all pods, which the current watch on all pods (allPods) has replaced.
 func (h *Host) endPodsBefore() {
 	if h.allPodsBefore != nil {
 		h.allPodsBefore.end()

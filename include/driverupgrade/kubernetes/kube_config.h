@@ -61,7 +61,8 @@ struct ExecPlugin {
   friend bool operator==(const ExecPlugin&, const ExecPlugin&) = default;
 };
 
-/// One server and one identity. Created by Parse, LoadFile or InCluster, or field by field.
+/// Settings for connecting to one API server with one identity. Create them with Parse, LoadFile or InCluster, or set
+/// the fields directly.
 struct KubeConfig {
   struct ParseOptions {
     /// Directory against which relative paths in the document are resolved; the current directory if empty.

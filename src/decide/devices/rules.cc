@@ -74,7 +74,7 @@ void WaitFor(std::string detail, absl::Time due, RuleStep& step) {
 void WaitForNewerVersion(const DeviceTaintRule& rule, const DeviceAttempt& attempt, absl::Time now, RuleStep& step) {
   const absl::Time confirm = attempt.outcome ? attempt.answered_at + kStaleReadPatience : absl::InfiniteFuture();
   if (now >= confirm) step.calls.push_back({.kind = DeviceCall::Kind::kConfirm, .object = rule});
-  WaitFor(fmt::format("the last change of device taint rule {} has not been seen yet", rule.name),
+  WaitFor(fmt::format("the engine has not seen its last change to device taint rule {} yet", rule.name),
           now >= confirm ? absl::InfiniteFuture() : confirm, step);
 }
 

@@ -274,7 +274,7 @@ class InvariantChecker::Impl {
   // The most recent paths, by the node's UID.
   std::unordered_map<std::string, std::deque<Path>> paths_;
   // The first patch that a sender requested for the latest version of a node, by sender and UID of the node. If that
-  // patch does not start the node, a later patch of the same version that starts the node replaces it.
+  // patch does not start the node, the sender's first later patch that does so for the same version replaces it.
   struct Attempt {
     std::string resource_version = {};
     bool starts = false;

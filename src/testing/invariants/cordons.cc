@@ -109,15 +109,15 @@ void InvariantChecker::Impl::JudgeEnd(const Node& before, const Node& after, con
   const bool ours =
       truth.cordon == Maker::kEngine && !truth.uncertain && !is_left && internal::WhoRelies(after, keys).empty();
   if (after.unschedulable && (ours_by_marks || ours)) {
-    Fail("I3", fmt::format("node {} is done, and our cordon is still there", after.name));
+    Fail("I3", fmt::format("node {} is done or released, but our cordon is still set", after.name));
   }
   for (const std::string& key : keys.written) {
     if (key == keys.cordoned_by ? internal::IsMarked(after, keys) : after.annotations.contains(key)) {
-      Fail("I3", fmt::format("node {} is done, and annotation {} is still there", after.name, key));
+      Fail("I3", fmt::format("node {} is done or released, but annotation {} is still set", after.name, key));
     }
   }
   if (internal::Steers(after, keys))
-    Fail("I3", fmt::format("node {} is done, and our taint is still there", after.name));
+    Fail("I3", fmt::format("node {} is done or released, but our taint is still set", after.name));
   if (to == UpgradeState::kDone && internal::IsBusy(from)) ++upgrades;
 }
 

@@ -36,7 +36,8 @@ struct Tally {
   int pending = 0;      ///< In upgrade-required.
   int in_progress = 0;  ///< Started, but not completed successfully; includes failed nodes.
   int failed = 0;
-  int done = 0;       ///< In upgrade-done, with a Ready driver pod.
+  int failed_reloads = 0;  ///< Among `failed`: nodes that could not load the driver that they have.
+  int done = 0;            ///< In upgrade-done, with a Ready driver pod.
   int not_ready = 0;  ///< In upgrade-done, but the driver pod is not Ready; not among `done`.
   int slots = 0;      ///< Nodes that hold a maxParallel slot.
   /// Unschedulable, not ready, about to be cordoned, about to leave the cluster, or with an unschedulable driver pod.
@@ -70,6 +71,7 @@ struct UpgradeBudget {
   std::vector<std::string> unavailable_nodes = {};
   /// Number of failed nodes at which no more nodes start; nullopt: no limit.
   std::optional<int> failures_max = std::nullopt;
+  /// Failed nodes that count against `failures_max`, so without Tally::failed_reloads.
   int failed = 0;
   /// The entry of FailurePolicy::by_class that is used up, as text for messages; empty: none.
   std::string failed_class = {};
@@ -221,14 +223,14 @@ struct Plan {
   /// Waiting nodes, once each, sorted by name. Unless `gates_complete`: only nodes whose gate is new or has changed
   /// since the previous plan.
   std::vector<NodeGate> gates = {};
-  /// True if `gates` lists every waiting node, as always after Step. A planner that evaluates only changed nodes may
-  /// set it to false.
+  /// True if `gates` lists every waiting node, which is always the case after Step. A planner that evaluates only
+  /// changed nodes may set it to false.
   bool gates_complete = true;
   /// Unless `gates_complete`: nodes that no longer have a gate or no longer exist, sorted by name.
   std::vector<std::string> ungated = {};
-  /// True if all changed nodes were evaluated, as always after Step. False if an engine with a cache reached
-  /// EngineOptions::nodes_per_pass: this plan starts no node, and the next plan continues with the remaining nodes.
-  /// `totals`, `budget` and `rollout` then come from the last finished plan, or are empty before the first.
+  /// True if all changed nodes were evaluated; Step always evaluates all nodes. False if an engine with a cache reached
+  /// EngineOptions::nodes_per_pass: this plan starts no node, and the next plan continues with the remaining nodes. If
+  /// false, `totals`, `budget` and `rollout` come from the last finished plan, or are empty if no plan has finished yet.
   bool finished = true;
   /// Counts from before this plan is carried out.
   Tally totals = {};

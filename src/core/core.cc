@@ -135,7 +135,11 @@ void Core::SetFacts(Pool& pool, const UpgradePolicy& policy, const PassFacts& fa
     pool.planner.SetGrantsMax(ledger.grants_max());
   }
   const bool rolls = policy.rollout && policy.auto_upgrade;
-  if (!facts.sick.empty()) pool.sick = facts.sick;
+  if (!rolls) {
+    pool.sick.clear();
+  } else if (!facts.sick.empty()) {
+    pool.sick = facts.sick;
+  }
   pool.planner.SetRollout(rolls ? RolloutFacts{.record = ledger.record(),
                                                .sick = pool.sick,
                                                .took = ledger.took(),

@@ -28,6 +28,9 @@ struct Candidate {
   // True if the node has a grant for the version that was read. The node then starts first, and its share is already
   // counted. Set by the planners, because Judge does not use the grants.
   bool has_grant = false;
+  // True if the node starts only to load the driver that it has, so that failures of the new driver do not keep it from
+  // starting. Set by the planners.
+  bool reloads = false;
   friend auto operator<=>(const Candidate&, const Candidate&) = default;
 };
 

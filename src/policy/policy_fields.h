@@ -102,6 +102,7 @@ inline constexpr std::tuple kDeadlinesFields(
 inline constexpr std::tuple kFailurePolicyFields(
     Field("maxFailures", &FailurePolicy::max_failures, NumberOrPercent{.min = 1},
           {.meaning = "number of nodes in `upgrade-failed` at which no further node starts; nodes in progress finish. "
+                      "A node that could not load the driver that it had, for example after a reboot, does not count. "
                       "A percentage rounds down, to at least 1",
            .advice = "failed nodes stay cordoned and count in `maxUnavailable`, so keep this limit lower than "
                      "`maxUnavailable`. Choose the number of failures that convinces you that the driver is bad"}),

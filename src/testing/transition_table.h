@@ -42,9 +42,11 @@ inline constexpr std::array kTransitions = {
     Transition{UpgradeState::kUpgradeRequired, UpgradeState::kNodeMaintenanceRequired, "T10, dep-F13",
                "requestor mode: the node has no skip label, and the policy is not paused",
                "records requestor mode; then a NodeMaintenance is created or joined"},
-    Transition{UpgradeState::kUpgradeRequired, UpgradeState::kDone, "W19",
-               "the driver pod is up to date and ready again, and the upgrade has neither started nor failed",
-               "removes our annotations"},
+    Transition{
+        UpgradeState::kUpgradeRequired, UpgradeState::kDone, "W19",
+        "the driver pod is up to date and ready again, and the upgrade has neither started nor failed; or a driver "
+        "that could not be loaded is ready",
+        "removes our annotations"},
     Transition{UpgradeState::kCordonRequired, UpgradeState::kWaitForJobsRequired, "T11, dep-F7", "always",
                "cordons the node unless it is already cordoned, and adds our name to the cordon set"},
     Transition{UpgradeState::kWaitForJobsRequired, UpgradeState::kPodDeletionRequired, "T12",

@@ -240,6 +240,8 @@ Tally Totals(const std::vector<Entry>& entries, const Counter& counter, const Ce
     tally.devices_isolated +=
         in_progress && entry.view->node.annotations.contains(counter.identity.IsolatedDevicesAnnotation());
     tally.failed += state == "upgrade-failed";
+    tally.failed_reloads +=
+        state == "upgrade-failed" && entry.view->node.annotations.contains(counter.identity.ReloadOnlyAnnotation());
     const std::vector<Pod>& pods = entry.view->driver_pods;
     const bool runs = std::all_of(pods.begin(), pods.end(), [](const Pod& pod) { return IsReady(pod); }) &&
                       (!pods.empty() || entry.view->unscheduled_driver_pods.empty());
@@ -268,6 +270,15 @@ bool RevisionsAreKnown(const NodeView& view, const DriverFacts& driver) {
   return true;
 }
 
+// gpu-operator#1368: returns whether no DaemonSet would replace the driver pod. The random DaemonSets target all nodes, and
+// have no tolerations or unknown ones.
+bool IsTainted(const Node& node, const RandomCluster& cluster) {
+  const auto& sets = cluster.snapshot.driver->daemon_sets;
+  return !node.taints.empty() && !sets.empty() && std::all_of(sets.begin(), sets.end(), [](const auto& set) {
+    return set.second.daemon_set.tolerations.has_value();
+  });
+}
+
 // dep-F20: returns whether the node cannot start. A node can continue if a patch that started its upgrade may have been
 // applied.
 bool IsUnfit(const NodeView& view, const Counter& counter) {
@@ -284,9 +295,10 @@ bool IsUnfit(const NodeView& view, const Counter& counter) {
   const bool is_repair = is_requested || has_started;
   const std::string config = StateOfMachineConfig(view.node);
   const bool is_lost = (!view.node.ready || config == "Degraded") && !is_repair;
-  const bool gets_devices =
-      IsGettingNetworkDevices(view.node) && !is_repair && !AwaitsLoad(view.node, counter.identity);
-  return Leaves(view.node) || config == "Working" || is_lost || gets_devices;
+  const bool must_wait = !is_repair && !AwaitsLoad(view.node, counter.identity);
+  const bool gets_devices = IsGettingNetworkDevices(view.node) && must_wait;
+  const bool is_tainted = must_wait && IsTainted(view.node, counter.cluster);
+  return is_tainted || Leaves(view.node) || config == "Working" || is_lost || gets_devices;
 }
 
 // Returns whether the node is in upgrade-required and waits only for a slot. The budgets do not influence where the
@@ -329,10 +341,10 @@ void AddRecovery(const RandomCluster& cluster, Entry& entry) {
 bool IsHalted(const UpgradePolicy& policy, const Tally& totals) {
   if (!policy.failure_policy) return false;
   const CountOrPercent& limit = policy.failure_policy->max_failures;
-  if (const Count* count = std::get_if<Count>(&limit)) return totals.failed >= count->value;
+  if (const Count* count = std::get_if<Count>(&limit)) return totals.failed - totals.failed_reloads >= count->value;
   int allowed = 1;
   while ((allowed + 1) * 100 <= std::get<Percent>(limit).value * totals.total) ++allowed;
-  return totals.failed >= allowed;
+  return totals.failed - totals.failed_reloads >= allowed;
 }
 
 // Returns why the entry cannot start, given the counts before and after its start. If both budgets are exhausted,

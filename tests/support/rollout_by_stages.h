@@ -30,6 +30,7 @@ struct RolloutVerdict {
   std::size_t index = 0;
   // Reason why the node waits. nullopt: the node starts.
   std::optional<Gate> gate = std::nullopt;
+  bool reload_only = false;
   friend bool operator==(const RolloutVerdict&, const RolloutVerdict&) = default;
 };
 
@@ -41,8 +42,8 @@ inline std::vector<RolloutVerdict> AdmitNodes(const RolloutRules& rules, const R
   const RolloutAnswers answers = AdmitNodes(rules, view, census, step, start, now, room);
   std::vector<RolloutVerdict> verdicts;
   for (const RolloutAnswer& answer : answers.nodes) {
-    RolloutVerdict& verdict =
-        verdicts.emplace_back(RolloutVerdict{.node = view.nodes[answer.index].node->name, .index = answer.index});
+    RolloutVerdict& verdict = verdicts.emplace_back(RolloutVerdict{
+        .node = view.nodes[answer.index].node->name, .index = answer.index, .reload_only = answer.reload_only});
     if (answer.gate != nullptr) verdict.gate = *answer.gate;
   }
   return verdicts;

@@ -34,7 +34,7 @@ class Paused final : public LimitBase<Paused> {
 class MaxFailures final : public LimitBase<MaxFailures> {
  public:
   explicit MaxFailures(const Fill& failures) : failures_(failures) {}
-  bool Refuses(const Candidate& /*candidate*/) const override { return failures_.IsFull(); }
+  bool Refuses(const Candidate& candidate) const override { return !candidate.reloads && failures_.IsFull(); }
   Gate Describe() const override {
     return {.reason = GateReason::kMaxFailures,
             .detail = fmt::format("failurePolicy.maxFailures: {} nodes failed (limit {}); no further node starts",
@@ -49,7 +49,7 @@ class MaxFailures final : public LimitBase<MaxFailures> {
 class MaxFailuresOfClass final : public LimitBase<MaxFailuresOfClass> {
  public:
   explicit MaxFailuresOfClass(std::string why) : why_(std::move(why)) {}
-  bool Refuses(const Candidate& /*candidate*/) const override { return true; }
+  bool Refuses(const Candidate& candidate) const override { return !candidate.reloads; }
   Gate Describe() const override { return {.reason = GateReason::kMaxFailures, .detail = why_}; }
 
  private:

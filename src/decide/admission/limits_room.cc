@@ -84,6 +84,12 @@ std::optional<Gate> LimitsRoom::Refusal(const std::vector<std::size_t>& nodes, b
   return std::nullopt;
 }
 
+bool LimitsRoom::MayReload(std::size_t node) const {
+  Candidate candidate = candidate_of_(node);
+  candidate.reloads = true;
+  return limits_.Refusing(candidate) == nullptr;
+}
+
 void LimitsRoom::Take(const std::vector<std::size_t>& nodes, bool takes_slot) {
   for (const std::size_t node : nodes) {
     const Candidate candidate = Asked(node, takes_slot);

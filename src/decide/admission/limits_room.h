@@ -37,6 +37,7 @@ class LimitsRoom final : public RolloutRoom {
   bool FitsLater(const std::vector<std::size_t>& nodes) const override;
   std::optional<std::size_t> KindOf(std::size_t node) const override;
   std::optional<Gate> Refusal(const std::vector<std::size_t>& nodes, bool takes_slot) const override;
+  bool MayReload(std::size_t node) const override;
   void Take(const std::vector<std::size_t>& nodes, bool takes_slot) override;
 
  private:

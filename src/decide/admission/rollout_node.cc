@@ -6,12 +6,14 @@
 #include <utility>
 #include <vector>
 
+#include "decide/attempt_log.h"
 #include "decide/maintenance_requestor.h"
 #include "decide/marks_of_view.h"
 #include "decide/pods_in_the_way.h"
 #include "decide/rollout/gangs.h"
 #include "decide/rollout/health.h"
 #include "decide/rollout/order.h"
+#include "driverupgrade/cluster_writes.h"
 #include "driverupgrade/safe_load_manager.h"
 #include "model/cordon.h"
 #include "model/node_marks.h"
@@ -125,6 +127,28 @@ void NoteUse(const NodeView& view, const DriverFacts& driver, RolloutNode& node)
   }
 }
 
+// Whether the node is in progress with an upgrade, or only to load the driver that it has. A patch in flight may have
+// changed the node, so both can be true.
+struct Progressing {
+  bool upgrades = false;
+  bool loads = false;
+  void Add(const NodeMarks& marks) {
+    const std::optional<UpgradeState> state = marks.State();
+    if (!state || !IsInProgress(*state)) return;
+    (marks.reload_only.present() ? loads : upgrades) = true;
+  }
+};
+
+Progressing ProgressingOf(const NodeView& view, const NodeMarks& marks, const DriverIdentity& identity) {
+  Progressing progressing;
+  progressing.Add(marks);
+  if (!view.attempts.patch || IsSettled(*view.attempts.patch, view.node)) return progressing;
+  for (const PatchNodeParams& patch : view.attempts.patch->possible) {
+    progressing.Add(DecodeMarks(Patched(view.node, patch), identity, DriverRuns(view)));
+  }
+  return progressing;
+}
+
 // Returns the labels that decide the stage and group of the node; nullopt if these are its current labels.
 std::optional<StringMap> LabelsUnlikeNow(const Node& node, const NodeMarks& marks) {
   if (!marks.rollout_labels.value()) return std::nullopt;
@@ -159,7 +183,11 @@ RolloutNode MakeRolloutNode(const NodeView& view, const KeptVerdict& verdict, co
   node.out_of_service = keeps_maintenance || marks->isolated_devices.present() ||
                         (view.node.unschedulable && IsInCordonSet(*marks, identity));
   node.reloads = node.may_start && (SafeLoadManager::IsWaiting(*marks) || marks->reload_only.present());
-  node.reloading = node.progress == NodeProgress::kUnderWay && !node.may_start && marks->reload_only.present();
+  if (node.progress == NodeProgress::kUnderWay) {
+    const Progressing progressing = ProgressingOf(view, *marks, identity);
+    node.reloading = !progressing.upgrades && (node.may_start ? node.reloads : progressing.loads);
+  }
+  node.reload_failed = node.reloads && marks->reload_only.present() && marks->failures.present();
   // The state machine ignores the skip label here, because a failed node with this label can still recover.
   if (node.progress == NodeProgress::kFailed && marks->skip_upgrade.value()) {
     node.progress = NodeProgress::kLeftOut;

@@ -95,7 +95,7 @@ std::vector<RolloutStageStatus> StagesOf(const RolloutPolicy& policy, const Roll
 bool KeepUnit(const RolloutNode& before, RolloutNode& node) {
   if (before.may_start != node.may_start || before.progress != node.progress || before.pods != node.pods ||
       before.gangs != node.gangs || before.may_stop != node.may_stop ||
-      before.is_granted_only != node.is_granted_only) {
+      before.is_granted_only != node.is_granted_only || before.reloading != node.reloading) {
     return true;
   }
   if (!AwaitsStart(node)) return before.unit != node.unit;
@@ -228,8 +228,8 @@ class RolloutRounds {
     for (std::size_t i = 0; i < view_.nodes.size(); ++i) {
       const RolloutNode& node = view_.nodes[i];
       const bool waits = node.may_start || (has_gangs && node.progress == NodeProgress::kWaiting);
-      const bool may_be_next =
-          (waits && (stages[i] <= step.open || node.out_of_service)) || (has_gangs && node.is_granted_only);
+      const bool may_be_next = (waits && (stages[i] <= step.open || node.out_of_service)) ||
+                               (has_gangs && (node.is_granted_only || node.reloads));
       const bool soaks = node.progress == NodeProgress::kDone && stages[i] == step.open;
       if ((orders_by_pods && may_be_next) || (awaits_pods && soaks)) interest.push_back(i);
     }

@@ -100,6 +100,7 @@ Tally& Tally::operator+=(const Tally& other) {
   pending += other.pending;
   in_progress += other.in_progress;
   failed += other.failed;
+  failed_reloads += other.failed_reloads;
   done += other.done;
   not_ready += other.not_ready;
   slots += other.slots;
@@ -115,6 +116,7 @@ Tally& Tally::operator-=(const Tally& other) {
   pending -= other.pending;
   in_progress -= other.in_progress;
   failed -= other.failed;
+  failed_reloads -= other.failed_reloads;
   done -= other.done;
   not_ready -= other.not_ready;
   slots -= other.slots;
@@ -149,9 +151,10 @@ Tally internal::TallyByMarks(const NodeView& view, const NodeMarks& marks, const
       .slots = HoldsSlot(view.node, marks, identity, rules),
       .unavailable = IsUnavailable(view.node, marks) || LacksDriverPod(view, rules),
   };
+  tally.failed_reloads = tally.failed > 0 && marks.reload_only.present();
   tally.devices_isolated = tally.in_progress > 0 && marks.isolated_devices.present();
   if (state) tally.by_state[static_cast<std::size_t>(*state)] = 1;
-  if (const auto& name = marks.failure_class.value(); name && tally.failed > 0) {
+  if (const auto& name = marks.failure_class.value(); name && tally.failed > tally.failed_reloads) {
     const std::optional<FailureClass> failure = internal::ParseFailureClass(*name);
     if (failure) tally.failed_by_class[static_cast<std::size_t>(*failure)] = 1;
   }
@@ -204,7 +207,7 @@ UpgradeBudget internal::ComputeBudget(const Tally& tally, const AdmissionLimits&
                        .parallel_used = tally.slots,
                        .shared = shared,
                        .unavailable = tally.unavailable,
-                       .failed = tally.failed};
+                       .failed = tally.failed - tally.failed_reloads};
   if (limits.max_unavailable && IsLimit(*limits.max_unavailable))
     budget.unavailable_max = ScaledLimit(*limits.max_unavailable, tally.total);
   if (limits.max_failures) budget.failures_max = FailureLimit(*limits.max_failures, tally.total);

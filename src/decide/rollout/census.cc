@@ -100,7 +100,8 @@ void RolloutCensus::Change(std::size_t i, const RolloutNode& before, const Rollo
   const std::size_t number = UnitOf(i);
   // Other nodes of the group may be waiting for this node.
   const bool concerns_others =
-      together_ && (before.progress != after.progress || before.out_of_service != after.out_of_service);
+      together_ && (before.progress != after.progress || before.out_of_service != after.out_of_service ||
+                    before.reloading != after.reloading);
   if ((!before.may_start && !after.may_start && !concerns_others) || is_changed_[number]) return;
   is_changed_[number] = true;
   changed_.push_back(number);
@@ -113,7 +114,10 @@ void RolloutCensus::Count(std::size_t i, const RolloutNode& node, int by) {
   if (node.progress == NodeProgress::kLeftOut) return;
   StageCount& stage = counts_[static_cast<std::size_t>(stages_[i])];
   stage.nodes += by;
-  if (node.progress == NodeProgress::kUnderWay && !node.reloading) stage.under_way += by;
+  if (node.progress == NodeProgress::kUnderWay) {
+    stage.under_way += node.reloading ? 0 : by;
+    stage.reloading += node.reloading && !node.may_start ? by : 0;
+  }
   if (node.progress == NodeProgress::kFailed) stage.failed += by;
   if (node.progress != NodeProgress::kDone) return;
   stage.done += by;
@@ -209,7 +213,7 @@ void RolloutCensus::Renew(std::size_t number, const std::vector<RolloutNode>& no
     if (unit.nodes.empty() || key < unit.key) unit.key = std::move(key);
     unit.stage = stages_[i];
     unit.nodes.push_back(i);
-    unit.admitted_before |= node.progress == NodeProgress::kUnderWay;
+    unit.admitted_before |= node.progress == NodeProgress::kUnderWay && !node.reloading;
     unit.own_node |= node.own_node;
   };
   if (together_) {

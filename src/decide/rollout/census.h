@@ -28,6 +28,7 @@ bool StartsTogether(const RolloutPolicy& policy);
 struct StageCount {
   int nodes = 0;
   int under_way = 0;
+  int reloading = 0;  // started only to load the driver that they have; not in `under_way`
   int done = 0;
   int unwell = 0;      // among the done nodes
   int out_of_use = 0;  // unwell nodes with RolloutNode::out_of_use

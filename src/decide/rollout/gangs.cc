@@ -90,7 +90,7 @@ class Units {
   // together with the grants of the unit.
   void JoinTorn() {
     for (RolloutNode& node : nodes_) {
-      if (!node.is_granted_only) continue;
+      if (!node.is_granted_only || node.reloading) continue;
       for (const std::string& gang : node.gangs) {
         const auto unit =
             std::find_if(used_.begin(), used_.end(), [&](const auto& name) { return GangOfUnit(name) == gang; });

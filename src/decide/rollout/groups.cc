@@ -42,7 +42,7 @@ void GroupTally::Count(const RolloutNode& node, bool is_open, int by) {
   if (node.progress == NodeProgress::kLeftOut) return;
   nodes += by;
   if (node.progress == NodeProgress::kUnderWay) {
-    under_way += node.reloading ? 0 : by;
+    (node.reloading ? reloading : under_way) += by;
   } else if (node.progress == NodeProgress::kFailed) {
     failed += by;
   } else if (node.progress != NodeProgress::kWaiting) {

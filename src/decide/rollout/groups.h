@@ -33,7 +33,8 @@ struct GroupTally {
   int waiting = 0;    // in stages that have been reached
   int may_start = 0;  // among the waiting nodes
   int under_way = 0;
-  int ended = 0;  // done nodes
+  int reloading = 0;  // RolloutNode::reloading
+  int ended = 0;      // done nodes
   int failed = 0;
   // Adds a node, or removes it if `by` is -1. `is_open`: whether the stage of the node has been reached.
   void Count(const RolloutNode& node, bool is_open, int by);
@@ -70,9 +71,13 @@ class GroupLimit {
   // Records the start of `nodes` nodes of the group.
   void Take(std::size_t group, int nodes);
   void Take(const std::string& group, int nodes) { Take(all_.NumberOf(group), nodes); }
-  // Returns true if nodes of the group are in progress. With GroupMode::kTogether, the group then holds a slot.
+  // Returns true if nodes of the group are in progress. With GroupMode::kTogether, the group then holds a slot of its
+  // stage.
   bool IsUnderWay(std::size_t group) const { return all_.tallies[group].under_way > 0; }
   bool IsUnderWay(const std::string& group) const { return IsUnderWay(all_.NumberOf(group)); }
+  // Returns true if any node of the group holds a slot of maxParallelUpgrades. With GroupMode::kTogether, the other nodes
+  // of the group then need no further slot.
+  bool HoldsSlot(std::size_t group) const { return IsUnderWay(group) || all_.tallies[group].reloading > 0; }
 
  private:
   std::optional<std::string> SecondGroup(std::size_t group) const;

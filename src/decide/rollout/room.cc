@@ -26,10 +26,10 @@ class Admission {
         gates_(answers.gates),
         gang_waits_(answers.gang_waits),
         used_(census.SlotsUsed()) {
-    closed_ = Say(Closed(view));
-    nobody_ = closed_ == nullptr ? Say(Nobody(start)) : closed_;
+    nobody_ = Say(Closed(view));
+    if (nobody_ == nullptr) nobody_ = Say(Nobody(start));
     if (nobody_ == nullptr) later_ = Say(step.closed);
-    for (const StageCount& stage : census.counts()) is_any_under_way_ |= stage.under_way > 0;
+    for (const StageCount& stage : census.counts()) is_any_under_way_ |= stage.under_way + stage.reloading > 0;
     by_stage_.resize(used_.size());
     const std::optional<NodeGroups> by = GroupsOf(policy_);
     if (!by) return;
@@ -60,16 +60,11 @@ class Admission {
 
   // Starts a node of a refused unit if it can load the driver that it has.
   bool StartReload(std::size_t i) {
-    if (!view_.nodes[i].reloads || closed_ != nullptr || room_.Refusal({i}, /*takes_slot=*/true)) return false;
+    if (!view_.nodes[i].reloads || !view_.revision || !room_.MayReload(i)) return false;
     room_.Take({i}, /*takes_slot=*/true);
     ++takes_;
+    is_any_under_way_ = true;
     return true;
-  }
-
-  // Returns true if a node of an admitted unit only loads the driver that it has. A grant does not show what it was given
-  // for. It skips the limits of the stage and the group, to which a reload is not subject.
-  bool ReloadsOnly(const WaitingUnit& unit, std::size_t i) const {
-    return view_.nodes[i].reloads && unit.admitted_before && (groups_ || LimitOfStage(unit));
   }
 
   // Keeps the recorded waits of gangs whose nodes still wait. Keeps all waits while the pods of any waiting node are
@@ -95,12 +90,11 @@ class Admission {
   }
 
   void Take(const WaitingUnit& unit) {
-    const bool takes_slot = TakesSlot(unit);
-    room_.Take(unit.nodes, takes_slot);
+    room_.Take(unit.nodes, TakesSlot(unit));
     ++takes_;
     is_any_under_way_ = true;
     if (unit.admitted_before) return;
-    used_[static_cast<std::size_t>(unit.stage)] += takes_slot;
+    used_[static_cast<std::size_t>(unit.stage)] += TakesSlotOfStage(unit);
     if (groups_) groups_->Take(unit.group, static_cast<int>(unit.nodes.size()));
   }
 
@@ -143,7 +137,10 @@ class Admission {
     return std::nullopt;
   }
 
-  bool TakesSlot(const WaitingUnit& unit) const { return !StartsTogether(policy_) || !groups_->IsUnderWay(unit.group); }
+  bool TakesSlot(const WaitingUnit& unit) const { return !StartsTogether(policy_) || !groups_->HoldsSlot(unit.group); }
+  bool TakesSlotOfStage(const WaitingUnit& unit) const {
+    return !StartsTogether(policy_) || !groups_->IsUnderWay(unit.group);
+  }
 
   const Gate* NotByGroup(const WaitingUnit& unit) {
     if (!groups_) return nullptr;
@@ -183,7 +180,7 @@ class Admission {
   const Gate* NotByStage(const WaitingUnit& unit) {
     const auto stage = static_cast<std::size_t>(unit.stage);
     const std::optional<int> limit = LimitOfStage(unit);
-    if (!limit || used_[stage] + TakesSlot(unit) <= *limit) return nullptr;
+    if (!limit || used_[stage] + TakesSlotOfStage(unit) <= *limit) return nullptr;
     return Remembered(by_stage_[stage], [&] {
       return std::optional(Gate{.reason = GateReason::kMaxParallel,
                                 .detail = fmt::format("maxParallel of stage {}: {} of {} slots are taken",
@@ -212,7 +209,6 @@ class Admission {
   bool is_any_under_way_ = false;
   bool is_kept_free_ = false;
   int takes_ = 0;
-  const Gate* closed_ = nullptr;
   const Gate* nobody_ = nullptr;
   const Gate* later_ = nullptr;
   const Gate* kept_free_ = nullptr;
@@ -221,13 +217,18 @@ class Admission {
   std::array<Answer, RolloutRoom::kKinds> by_kind_;
 };
 
-// Starts one node that an earlier upgrade left cordoned. Such a node counts against maxUnavailable while it waits, so
-// if no node is in progress, the nodes for which it waits may themselves be waiting for its share of maxUnavailable.
+// Starts one node that an earlier upgrade left cordoned. Such a node counts against maxUnavailable while it waits. If no
+// node is in progress, the nodes for which it waits may therefore be waiting for its share of maxUnavailable. A node that
+// can load the driver that it has frees its share without an upgrade, unless this has failed.
 void StartOneOutOfService(const RolloutView& view, const RolloutCensus& census, Admission& admission,
                           RolloutAnswers& answers) {
+  const bool lacks_headroom = std::any_of(answers.nodes.begin(), answers.nodes.end(), [](const RolloutAnswer& answer) {
+    return answer.gate != nullptr && answer.gate->reason == GateReason::kMaxUnavailable;
+  });
   for (RolloutAnswer& answer : answers.nodes) {
     if (answer.gate == nullptr || answer.gate->reason == GateReason::kGangRuns) continue;
-    if (!view.nodes[answer.index].out_of_service || view.nodes[answer.index].reloads) continue;
+    const RolloutNode& node = view.nodes[answer.index];
+    if (!node.out_of_service || (node.reloads && !(node.reload_failed && lacks_headroom))) continue;
     WaitingUnit alone = census.unit(census.UnitOf(answer.index));
     alone.nodes = {answer.index};
     if (admission.RefusalAlone(alone) != nullptr) continue;
@@ -270,11 +271,16 @@ RolloutAnswers AdmitNodes(const RolloutRules& rules, const RolloutView& view, Ro
     const Gate* gate = admission.Refusal(unit);
     if (gate == nullptr) admission.Take(unit);
     for (const std::size_t i : unit.nodes) {
-      const bool reload_only = gate == nullptr ? admission.ReloadsOnly(unit, i) : admission.StartReload(i);
+      const bool reload_only = gate != nullptr && !view.nodes[i].reload_failed && admission.StartReload(i);
       answers.nodes.push_back({.index = i, .gate = reload_only ? nullptr : gate, .reload_only = reload_only});
     }
   }
   if (admission.IsIdle()) StartOneOutOfService(view, census, admission, answers);
+  for (RolloutAnswer& answer : answers.nodes) {
+    if (answer.gate == nullptr || !view.nodes[answer.index].reload_failed) continue;
+    answer.reload_only = admission.StartReload(answer.index);
+    if (answer.reload_only) answer.gate = nullptr;
+  }
   return answers;
 }
 

@@ -40,6 +40,8 @@ class RolloutRoom {
   // false if the nodes belong to a group with GroupMode::kTogether that has already started, because such a group holds
   // one slot for all of its nodes.
   virtual std::optional<Gate> Refusal(const std::vector<std::size_t>& nodes, bool takes_slot) const = 0;
+  // Returns true if the node may start now to load the driver that it has.
+  virtual bool MayReload(std::size_t node) const = 0;
   // Records the start of the nodes.
   virtual void Take(const std::vector<std::size_t>& nodes, bool takes_slot) = 0;
 };

@@ -48,8 +48,11 @@ struct RolloutNode {
   // earlier attempt to load it has failed. Such a node has no driver, so it does not wait for the rollout: if a window,
   // a stage, a group, a gang or a halt keeps it from being upgraded, it loads the driver that it has.
   bool reloads = false;
-  // True if the node is in progress only to load the driver that it has. It does not count as in progress in its stage
-  // and its group.
+  // True if the node `reloads`, and an earlier attempt to load its driver has failed.
+  bool reload_failed = false;
+  // True if the node is in progress only to load the driver that it has, or if it has a grant and `reloads`. It does not
+  // count as in progress in its stage and its group. A grant does not show what it was given for, so a granted node must
+  // pass the limits of its stage and its group again before its upgrade starts.
   bool reloading = false;
   // True if the node is cordoned, or if its devices are isolated and the evictions may start.
   bool is_isolated = false;

@@ -109,12 +109,35 @@ bool IsUpToDate(const Walk& walk) {
          !has_begun;
 }
 
+// Returns true if an attempt to load the driver that the node has failed, but no other attempt is needed: the driver is
+// Ready, and has been validated.
+bool HasReloaded(Walk& walk) {
+  const NodeMarks& marks = walk.after();
+  const bool has_failed = marks.reload_only.present() && marks.failures.present();
+  if (!has_failed || marks.upgrade_requested.value() || walk.AwaitsSafeLoad() || MayHaveStarted(walk)) return false;
+  if (!walk.driver.ready || !walk.driver.to_restart.empty()) return false;
+  if (!walk.in.options.validation_selector) return true;
+  const std::vector<Pod>* pods = walk.ReadPods();
+  return pods != nullptr && Validate(walk, *pods).passed;
+}
+
 // Returns a candidate without requirements, because the maintenance operator has its own budgets (T10).
 Candidate RequestorCandidate(const Walk& walk) {
   return {.needs_slot = false,
           .needs_headroom = false,
           .takes_headroom = false,
           .own_node = walk.view.node.name == walk.in.options.own_node};
+}
+
+// Returns true if the node's driver waits to be loaded, or an earlier attempt to load it has failed.
+bool AwaitsLoad(const Walk& walk) { return walk.AwaitsSafeLoad() || walk.after().reload_only.present(); }
+
+// Returns the taint that would keep the driver pod from being replaced; empty if there is no such taint.
+std::string TaintAgainstDriver(const Walk& walk) {
+  if (walk.view.node.taints.empty()) return "";
+  std::vector<const DaemonSet*> daemon_sets;
+  for (const auto& [uid, set] : walk.in.driver.daemon_sets) daemon_sets.push_back(&set.daemon_set);
+  return internal::TaintAgainstAll(daemon_sets, walk.view.node);
 }
 
 // Returns the gate of a node that cannot start, regardless of the limits; nullopt if the node can start.
@@ -139,6 +162,13 @@ std::optional<Gate> WhyUnfit(const Walk& walk) {
           fmt::format(", or start it anyway with the annotation {}=true", internal::KeyOfRequest(walk.in.identity));
     }
     return Gate{.reason = GateReason::kNodeNotReady, .detail = std::move(detail)};
+  }
+  // A driver that waits to be loaded needs no new pod.
+  if (const std::string taint = TaintAgainstDriver(walk); !taint.empty() && !is_repair && !AwaitsLoad(walk)) {
+    return Gate{.reason = GateReason::kNodeTainted,
+                .detail = fmt::format("the driver's DaemonSet does not tolerate the taint {}; remove the taint, add a "
+                                      "toleration, or start the node anyway with the annotation {}=true",
+                                      taint, internal::KeyOfRequest(walk.in.identity))};
   }
   if (std::string work = internal::WhyMachineConfig(node); !work.empty()) {
     return Gate{.reason = GateReason::kMachineConfig, .detail = std::move(work)};
@@ -175,6 +205,7 @@ void KeepDriverPods(Walk& walk) {
   std::set<std::string> revisions;
   for (const Pod& pod : walk.view.driver_pods) revisions.emplace(RevisionHash(pod));
   walk.Write(&NodeMarks::reload_only, fmt::format("{}", fmt::join(revisions, ",")));
+  walk.AssessDriver();
 }
 
 // Returns true if the marks or claims on the node show that its upgrade was interrupted.
@@ -250,6 +281,7 @@ Progress LeaveUnknownOrDone(Walk& walk) {
 Progress LeaveUpgradeRequired(Walk& walk) {
   const DriverIdentity& identity = walk.in.identity;
   if (IsUpToDate(walk)) return EnterDone(walk, "the driver pod is up to date");
+  if (HasReloaded(walk)) return EnterDone(walk, "the driver recovered");
   if (walk.after().skip_upgrade.value()) {
     return walk.Wait(GateReason::kSkipLabel, fmt::format("label {}=true", identity.SkipUpgradeLabel()));
   }
@@ -296,10 +328,18 @@ Progress LeaveUpgradeRequired(Walk& walk) {
   }
   walk.verdict.plan.needs_grant = candidate.needs_slot || candidate.needs_headroom;
   NoteInitialState(walk, cordon);
-  if (walk.reload_only) {
+  // The pods are also kept if they could not be replaced.
+  const bool is_tainted = AwaitsLoad(walk) && !walk.after().upgrade_requested.value() &&
+                          !TaintAgainstDriver(walk).empty() && !walk.before().failed_revision.present();
+  const bool keeps_pods = walk.reload_only || is_tainted;
+  if (keeps_pods) {
     KeepDriverPods(walk);
   } else {
-    walk.Remove(&NodeMarks::reload_only);
+    // The failures of the driver that the node had do not count against the new driver.
+    if (walk.Remove(&NodeMarks::reload_only)) {
+      walk.Remove(&NodeMarks::failures);
+      walk.AssessDriver();
+    }
     NoteRequestedRestart(walk);
   }
   walk.Remove(&NodeMarks::drain_start);
@@ -316,10 +356,7 @@ Progress LeaveUpgradeRequired(Walk& walk) {
   if (by_request) return RequestMaintenance(walk);
   if (may_restart_only && walk.view.restart_only) return RestartOnly(walk);
   ChooseScope(walk);
-  if (!walk.reload_only) return walk.Enter(UpgradeState::kCordonRequired, "admitted");
-  const Progress moved = walk.Enter(UpgradeState::kCordonRequired, "admitted to load the driver that it has");
-  walk.AssessDriver();
-  return moved;
+  return walk.Enter(UpgradeState::kCordonRequired, keeps_pods ? "admitted to load the driver that it has" : "admitted");
 }
 
 }  // namespace driverupgrade

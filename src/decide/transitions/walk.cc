@@ -68,6 +68,7 @@ Walk::Walk(const JudgeContext& context, const NodeView& node_view, const Admissi
       state_(read_->State().value_or(UpgradeState::kUnknown)) {
   AssessDriver();
   Resume();
+  if (!before().HasLabel() && before().reload_only.present()) AssessDriver();
   verdict.plan.from = state_;
   verdict.findings = driver.findings;
 }
@@ -80,7 +81,8 @@ NodeMarks& Walk::Edit() {
 void Walk::AssessDriver() {
   const auto text = [](const std::optional<std::string>& mark) { return mark ? std::string_view(*mark) : ""; };
   // After the upgrade, the mark has no effect, even if another client keeps it from being removed.
-  const std::string_view kept = IsInProgress(state_) ? text(after().reload_only.value()) : "";
+  const bool keeps = IsInProgress(state_) || state_ == UpgradeState::kUpgradeRequired;
+  const std::string_view kept = keeps ? text(after().reload_only.value()) : "";
   driver = pods.Assess(view, in.driver, text(after().restart_pod.value()), in.options.driver_restart_count_max, kept);
 }
 
@@ -155,6 +157,9 @@ Progress Walk::Fail(std::string_view what, std::string why) {
     }
   }
   Enter(UpgradeState::kFailed, std::move(why));
+  // If the driver that could not be loaded is up to date, the failure counts as a failure of the upgrade.
+  const bool is_outdated = pods.Assess(view, in.driver, "", in.options.driver_restart_count_max, "").out_of_date;
+  if (!is_outdated) Remove(&NodeMarks::reload_only);
   if (!revision.empty()) Write(&NodeMarks::failed_revision, revision);
   WriteFailures({.count = PastFailures().count + 1, .last = in.now});
   return Progress::kMoved;

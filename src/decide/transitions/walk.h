@@ -246,7 +246,7 @@ inline absl::Time WholeSecond(absl::Time time) { return absl::FromUnixSeconds(ab
 // evaluation would postpone the retry, and nodes that are evaluated often would never be read.
 absl::Time NextRead(absl::Time now);
 
-// The transition functions, one for each state (src/decide/transitions/{start,evacuate,maintain,restart,finish}.cc).
+// The transition functions, one for each state (src/decide/transitions/{start,evacuate,maintain,restart,failed,finish}.cc).
 Progress LeaveUnknownOrDone(Walk& walk);
 Progress LeaveUpgradeRequired(Walk& walk);
 Progress LeaveCordonRequired(Walk& walk);
@@ -300,6 +300,8 @@ std::string WhyDevicesMissing(const Walk& walk, absl::Time& due);
 // Sets NodePlan::late_holders and pods_kept for a node whose devices are isolated.
 void CountPods(Walk& walk);
 
+// Returns why the driver pod `name` is not ready. Reports a finding if the pod cannot start.
+std::string WhyDriverNotReady(Walk& walk, std::string_view name);
 // Checks whether the validation pods among `pods` have validated the driver of the node.
 Validation Validate(const Walk& walk, const std::vector<Pod>& pods);
 // With EarlyValidation::kRestart, deletes validation pods that have a controller and have validated only the old

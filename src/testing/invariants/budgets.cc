@@ -37,7 +37,7 @@ int FailedLimit(const CountOrPercent& limit, int nodes) {
 
 void InvariantChecker::Impl::CountNode(const NodeTruth& truth, int sign) {
   unavailable_ += truth.unavailable && truth.has_label ? sign : 0;
-  failed_ += truth.state == UpgradeState::kFailed ? sign : 0;
+  failed_ += !truth.history.empty() && truth.history.back().failed ? sign : 0;
   open_ += truth.has_label && truth.state != UpgradeState::kDone ? sign : 0;
 }
 
@@ -193,7 +193,7 @@ int InvariantChecker::Impl::UnavailableKnown(const Node& started) const {
 int InvariantChecker::Impl::FailedKnown(const Node& started, std::optional<FailureClass> failure) const {
   const std::int64_t known = Known(started);
   const auto counts = [&](const internal::NodeFacts& facts) {
-    return facts.state == UpgradeState::kFailed && (!failure || facts.failure_class == failure);
+    return facts.failed && (!failure || facts.failure_class == failure);
   };
   int count = 0;
   for (const auto& [name, truth] : nodes) {

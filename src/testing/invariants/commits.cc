@@ -264,11 +264,13 @@ void InvariantChecker::Impl::JudgeStart(const Node& before, const Node& after) {
     Fail("I8", fmt::format("node {} was started although it has the skip label", after.name));
   }
   if (its_policy.paused) Fail("I8", fmt::format("node {} was started although the policy is paused", after.name));
-  JudgeFailures(before);
   JudgeGrant(before);
   if (options.check_budget) JudgeBudget(before, after);
-  // A rebooted node loads the driver that it has, whatever the rollout allows (network-operator#600).
-  if (!after.annotations.contains(keys.reload_only)) JudgeRollout(before);
+  // A rebooted node loads the driver that it has, whatever the rollout and the failures of the new driver allow
+  // (network-operator#600).
+  if (after.annotations.contains(keys.reload_only)) return;
+  JudgeFailures(before);
+  JudgeRollout(before);
 }
 
 // arch-A12: the version that is patched must be the version that was granted. If an earlier patch with an unknown

@@ -219,14 +219,17 @@ std::optional<FailureClass> FailureOf(const Node& node, const Keys& keys) {
 }  // namespace
 
 NodeFacts FactsOf(const Node& node, const Keys& keys) {
+  const std::optional<UpgradeState> state = StateOf(node, keys);
   const std::optional<FailureClass> failure = FailureOf(node, keys);
-  return {.state = StateOf(node, keys),
+  const bool only_loads = node.annotations.contains(keys.reload_only);
+  return {.state = state,
           .unschedulable = node.unschedulable,
           .isolated = node.annotations.contains(keys.isolated_devices),
           .noted = node.annotations.contains(keys.initial),
           .unnamed_driver_relies = UnnamedDriverNeedsCordon(node, keys),
           .stage_began = PresentStageBegan(node, keys),
-          .failure_class = failure,
+          .failed = state == UpgradeState::kFailed && !only_loads,
+          .failure_class = only_loads ? std::nullopt : failure,
           .given_back = failure == FailureClass::kDrainBlocked && !IsMarked(node, keys) &&
                         !node.annotations.contains(keys.initial),
           .unlabelled = !HasLabel(node, keys)};

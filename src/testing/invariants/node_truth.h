@@ -67,7 +67,9 @@ struct NodeFacts {
   bool unnamed_driver_relies = false;
   // Start of the current state, according to the node's timer.
   std::optional<absl::Time> stage_began = std::nullopt;
-  // Class of the failure, according to the node's annotation; nullopt if the node has not failed.
+  // True if the upgrade of the node has failed. False if the node could not load the driver that it has.
+  bool failed = false;
+  // Class of the failure, according to the node's annotation; nullopt if the upgrade of the node has not failed.
   std::optional<FailureClass> failure_class = std::nullopt;
   // True if the node failed because it could not be evacuated, and returned to service with its old driver
   // (OnFailure::kGiveBack).

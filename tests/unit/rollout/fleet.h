@@ -45,6 +45,7 @@ class NumbersRoom final : public RolloutRoom {
     if (static_cast<int>(nodes.size()) <= left_.headroom) return std::nullopt;
     return Gate{.reason = GateReason::kMaxUnavailable, .detail = "too many are unavailable"};
   }
+  bool MayReload(std::size_t node) const override { return !Refusal({node}, /*takes_slot=*/true); }
   void Take(const std::vector<std::size_t>& nodes, bool takes_slot) override {
     left_.slots -= takes_slot;
     left_.headroom -= static_cast<int>(nodes.size());
@@ -87,13 +88,13 @@ class Fleet {
   RolloutStep Advance(const RolloutRecord& stored, const RolloutRules& rules, absl::Time now) const {
     return AdvanceRollout(stored, view, Stages(rules), rules, now);
   }
-  // Returns the names of the nodes that start now.
+  // Returns the names of the nodes that start now. The name of a node that only loads its driver ends with `*`.
   std::vector<std::string> Started(const RolloutStep& step, const RolloutRules& rules, const Numbers& left = {},
                                    const StartTime& start = {}) const {
     std::vector<std::string> names;
     NumbersRoom room(left);
     for (const RolloutVerdict& verdict : AdmitNodes(rules, view, Stages(rules), step, start, room)) {
-      if (!verdict.gate) names.push_back(verdict.node);
+      if (!verdict.gate) names.push_back(verdict.node + (verdict.reload_only ? "*" : ""));
     }
     return names;
   }

@@ -108,6 +108,49 @@ TEST_CASE("a node that was admitted earlier comes first, and counts toward its g
   CHECK(fleet.Started({}, spread, {}, shut).empty());
 }
 
+// Makes the node wait for its driver to be loaded.
+RolloutNode& Reload(RolloutNode& node, bool has_failed = false) {
+  node.reloads = true;
+  node.reload_failed = node.out_of_service = has_failed;
+  return node;
+}
+
+TEST_CASE(
+    "a node whose driver waits to be loaded is upgraded if the rollout allows it, and otherwise loads its driver") {
+  Fleet fleet(2);
+  Reload(fleet.node("n1"));
+  const RolloutRules rules = RulesOf({.stages = {{.name = "first", .nodes = Count{1}}}}, {});
+  CHECK(fleet.Started({}, rules) == Names{"n0", "n1*"});
+  CHECK(fleet.Started({.open = 1}, rules) == Names{"n0", "n1"});
+  CHECK(fleet.Started({}, rules, {.slots = 1}) == Names{"n0"});
+  CHECK(fleet.Started({}, rules, {}, {.open = false}) == Names{"n1*"});
+  RolloutStep halted;
+  halted.halted = Gate{.reason = GateReason::kHalted, .detail = "sick"};
+  CHECK(fleet.Started(halted, rules) == Names{"n1*"});
+}
+
+TEST_CASE("a grant for a reload admits neither the upgrade of the node nor other nodes of its group") {
+  Fleet fleet = Cliques();
+  RolloutNode& granted = Reload(fleet.node("b1"));
+  granted.progress = NodeProgress::kUnderWay;
+  granted.reloading = true;
+  fleet.Set("a0", NodeProgress::kDone);
+  const RolloutRules one_group = RulesOf({.groups = NodeGroups{.by = "clique", .mode = GroupMode::kOneAtATime}}, {});
+  CHECK(fleet.Started({}, one_group) == Names{"a1", "a2", "b1*"});
+  fleet.node("b0").may_start = false;
+  CHECK(fleet.Started({}, Together()) == Names{"a1", "a2", "b1*", "c0"});
+}
+
+TEST_CASE("a node that could not load its driver is upgraded ahead of its stage only if it uses up maxUnavailable") {
+  Fleet fleet(2);
+  Reload(fleet.node("n1"), /*has_failed=*/true);
+  const RolloutRules rules = RulesOf({.stages = {{.name = "first", .nodes = Count{1}}}}, {});
+  CHECK(fleet.Started({}, rules) == Names{"n0", "n1*"});
+  fleet.Set("n0", NodeProgress::kDone);
+  CHECK(fleet.Started({}, rules) == Names{"n1*"});
+  CHECK(fleet.Started({.open = 1}, rules) == Names{"n1"});
+}
+
 TEST_CASE("the operator's own node comes last") {
   Fleet fleet(3);
   fleet.node("n0").own_node = true;

@@ -36,6 +36,22 @@ struct Taint {
   friend bool operator==(const Taint&, const Taint&) = default;
 };
 
+/// A toleration of a pod for taints.
+struct Toleration {
+  /// Empty, with `op` Exists: all keys.
+  std::string key = {};
+  /// `Exists` or `Equal`; empty means `Equal`.
+  std::string op = {};
+  std::string value = {};
+  /// Empty: all effects.
+  std::string effect = {};
+  friend bool operator==(const Toleration&, const Toleration&) = default;
+};
+
+/// Returns true if the toleration matches the taint. An operator other than Exists and Equal, such as `Gt`, counts as a
+/// match, because it may be one.
+bool Tolerates(const Toleration& toleration, const Taint& taint);
+
 struct Node {
   std::string name = {};
   std::string uid = {};
@@ -136,6 +152,11 @@ struct Pod {
   std::optional<absl::Time> tolerates_cordon_since = {};
   /// True if the pod is terminating, and the kubelet reports that all its containers have terminated.
   bool containers_ended = false;
+  /// True if the pod is terminating, and metadata.deletionGracePeriodSeconds is 0: the kubelet has released the pod, so
+  /// its volumes are unmounted, or the pod had finished before its deletion. Only finalizers keep the object. The phase
+  /// alone does not show this: since Kubernetes 1.27, the kubelet sets Succeeded or Failed before it unmounts the
+  /// volumes.
+  bool released = false;
   std::vector<ContainerStatus> init_container_statuses = {};
   std::vector<ContainerStatus> container_statuses = {};
   /// Time at which the Ready condition became False, in whole seconds; nullopt if it is True or the time is unknown.
@@ -201,6 +222,8 @@ struct DaemonSet {
   /// Node selector and required node affinity of the pod template. The DaemonSet targets the nodes that match at least
   /// one selector; without selectors, it targets all nodes. Taints and other criteria besides labels are ignored.
   std::vector<LabelSelector> node_selectors = {};
+  /// Tolerations of the pod template; nullopt if the reader does not provide them.
+  std::optional<std::vector<Toleration>> tolerations = std::nullopt;
   TemplateDigest template_digest = {};
   /// True if spec.updateStrategy.type is OnDelete. With RollingUpdate, Kubernetes restarts driver pods on its own.
   bool on_delete = true;
@@ -210,6 +233,11 @@ struct DaemonSet {
 
 /// Returns true if the DaemonSet targets the node, judging by the node's labels.
 bool Wants(const DaemonSet& daemon_set, const Node& node);
+
+/// Returns the first taint of the node that keeps the DaemonSet's controller from creating a pod there; nullptr if there
+/// is no such taint, or if the tolerations are unknown. A pod that is on the node stays there, unless the effect is
+/// NoExecute. Ignores the taints of Kubernetes itself (`node.kubernetes.io/…`), most of which DaemonSet pods tolerate.
+const Taint* TaintAgainst(const DaemonSet& daemon_set, const Node& node);
 
 struct ControllerRevision {
   std::string ns = {};
@@ -285,6 +313,9 @@ struct NodeMaintenance {
   /// A set of other requestors that rely on the object.
   std::vector<std::string> additional_requestors = {};
   std::string node_name = {};
+  /// Annotation `maintenance.nvidia.com/garbage-collector.ignore`. Without it, the operator deletes the object some time
+  /// after the node became ready for maintenance (by default an hour), and thereby returns the node to service.
+  bool skips_garbage_collection = false;
   bool cordon = true;
   std::optional<MaintenanceWait> wait_for_pod_completion = std::nullopt;
   std::optional<MaintenanceDrain> drain = std::nullopt;

@@ -43,6 +43,7 @@ enum class GateReason : std::uint8_t {
   kSkipLabel,       ///< The node's skip label is `true`.
   kCordoned,        ///< An administrator cordoned the node, and the policy ignores such nodes.
   kNodeNotReady,    ///< The node is not Ready or is degraded, and its upgrade has not started.
+  kNodeTainted,     ///< A taint would keep the driver's DaemonSet from replacing the driver pod.
   kNodeLeaves,      ///< The node is about to leave the cluster.
   kMachineConfig,   ///< OpenShift's Machine Config Operator is about to reboot the node.
   // In any state.
@@ -122,6 +123,7 @@ inline constexpr std::array kGates = {
     GateTraits{GateReason::kSkipLabel, "SkipLabel", GateOpener::kAdministrator, false, true, true, true},
     GateTraits{GateReason::kCordoned, "Cordoned", GateOpener::kAdministrator, false, true, true, true},
     GateTraits{GateReason::kNodeNotReady, "NodeNotReady", GateOpener::kAdministrator, false, false, true, true},
+    GateTraits{GateReason::kNodeTainted, "NodeTainted", GateOpener::kAdministrator, false, false, true, true},
     GateTraits{GateReason::kNodeLeaves, "NodeLeaves", GateOpener::kOtherOperator, false, false, true, true},
     GateTraits{GateReason::kMachineConfig, "MachineConfig", GateOpener::kOtherOperator, false, false, false},
     GateTraits{GateReason::kFrozen, "Frozen", GateOpener::kAdministrator, false, true, false},
@@ -247,7 +249,8 @@ enum class FindingCode : std::uint8_t {
 };
 std::string_view ToString(FindingCode code);
 
-/// A problem in the cluster that an administrator should know about. A finding blocks at most the node it concerns.
+/// A problem in the cluster that an administrator should know about. A finding about one node stops at most that
+/// node. Findings about a DaemonSet, the ledger or the rollout can stop several nodes.
 ///
 ///     for (const Finding& finding : plan.findings) log.Warn(ToString(finding.code), finding.message);
 struct Finding {

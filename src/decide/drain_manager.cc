@@ -89,8 +89,9 @@ bool IsRefusedEviction(const PodAttempt& attempt) {
 // Returns the time from which the pod counts as gone although it still exists; InfiniteFuture if it must be deleted.
 absl::Time GoneAt(const Pod& pod, const Node& node) {
   if (!pod.deletion_timestamp) return absl::InfiniteFuture();
-  // Kueue keeps its finalizer on the ended pods of a group until the whole group ends (kueue#5130).
-  if (IsFinished(pod)) return absl::InfinitePast();
+  // Kueue keeps its finalizer on the ended pods of a group until the whole group ends (kueue#5130). A finished pod that
+  // the kubelet has not released may still have a volume mounted over the device whose driver is about to be replaced.
+  if (IsFinished(pod) && pod.released) return absl::InfinitePast();
   // The kubelet of a NotReady node is not expected to report that the pod has ended (dep-F11). Adds a second, because
   // the timestamp is truncated to whole seconds.
   if (!node.ready) return *pod.deletion_timestamp + absl::Seconds(1);
@@ -145,7 +146,9 @@ void DrainManager::Sort(const Pod& pod, bool force, bool delete_empty_dir, absl:
   const bool finished = IsFinished(pod);
   // A terminating pod was already deleted by another client, so the policy can no longer protect it.
   const bool leaves_anyway = finished || pod.deletion_timestamp;
-  if (IsOwn(pod) || (IsDaemonSetPod(pod) && !finished) || pod.mirror) {
+  // A DaemonSet pod that is being deleted has its final phase before its volumes are unmounted.
+  const bool has_ended = finished && (pod.released || !pod.deletion_timestamp);
+  if (IsOwn(pod) || (IsDaemonSetPod(pod) && !has_ended) || pod.mirror) {
     selection.left_alone.push_back(&pod);
   } else if (pod.tolerates_cordon_since > began && !pod.deletion_timestamp) {
     selection.returned.push_back(&pod);

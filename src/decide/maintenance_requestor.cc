@@ -130,6 +130,7 @@ MaintenanceCall MaintenanceRequestor::Request(const Node& node, const NodeRules&
                          .name = ObjectName(node.name),
                          .requestor_id = options_.id,
                          .node_name = node.name,
+                         .skips_garbage_collection = true,
                          .drain = DrainFor(rules, deletion, options_.resource_name_filters)};
   const auto& jobs = rules.wait_for_completion;
   if (jobs && !jobs->pod_selector.empty()) {

@@ -45,6 +45,24 @@ bool Wants(const DaemonSet& daemon_set, const Node& node) {
          });
 }
 
+bool Tolerates(const Toleration& toleration, const Taint& taint) {
+  if (!toleration.effect.empty() && toleration.effect != taint.effect) return false;
+  if (!toleration.key.empty() && toleration.key != taint.key) return false;
+  const bool is_equal = toleration.op.empty() || toleration.op == "Equal";
+  return is_equal ? !toleration.key.empty() && toleration.value == taint.value : true;
+}
+
+const Taint* TaintAgainst(const DaemonSet& daemon_set, const Node& node) {
+  if (!daemon_set.tolerations) return nullptr;
+  const auto is_against = [&](const Taint& taint) {
+    if (taint.effect == "PreferNoSchedule" || taint.key.starts_with("node.kubernetes.io/")) return false;
+    return std::none_of(daemon_set.tolerations->begin(), daemon_set.tolerations->end(),
+                        [&](const Toleration& toleration) { return Tolerates(toleration, taint); });
+  };
+  const auto taint = std::find_if(node.taints.begin(), node.taints.end(), is_against);
+  return taint == node.taints.end() ? nullptr : &*taint;
+}
+
 bool IsReady(const Pod& pod) {
   return pod.phase == PodPhase::kRunning && !pod.container_statuses.empty() &&
          std::all_of(pod.container_statuses.begin(), pod.container_statuses.end(),

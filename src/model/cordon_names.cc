@@ -39,6 +39,7 @@ constexpr std::array kCordonUsers = {
     CordonUser{"the SR-IOV network operator", IsConfiguredBySriov},
     CordonUser{"the NIC configuration operator", IsConfiguredByNicOperator},
     CordonUser{"the MIG manager", IsRebootedByMigManager},
+    CordonUser{"NodeWright", IsPreparedByNodeWright},
 };
 
 }  // namespace

@@ -19,6 +19,9 @@ constexpr std::array kLeavingTaints = {
     LeavingTaint{"ToBeDeletedByClusterAutoscaler", "the cluster autoscaler"},
     LeavingTaint{"karpenter.sh/disrupted", "Karpenter"},
     LeavingTaint{"karpenter.sh/disruption", "Karpenter"},  // used before Karpenter 1.0
+    LeavingTaint{"aws-node-termination-handler/spot-itn", "AWS"},
+    LeavingTaint{"aws-node-termination-handler/asg-lifecycle-termination", "AWS"},
+    LeavingTaint{"cloud.google.com/impending-node-termination", "Google Cloud"},
 };
 
 // The annotations and labels of programs that reconfigure nodes. The keys are created once, because they are looked up
@@ -31,6 +34,8 @@ struct Keys {
   std::string sriov_state = "sriovnetwork.openshift.io/state";
   std::string nic_configuration = "network.nvidia.com/operator.nic-configuration.wait";
   std::string mig_state = "nvidia.com/mig.config.state";
+  // NodeWright's former name is Skyhook.
+  std::array<std::string, 2> nodewright = {"nodewright.nvidia.com/", "skyhook.nvidia.com/"};
 };
 
 const Keys& AllKeys() {
@@ -56,6 +61,20 @@ std::string DescribeState(std::string_view state) {
 std::string_view SriovWork(const Node& node) {
   const std::string_view state = ValueOf(node.annotations, AllKeys().sriov_state);
   return state == "Idle" ? std::string_view() : state;
+}
+
+// Returns the annotation with which NodeWright marks a node that it has cordoned or whose packages it is applying; empty
+// if the node has no such annotation.
+std::string_view NodeWrightMark(const Node& node) {
+  for (const std::string& domain : AllKeys().nodewright) {
+    for (auto mark = node.annotations.lower_bound(domain);
+         mark != node.annotations.end() && mark->first.starts_with(domain); ++mark) {
+      const std::string_view name = std::string_view(mark->first).substr(domain.size());
+      const bool applies = name.starts_with("status_") && mark->second == "in_progress";
+      if (applies || name.starts_with("cordon_")) return mark->first;
+    }
+  }
+  return "";
 }
 
 }  // namespace
@@ -125,7 +144,24 @@ bool IsConfiguredByNicOperator(const Node& node) { return ValueOf(node.labels, A
 
 bool IsRebootedByMigManager(const Node& node) { return ValueOf(node.labels, AllKeys().mig_state) == "rebooting"; }
 
+std::string TaintAgainstAll(const std::vector<const DaemonSet*>& daemon_sets, const Node& node) {
+  const Taint* against = nullptr;
+  for (const DaemonSet* daemon_set : daemon_sets) {
+    if (!Wants(*daemon_set, node)) continue;
+    const Taint* const taint = TaintAgainst(*daemon_set, node);
+    if (taint == nullptr) return "";
+    against = taint;
+  }
+  if (against == nullptr) return "";
+  return fmt::format("{}{}{}:{}", against->key, against->value.empty() ? "" : "=", against->value, against->effect);
+}
+
+bool IsPreparedByNodeWright(const Node& node) { return !NodeWrightMark(node).empty(); }
+
 std::string WhyReconfigured(const Node& node) {
+  if (const std::string_view mark = NodeWrightMark(node); !mark.empty()) {
+    return fmt::format("NodeWright is working on the node (annotation {})", mark);
+  }
   if (const std::string_view state = SriovWork(node); !state.empty()) {
     return fmt::format("the SR-IOV network operator is working on the node (state {})", state);
   }

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "driverupgrade/cluster_types.h"
@@ -17,9 +18,9 @@ std::string UtcText(absl::Time time);
 // Returns a string such as `NotReady since 2026-11-26T12:00:00Z`; empty if the node is Ready.
 std::string WhyNotReady(const Node& node);
 
-// Returns why the node is about to leave the cluster: it is being deleted, or a node autoscaler has tainted it for
-// removal. Returns an empty string if the node stays. To support an autoscaler that uses another taint, add a row to
-// the table in node_service.cc.
+// Returns why the node is about to leave the cluster: it is being deleted, or a node autoscaler or the cloud has tainted
+// it for removal. Returns an empty string if the node stays. To support another taint, add a row to the table in
+// node_service.cc.
 std::string WhyLeaving(const Node& node);
 
 // Returns what OpenShift's Machine Config Operator is doing with the node. The operator reboots a node whose current
@@ -45,11 +46,19 @@ bool IsConfiguredBySriov(const Node& node);
 // about to do so. It asks the maintenance operator to drain the node, and may reboot it.
 bool IsConfiguredByNicOperator(const Node& node);
 
+// Returns true if NodeWright has cordoned the node, or is applying packages to it.
+bool IsPreparedByNodeWright(const Node& node);
+
+// Returns the taint, in the form `key=value:effect`, that keeps each of the DaemonSets that target the node from
+// creating a pod there. Kubernetes leaves an existing pod on a node that gets such a taint, but does not replace it
+// (gpu-operator#1368). Empty if there is no such taint.
+std::string TaintAgainstAll(const std::vector<const DaemonSet*>& daemon_sets, const Node& node);
+
 // Returns true if NVIDIA's MIG manager is about to reboot the node, so that a partition of its GPUs takes effect.
 bool IsRebootedByMigManager(const Node& node);
 
 // Returns a string such as `the SR-IOV network operator is working on the node (state Drain_Required)`; empty if neither
-// that operator, nor the NIC configuration operator, nor the MIG manager is changing the node's devices. A label of the
+// that operator, nor NodeWright, nor the NIC configuration operator, nor the MIG manager is changing the node. A label of the
 // MIG manager that was interrupted may stay (mig-parted#485).
 std::string WhyReconfigured(const Node& node);
 

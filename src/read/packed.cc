@@ -46,13 +46,13 @@ auto FieldsOf(Is<Node> auto& node) {
 }
 auto FieldsOf(Is<Pod> auto& pod) {
   auto& [ref, version, node_name, affinity_node, unscheduled, labels, owners, phase, deletion, finalizers, mirror,
-         empty_dir, tolerates_since, ended, init, containers, not_ready_since, ready_since, resources, claims,
+         empty_dir, tolerates_since, ended, released, init, containers, not_ready_since, ready_since, resources, claims,
          annotations, volumes, scheduler, subdomain, pod_group, unreadable] = pod;
   auto& [ns, name, uid] = ref;
   // The UID and the version come first, because they are also read without unpacking the rest. Unreadable and unbound
   // pods are never packed.
   return std::tie(uid, version, ns, name, labels, owners, phase, deletion, finalizers, mirror, empty_dir,
-                  tolerates_since, ended, init, containers, not_ready_since, ready_since, resources, claims,
+                  tolerates_since, ended, released, init, containers, not_ready_since, ready_since, resources, claims,
                   annotations, volumes, scheduler, subdomain, pod_group);
 }
 auto FieldsOf(Is<Condition> auto& condition) {

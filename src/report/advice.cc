@@ -81,6 +81,11 @@ constexpr Row kRows[] = {
     {GateReason::kNodeNotReady,
      "Repair the node; it then starts. If its driver is the cause, start it anyway.",
      {"kubectl describe node $NODE", "upgradectl request $NODE"}},
+    {GateReason::kNodeTainted,
+     "Remove the taint, or add a toleration for it to the driver's DaemonSet. If the driver may be lost, start the "
+     "node "
+     "anyway.",
+     {"kubectl describe node $NODE", "upgradectl request $NODE"}},
     {GateReason::kNodeLeaves,
      "No action is needed: the node is about to leave the cluster.",
      {"kubectl describe node $NODE"}},

@@ -36,6 +36,7 @@ DaemonSet Model::AddDaemonSet(DaemonSetSpec spec) {
                        .generation = 1,
                        .labels = spec.labels,
                        .selector = LabelSelector::FromMatchLabels(spec.match_labels),
+                       .tolerations = spec.tolerations,
                        .on_delete = spec.on_delete};
   if (!spec.node_selector.empty()) {
     record.daemon_set.node_selectors = {LabelSelector::FromMatchLabels(spec.node_selector)};

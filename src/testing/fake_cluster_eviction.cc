@@ -169,6 +169,7 @@ void Model::StartDeletion(Actor actor, const Key& key) {
   }
   Pod pod = *record.pod;
   pod.deletion_timestamp = now_ + grace;
+  pod.released = grace <= absl::ZeroDuration();
   PutPod(actor, std::move(pod));
 }
 

@@ -33,6 +33,21 @@ bool Model::MustCrash(const Pod& pod) {
   });
 }
 
+void Model::StopPod(const Key& key) {
+  const PodRecord& record = pods_.at(key);
+  if (record.behavior.unmount_delay == absl::ZeroDuration() || record.pod->containers_ended) {
+    return ErasePod(Actor::kCluster, key);
+  }
+  Pod pod = *record.pod;
+  pod.phase = PodPhase::kFailed;
+  pod.containers_ended = true;
+  for (ContainerStatus& container : pod.container_statuses) container.ready = false;
+  pod.ready_since.reset();
+  const absl::Duration unmount = record.behavior.unmount_delay;
+  PutPod(Actor::kCluster, pod);
+  QueueForPod(unmount, EffectKind::kPodStopped, pod);
+}
+
 void Model::RunKubelet(const Effect& effect) {
   const Pod* found = FindPod(effect.key);
   if (found == nullptr || found->ref.uid != effect.uid) return;
@@ -41,10 +56,7 @@ void Model::RunKubelet(const Effect& effect) {
     held_effects_[found->node_name].push_back(effect);
     return;
   }
-  if (effect.kind == EffectKind::kPodStopped) {
-    ErasePod(Actor::kCluster, effect.key);
-    return;
-  }
+  if (effect.kind == EffectKind::kPodStopped) return StopPod(effect.key);
   if (!IsActive(*found)) return;
   Pod pod = *found;
   const bool crashes = effect.kind != EffectKind::kPodFinished && MustCrash(pod);

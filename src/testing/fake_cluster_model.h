@@ -196,6 +196,7 @@ class Model {
   // Kubelet and garbage collection.
   bool NodeReady(const std::string& name) const;
   bool MustCrash(const Pod& pod);
+  void StopPod(const Key& key);
   void RunKubelet(const Effect& effect);
   void CollectPods(const std::string& node_name);
 

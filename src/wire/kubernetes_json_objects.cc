@@ -265,6 +265,7 @@ void WriteMembers(JsonWriter& writer, const Pod& pod) {
     writer.Member("resourceVersion", pod.resource_version);
     if (pod.tolerates_cordon_since) WriteTime(writer, "creationTimestamp", *pod.tolerates_cordon_since);
     if (pod.deletion_timestamp) WriteTime(writer, "deletionTimestamp", *pod.deletion_timestamp);
+    if (pod.released) writer.Member("deletionGracePeriodSeconds", 0);
     WriteStrings(writer, "labels", pod.labels);
     if (!pod.finalizers.empty()) {
       writer.ArrayMember("finalizers", [&] {
@@ -285,6 +286,19 @@ void WriteMembers(JsonWriter& writer, const Pod& pod) {
   });
 }
 
+void WriteTolerations(JsonWriter& writer, const std::vector<Toleration>& tolerations) {
+  writer.ArrayMember("tolerations", [&] {
+    for (const Toleration& toleration : tolerations) {
+      writer.Object([&] {
+        if (!toleration.key.empty()) writer.Member("key", toleration.key);
+        if (!toleration.op.empty()) writer.Member("operator", toleration.op);
+        if (!toleration.value.empty()) writer.Member("value", toleration.value);
+        if (!toleration.effect.empty()) writer.Member("effect", toleration.effect);
+      });
+    }
+  });
+}
+
 void WriteMembers(JsonWriter& writer, const DaemonSet& daemon_set) {
   writer.ObjectMember("metadata", [&] {
     writer.Member("name", daemon_set.name);
@@ -298,9 +312,12 @@ void WriteMembers(JsonWriter& writer, const DaemonSet& daemon_set) {
     WriteSelector(writer, daemon_set.selector);
     writer.ObjectMember("updateStrategy",
                         [&] { writer.Member("type", daemon_set.on_delete ? "OnDelete" : "RollingUpdate"); });
-    if (daemon_set.node_selectors.empty()) return;
+    if (daemon_set.node_selectors.empty() && !daemon_set.tolerations) return;
     writer.ObjectMember("template", [&] {
-      writer.ObjectMember("spec", [&] { WriteNodeSelectors(writer, daemon_set.node_selectors); });
+      writer.ObjectMember("spec", [&] {
+        WriteNodeSelectors(writer, daemon_set.node_selectors);
+        if (daemon_set.tolerations) WriteTolerations(writer, *daemon_set.tolerations);
+      });
     });
   });
   writer.ObjectMember("status", [&] { writer.Member("observedGeneration", daemon_set.observed_generation); });

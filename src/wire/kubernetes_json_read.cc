@@ -124,19 +124,23 @@ bool HaveContainersEnded(const JsonField& status) {
   return any && all;
 }
 
-// Returns true if the pod tolerates the taint that every cordoned node has. An empty key with `Exists` matches every
-// taint, and an empty effect matches every effect.
-bool ToleratesCordon(const JsonField& spec) {
-  bool tolerates = false;
+std::vector<Toleration> ReadTolerations(const JsonField& spec) {
+  std::vector<Toleration> tolerations;
   spec.Member("tolerations").ForEachItem([&](const JsonField& toleration) {
-    const std::string key = toleration.Member("key").String();
-    const std::string effect = toleration.Member("effect").String();
-    const bool exists = toleration.Member("operator").String() == "Exists";
-    const bool matches_key = key.empty() ? exists : key == "node.kubernetes.io/unschedulable";
-    const bool matches_value = exists || toleration.Member("value").String().empty();
-    tolerates |= matches_key && matches_value && (effect.empty() || effect == "NoSchedule");
+    tolerations.push_back({.key = toleration.Member("key").String(),
+                           .op = toleration.Member("operator").String(),
+                           .value = toleration.Member("value").String(),
+                           .effect = toleration.Member("effect").String()});
   });
-  return tolerates;
+  return tolerations;
+}
+
+// Returns true if the pod tolerates the taint that every cordoned node has.
+bool ToleratesCordon(const JsonField& spec) {
+  static const Taint& cordon = *new Taint{.key = "node.kubernetes.io/unschedulable", .effect = "NoSchedule"};
+  const std::vector<Toleration> tolerations = ReadTolerations(spec);
+  return std::any_of(tolerations.begin(), tolerations.end(),
+                     [](const Toleration& toleration) { return Tolerates(toleration, cordon); });
 }
 
 // Returns NODE from `matchFields: [{key: metadata.name, operator: In, values: [NODE]}]`.
@@ -268,7 +272,11 @@ void ReadObject(const JsonField& object, Pod& pod) {
   ReadPodSpec(spec, pod);
   if (ToleratesCordon(spec)) pod.tolerates_cordon_since = ReadTime(metadata.Member("creationTimestamp"));
   const JsonField status = object.Member("status");
-  if (pod.deletion_timestamp) pod.containers_ended = HaveContainersEnded(status);
+  if (pod.deletion_timestamp) {
+    const JsonField grace = metadata.Member("deletionGracePeriodSeconds");
+    pod.released = grace.present() && grace.Int64() == 0;
+    pod.containers_ended = HaveContainersEnded(status);
+  }
   pod.resource_claims = ReadResourceClaims(spec, status);
   pod.phase = ReadPhase(status.Member("phase").String());
   ReadPodConditions(status, pod);
@@ -289,7 +297,12 @@ void ReadObject(const JsonField& object, DaemonSet& daemon_set) {
   // The server always fills in the strategy. If the strategy is missing, Kubernetes' own default is RollingUpdate
   // (R15).
   const JsonField pod_template = spec.Member("template");
-  daemon_set.node_selectors = ReadNodeSelectors(pod_template.Member("spec"));
+  const JsonField pod_spec = pod_template.Member("spec");
+  daemon_set.node_selectors = ReadNodeSelectors(pod_spec);
+  // A template without containers is incomplete, so missing tolerations then prove nothing.
+  if (pod_spec.Member("tolerations").present() || pod_spec.Member("containers").present()) {
+    daemon_set.tolerations = ReadTolerations(pod_spec);
+  }
   daemon_set.template_digest = DigestOf(pod_template);
   const JsonField strategy = spec.Member("updateStrategy");
   daemon_set.on_delete = strategy.Member("type").String() == "OnDelete";

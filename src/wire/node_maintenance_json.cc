@@ -16,6 +16,8 @@ namespace driverupgrade {
 namespace internal {
 namespace {
 
+constexpr std::string_view kSkipsGarbageCollection = "maintenance.nvidia.com/garbage-collector.ignore";
+
 // Returns `default_value`, the server's default, if the field is missing.
 absl::Duration ReadSeconds(const JsonField& field, absl::Duration default_value) {
   if (!field.present()) return default_value;
@@ -91,6 +93,11 @@ void WriteSpec(JsonWriter& writer, const NodeMaintenance& maintenance) {
       });
     }
   });
+}
+
+void WriteAnnotations(JsonWriter& writer, const NodeMaintenance& maintenance) {
+  if (!maintenance.skips_garbage_collection) return;
+  writer.ObjectMember("annotations", [&] { writer.Member(kSkipsGarbageCollection, "true"); });
 }
 
 void WriteFormatted(JsonWriter& writer, std::string_view member, absl::Time time, const char* format) {
@@ -172,6 +179,8 @@ void ReadNodeMaintenance(const JsonField& object, NodeMaintenance& maintenance) 
   maintenance.uid = metadata.Member("uid").String();
   maintenance.resource_version = metadata.Member("resourceVersion").String();
   maintenance.deletion_timestamp = ReadTime(metadata.Member("deletionTimestamp"));
+  const JsonField annotations = metadata.Member("annotations");
+  maintenance.skips_garbage_collection = annotations.Member(kSkipsGarbageCollection).String() == "true";
   metadata.Member("ownerReferences").ForEachItem([&](const JsonField& owner) {
     if (owner.Member("kind").String() == KindOf<Node>() &&
         owner.Member("apiVersion").String() == ApiVersionOf<Node>()) {
@@ -193,6 +202,7 @@ void WriteNodeMaintenance(JsonWriter& writer, const NodeMaintenance& maintenance
     if (maintenance.deletion_timestamp.has_value()) {
       WriteTime(writer, "deletionTimestamp", *maintenance.deletion_timestamp);
     }
+    WriteAnnotations(writer, maintenance);
     if (maintenance.node_uid.empty()) return;
     writer.ArrayMember("ownerReferences", [&] {
       writer.Object([&] {
@@ -217,6 +227,7 @@ std::string FormatNodeMaintenance(const CreateNodeMaintenanceParams& params) {
     writer.ObjectMember("metadata", [&] {
       writer.Member("name", params.object.name);
       writer.Member("namespace", params.object.ns);
+      internal::WriteAnnotations(writer, params.object);
     });
     internal::WriteSpec(writer, params.object);
   });

@@ -29,6 +29,7 @@ constexpr WantedMember kMetadata[] = {{"namespace"},
                                       {"ownerReferences"},
                                       {"creationTimestamp"},
                                       {"deletionTimestamp"},
+                                      {"deletionGracePeriodSeconds"},
                                       {"finalizers"}};
 
 // The list of each kind also contains members of a Status, such as `kind` and `code`, because a watch may send a Status

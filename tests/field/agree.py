@@ -28,10 +28,11 @@ CODES = {
     "Group": {"GangTooLarge", "GroupTooLarge", "NothingBegins"},
     "DriverPodMissing": {"DriverPodUnscheduled", "NoDriverPod"},
     "DriverPodNotReady": {"DeadlineTooShort", "DriverPodNotReady"},
-    "MaxUnavailable": {"DriverPodUnscheduled", "GangTooLarge", "GroupTooLarge", "NodeCordoned", "NodeLeaves", "NodeNotReady", "NothingBegins"},
+    "MaxUnavailable": {"DriverPodUnscheduled", "GangTooLarge", "GroupTooLarge", "NodeCordoned", "NodeLeaves", "NodeNotReady", "NodeTainted", "NothingBegins"},
     "NoWindow": {"NothingBegins"},
     "NodeLeaves": {"NodeLeaves"},
     "NodeNotReady": {"NodeDegraded", "NodeNotReady"},
+    "NodeTainted": {"NodeTainted"},
     "Paused": {"Paused"},
     "PodsTerminating": {"DoesNotEnd", "LongGrace"},
     "SeveralBudgets": {"SeveralBudgets"},
@@ -43,7 +44,7 @@ CODES = {
 FOLLOWS = {"Approval", "Halted", "Ledger", "MaxFailures", "MaxParallel", "Soak"}
 # Gates that hold a node from the start. A simulation starts with the old driver and without marks, so only nodes that
 # have not started can be compared.
-HOLDS = {"Cordoned", "Frozen", "NoWindow", "NodeLeaves", "NodeNotReady", "Paused", "SkipLabel"}
+HOLDS = {"Cordoned", "Frozen", "NoWindow", "NodeLeaves", "NodeNotReady", "NodeTainted", "Paused", "SkipLabel"}
 BLOCKS = {"BarePod", "BudgetNeverAllows", "EmptyDir", "GangTooLarge", "GroupTooLarge", "NothingBegins", "SeveralBudgets", "StageWithoutNodes"}
 
 

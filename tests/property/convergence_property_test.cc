@@ -117,6 +117,7 @@ bool MayWaitForEver(const ClosedModel& model, const NodeView& view, const NodeGa
     case GateReason::kUnhandledState:
     case GateReason::kMaintenance: return true;
     case GateReason::kNodeNotReady: return !view.node.ready || AnotherProgramIsAtWork(view.node);
+    case GateReason::kNodeTainted: return !view.node.taints.empty();
     case GateReason::kNodeLeaves:
       return view.node.deletion_timestamp ||
              std::any_of(view.node.taints.begin(), view.node.taints.end(),

@@ -21,6 +21,8 @@ void AddDaemonSet(SeededRandom& random, const std::string& uid, DriverFacts& fac
     if (random.Chance(4)) continue;
     revisions.push_back({.ns = "drivers", .name = uid + "-" + hash, .owner_uid = uid, .revision = number});
   }
+  // The choice is drawn from a copy, so that it does not change the rest of the cluster.
+  if (SeededRandom copy = random; copy.Chance(25)) daemon_set.tolerations.emplace();
   facts.daemon_sets[uid] = WantedRevision(daemon_set, revisions);
 }
 

@@ -19,6 +19,7 @@ testing::PodBehavior BehaviorOf(Arguments& arguments) {
   testing::PodBehavior behavior;
   behavior.start_delay = arguments.Duration("start").value_or(behavior.start_delay);
   behavior.stop_delay = arguments.Duration("stop").value_or(behavior.stop_delay);
+  behavior.unmount_delay = arguments.Duration("unmount").value_or(behavior.unmount_delay);
   behavior.grace_period = arguments.Duration("grace").value_or(behavior.grace_period);
   behavior.run_time = arguments.Duration("run-time").value_or(behavior.run_time);
   return behavior;

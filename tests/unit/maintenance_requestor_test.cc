@@ -79,6 +79,8 @@ TEST_CASE("H14, H15: the request contains the policy's settings and nothing else
     CHECK(call.object.requestor_id == "nvidia.gpu-operator");
     CHECK(call.object.node_name == "n1");
     CHECK(call.object.cordon);
+    // The garbage collector would return a failed node to service, or a node whose driver takes an hour to build.
+    CHECK(call.object.skips_garbage_collection);
     CHECK_FALSE(call.object.drain);
     CHECK_FALSE(call.object.wait_for_pod_completion);
   }

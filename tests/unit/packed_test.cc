@@ -21,8 +21,8 @@ class Generator {
     Pod pod;
     // `affinity_node` and `unscheduled` stay empty, because pods that wait for a node are never packed.
     auto& [ref, version, node, affinity_node, unscheduled, labels, owners, phase, deletion, finalizers, mirror,
-           empty_dir, tolerates_since, ended, init, containers, not_ready_since, ready_since, resources, claims,
-           annotations, volumes, scheduler, subdomain, pod_group, unreadable] = pod;
+           empty_dir, tolerates_since, ended, released, init, containers, not_ready_since, ready_since, resources,
+           claims, annotations, volumes, scheduler, subdomain, pod_group, unreadable] = pod;
     auto& [ns, name, uid] = ref;
     for (std::string* text : {&ns, &name, &uid, &version, &node, &scheduler, &subdomain, &pod_group}) *text = Text();
     for (StringMap* map : {&labels, &annotations}) {
@@ -40,6 +40,7 @@ class Generator {
     empty_dir = random_.Chance(50);
     if (random_.Chance(50)) tolerates_since = Time();
     ended = random_.Chance(50);
+    released = random_.Chance(50);
     for (int i = random_.Below(3); i > 0; --i) init.push_back(Container());
     for (int i = random_.Pick({0, 1, 130}); i > 0; --i) containers.push_back(Container());
     for (int i = random_.Below(4); i > 0; --i) resources.push_back(Text());

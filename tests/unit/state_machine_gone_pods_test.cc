@@ -12,10 +12,20 @@ NodeUnderTest DrainingNode() { return NodeUnderTest("drain-required").CordonedBy
 TEST_CASE("a finished pod that a finalizer holds does not delay the drain") {
   auto node = DrainingNode().WithPods({WebPod().Succeeded().WithFinalizer("kueue.x-k8s.io/managed").Build()});
   CHECK(Evicted(node.Judge()) == "team-a/web");
-  node.WithPods({WebPod().Succeeded().WithFinalizer("kueue.x-k8s.io/managed").Terminating(kNow).Build()});
-  CHECK(Path(node.Judge().plan) == "pod-restart-required");
+  Pod held = WebPod().Succeeded().WithFinalizer("kueue.x-k8s.io/managed").Terminating(kNow).Build();
+  held.released = true;
+  CHECK(Path(node.WithPods({held}).Judge().plan) == "pod-restart-required");
   node.WithPods({WebPod().WithFinalizer("example.com/hold").Terminating(kNow).Build()});
   CHECK(GateOf(node.Judge()) == "PodsTerminating");
+}
+
+TEST_CASE("a drain waits until the volumes of an evicted pod are unmounted, which its phase does not show") {
+  Pod pod = WebPod().Succeeded().WithEndedContainers().Terminating(kNow + absl::Seconds(30)).Build();
+  CHECK(GateOf(DrainingNode().WithPods({pod}).Judge()) == "PodsTerminating");
+  pod.finalizers = {"batch.kubernetes.io/job-tracking"};
+  CHECK(GateOf(DrainingNode().WithPods({pod}).Judge()) == "PodsTerminating");
+  pod.released = true;
+  CHECK(Path(DrainingNode().WithPods({pod}).Judge().plan) == "pod-restart-required");
 }
 
 TEST_CASE("a pod that only its ResourceClaims hold delays the drain for a minute after its grace period") {

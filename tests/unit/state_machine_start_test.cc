@@ -226,8 +226,22 @@ TEST_CASE("dep-F20: a node that is unfit to start waits with a specific gate, an
     gate = "NodeNotReady";
     CHECK(node.Judge().gate->detail.starts_with("NotReady since 1970-01-01T00:00:00Z; repair the node"));
   }
+  SECTION("with a taint that its DaemonSet does not tolerate") {
+    node.facts.daemon_sets.begin()->second.daemon_set.tolerations =
+        std::vector<Toleration>{{.key = "nvidia.com/gpu", .op = "Exists"}};
+    node.view.node.taints = {{.key = "nvidia.com/gpu", .effect = "NoSchedule"},
+                             {.key = "node.kubernetes.io/unreachable", .effect = "NoSchedule"},
+                             {.key = "team", .value = "a", .effect = "PreferNoSchedule"}};
+    CHECK(node.Judge().candidate);
+    node.view.node.taints.push_back({.key = "team", .value = "a", .effect = "NoSchedule"});
+    gate = "NodeTainted";
+    CHECK(
+        node.Judge().gate->detail.starts_with("the driver's DaemonSet does not tolerate the taint team=a:NoSchedule;"));
+  }
   SECTION("about to be removed") {
-    node.view.node.taints = {{.key = "karpenter.sh/disrupted", .effect = "NoSchedule"}};
+    const char* key = GENERATE("karpenter.sh/disrupted", "aws-node-termination-handler/spot-itn",
+                               "cloud.google.com/impending-node-termination");
+    node.view.node.taints = {{.key = key, .effect = "NoSchedule"}};
     gate = "NodeLeaves";
   }
   SECTION("about to be rebooted by OpenShift") {

@@ -32,6 +32,7 @@ type metadata struct {
 	Annotations       map[string]string       `json:"annotations,omitempty"`
 	CreationTimestamp *metav1.Time            `json:"creationTimestamp,omitempty"` // only of some pods: see reducePod
 	DeletionTimestamp *metav1.Time            `json:"deletionTimestamp,omitempty"`
+	DeletionGrace     *int64                  `json:"deletionGracePeriodSeconds,omitempty"`
 	Finalizers        []string                `json:"finalizers,omitempty"`
 	OwnerReferences   []metav1.OwnerReference `json:"ownerReferences,omitempty"`
 }
@@ -40,7 +41,7 @@ func metadataOf(of metav1.Object) metadata {
 	return metadata{
 		Namespace: of.GetNamespace(), Name: of.GetName(), UID: string(of.GetUID()), Generation: of.GetGeneration(),
 		Labels: of.GetLabels(), Annotations: of.GetAnnotations(), DeletionTimestamp: of.GetDeletionTimestamp(),
-		Finalizers: of.GetFinalizers(), OwnerReferences: of.GetOwnerReferences(),
+		DeletionGrace: of.GetDeletionGracePeriodSeconds(), Finalizers: of.GetFinalizers(), OwnerReferences: of.GetOwnerReferences(),
 	}
 }
 

@@ -108,7 +108,7 @@ du_code du_plan(du_str request, du_str cluster, du_buf *out);
  * rollouts take, which workloads they interrupt, and what blocks them. `request` is the same as for du_plan, but can
  * contain "policies" ([{"name":...,"policy":...}, ...]) instead of "policy" to compare several policies, and "seeds"
  * and "durations" to override the default values. `cluster` is a dump in the same format as for du_plan. If the dump
- * contains poddisruptionbudgets and jobs, the simulation respects eviction limits. If the dump contains events and
+ * contains poddisruptionbudgets, the simulation respects eviction limits. If the dump contains events and
  * configmaps, the simulation uses the step durations that they record. Out: the JSON of `upgradectl simulate -o json`.
  * The time that a call takes depends on the number of simulated passes: seconds for thousands of nodes. Errors: 3, with
  * a message that starts with `request` or `cluster`.

@@ -79,6 +79,9 @@ struct PodBehavior {
   /// Time from the deletion of the pod until the object disappears. If longer than the grace period, the pod behaves as
   /// if it had a finalizer. Infinite: the object never disappears.
   absl::Duration stop_delay = absl::Seconds(2);
+  /// Additional time, between `stop_delay` and the end of the object, in which the pod has the phase Failed and its
+  /// volumes are being unmounted.
+  absl::Duration unmount_delay = absl::ZeroDuration();
   /// Time from the deletion to the deletionTimestamp; zero: the object disappears immediately.
   absl::Duration grace_period = absl::Seconds(30);
   /// Time from Running to Succeeded, for pods that finish on their own, like the pods of a Job; at least one second.
@@ -96,6 +99,8 @@ struct DaemonSetSpec {
   StringMap template_labels = {};
   /// Pods run on the nodes that have these labels, including cordoned nodes.
   StringMap node_selector = {};
+  /// Not modeled: the pods are created despite all taints.
+  std::optional<std::vector<Toleration>> tolerations = std::nullopt;
   /// Identifies the pod template; becomes the label controller-revision-hash.
   std::string hash = "rev-1";
   /// The pod template as JSON, for the `data` of the ControllerRevision; empty: a template whose image is named after
@@ -243,8 +248,8 @@ struct Call {
 };
 
 /// Runs before or after the model processes a call. No lock is held, so the hook may use the cluster. If the hook
-/// returns a status, this status replaces the model's result; if the hook ran before the model, the call is not
-/// applied.
+/// returns a status, this status replaces the model's result. If a hook that runs before the model returns a status,
+/// the call is not applied.
 using FaultHook = std::function<std::optional<absl::Status>(const Call&)>;
 
 enum class Actor : std::uint8_t { kClient, kAdministrator, kCluster };

@@ -223,6 +223,7 @@ bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const G
     case GateReason::kSkipLabel: return label != node.labels.end() && label->second == "true";
     case GateReason::kCordoned: return its_policy.cordoned_nodes == CordonedNodes::kIgnore && IsForeignCordon(node);
     case GateReason::kNodeNotReady: return !node.ready || !::driverupgrade::internal::WhyDegraded(node).empty();
+    case GateReason::kNodeTainted: return !node.taints.empty();
     case GateReason::kNodeLeaves: return !::driverupgrade::internal::WhyLeaving(node).empty();
     case GateReason::kMachineConfig: return !::driverupgrade::internal::WhyMachineConfig(node).empty();
     // The other driver may be a requestor: a NodeMaintenance that we have released stays until the other requestor also

@@ -303,6 +303,10 @@ void InvariantChecker::Impl::CheckDeletion(const DeletePodParams& params) {
   JudgeRemoval(*pod, /*by_deletion=*/true, "deleted");
 }
 
+// Returns true if the pod has finished, and its volumes are unmounted. A terminating pod has its final phase before that
+// (kubernetes#120917).
+bool HasEnded(const Pod& pod) { return IsFinished(pod) && (pod.released || !pod.deletion_timestamp); }
+
 // Returns the pods that must have left before the driver pod is deleted: the pods that use the driver. If a drain takes
 // over from pod deletion, or is the only step, these are all pods that the drain selects. A node whose devices are
 // isolated is not drained.
@@ -313,14 +317,14 @@ std::vector<const Pod*> InvariantChecker::Impl::Protected(const std::vector<Pod>
   std::vector<const Pod*> result;
   bool blocked = false;
   for (const Pod& pod : pods) {
-    if (!deletes || Stays(pod) || IsFinished(pod) || !Uses(pod, the_policy)) continue;
+    if (!deletes || Stays(pod) || HasEnded(pod) || !Uses(pod, the_policy)) continue;
     blocked |= !pod.deletion_timestamp && BlocksDeletion(pod, deletion);
     result.push_back(&pod);
   }
   if (!the_policy.drain || isolated || (deletes && !blocked)) return result;
   result.clear();
   for (const Pod& pod : pods) {
-    if (Stays(pod) || IsFinished(pod) ||
+    if (Stays(pod) || HasEnded(pod) ||
         (!pod.deletion_timestamp && CameBack(pod) && !(deletes && Uses(pod, the_policy))))
       continue;
     if (the_policy.drain->pod_selector.Matches(pod.labels)) result.push_back(&pod);

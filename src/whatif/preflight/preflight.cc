@@ -78,13 +78,19 @@ class Search {
     }
   }
 
-  void CheckDaemonSets() {
-    bool any = false;
+  std::vector<const DaemonSet*> OurDaemonSets() const {
+    const auto& snapshot = situation_.question.snapshot;
+    std::vector<const DaemonSet*> ours;
     for (const DaemonSet& set : situation_.question.cluster.daemon_sets) {
-      const bool ours =
-          set.ns == situation_.question.snapshot.ns && situation_.question.snapshot.driver_labels.Matches(set.labels);
-      if (!ours) continue;
-      any = true;
+      if (set.ns == snapshot.ns && snapshot.driver_labels.Matches(set.labels)) ours.push_back(&set);
+    }
+    return ours;
+  }
+
+  void CheckDaemonSets() {
+    const std::vector<const DaemonSet*> ours = OurDaemonSets();
+    for (const DaemonSet* one : ours) {
+      const DaemonSet& set = *one;
       const std::string name = set.ns + "/" + set.name;
       if (!set.on_delete) {
         Add({kError, "UpdateStrategy", "Kubernetes replaces the driver's pods on its own, while workloads use them.",
@@ -97,7 +103,7 @@ class Search {
             name);
       }
     }
-    if (!any) {
+    if (ours.empty()) {
       Add({kError, "NoDaemonSet", "No DaemonSet has the driver's labels.", "Check --namespace and --driver-labels."},
           fmt::format("{} in {}", situation_.question.snapshot.driver_labels.ToString(),
                       situation_.question.snapshot.ns));
@@ -115,6 +121,14 @@ class Search {
       Add({kWarning, "NodeNotReady", "The node is not ready: it counts against maxUnavailable, and does not start.",
            "Repair it, or skip it."},
           node.name);
+    }
+    if (const std::string taint = internal::TaintAgainstAll(OurDaemonSets(), node); !taint.empty()) {
+      Add({kWarning, "NodeTainted",
+           "The driver's DaemonSet does not tolerate a taint of the node, and could not replace the driver pod: the "
+           "node "
+           "does not start.",
+           "Remove the taint, or add a toleration to the DaemonSet."},
+          fmt::format("{}: {}", node.name, taint));
     }
     if (const std::string why = internal::WhyLeaving(node); !why.empty()) {
       Add({kWarning, "NodeLeaves",

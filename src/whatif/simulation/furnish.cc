@@ -154,6 +154,18 @@ void FurnishPod(const Situation& situation, Pod pod, const Durations& durations,
   cluster.AddPod(std::move(pod), {.start_delay = start, .stop_delay = held ? absl::InfiniteDuration() : stop});
 }
 
+// Returns the tolerations of all DaemonSets of the driver; nullopt if any of them are unknown.
+std::optional<std::vector<Toleration>> TolerationsOf(const Situation& situation) {
+  const auto& snapshot = situation.question.snapshot;
+  std::vector<Toleration> all;
+  for (const DaemonSet& set : situation.question.cluster.daemon_sets) {
+    if (set.ns != snapshot.ns || !snapshot.driver_labels.Matches(set.labels)) continue;
+    if (!set.tolerations) return std::nullopt;
+    all.insert(all.end(), set.tolerations->begin(), set.tolerations->end());
+  }
+  return all;
+}
+
 }  // namespace
 
 absl::Duration Jitter::operator()(absl::Duration duration) {
@@ -174,6 +186,7 @@ void Furnish(const Situation& situation, const Durations& durations, const Simul
                         .name = std::string(kDriverSet),
                         .labels = {{"app", std::string(kDriverSet)}},
                         .node_selector = {{std::string(kHasDriver), "true"}},
+                        .tolerations = TolerationsOf(situation),
                         .hash = std::string(kOldHash),
                         .template_json = templates.running,
                         .behavior = {.stop_delay = durations.driver_stop}});

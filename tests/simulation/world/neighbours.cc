@@ -136,7 +136,10 @@ class Autoscaler final : public Actor {
     if (node.empty() || !leaving_.insert(node).second) return;
     world_.trace.Line("autoscaler: {} is to go", node);
     world_.CameBy(Mode::kAutoscaler);
-    const std::string taint = random_.Percent(50) ? "ToBeDeletedByClusterAutoscaler" : "karpenter.sh/disrupted";
+    // The driver's DaemonSet does not tolerate the last taint, which does not show that the node leaves.
+    const std::string taint = random_.Percent(50)   ? "ToBeDeletedByClusterAutoscaler"
+                              : random_.Percent(50) ? "karpenter.sh/disrupted"
+                                                    : "example.com/maintenance";
     world_.cluster->EditNode(node,
                              [&](Node& edited) { edited.taints.push_back({.key = taint, .effect = "NoSchedule"}); });
   }

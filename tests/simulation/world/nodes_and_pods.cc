@@ -325,6 +325,7 @@ class Templates final : public Actor {
                                   .name = kDriver,
                                   .labels = {{"app", kDriver}},
                                   .node_selector = {{"zone", "a"}},
+                                  .tolerations = DriverTolerations(),
                                   .hash = world_.hash,
                                   .template_json = TemplateOf(world_.setup, world_.hash),
                                   .on_delete = !world_.setup.rolling,

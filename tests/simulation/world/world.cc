@@ -31,6 +31,7 @@ void AddLightPods(World& world) {
                         .name = kDriver,
                         .labels = {{"app", kDriver}},
                         .node_selector = {{"zone", "a"}},
+                        .tolerations = DriverTolerations(),
                         .hash = world.hash,
                         .behavior = {.start_delay = kLightDriverStart, .stop_delay = kLightDriverStop}});
   cluster.AddWorkload({.ns = kWorkloadNs,
@@ -57,6 +58,7 @@ void AddPods(World& world, Random& random) {
                         .name = kDriver,
                         .labels = {{"app", kDriver}},
                         .node_selector = {{"zone", "a"}},
+                        .tolerations = DriverTolerations(),
                         .hash = world.hash,
                         .template_json = TemplateOf(world.setup, world.hash),
                         .on_delete = !world.setup.rolling,

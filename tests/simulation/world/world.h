@@ -44,6 +44,8 @@ inline constexpr int kRacks = 3;
 std::string ImageOf(const std::string& hash);
 // Returns the template of the revision. If the result is empty, the cluster derives the template from the hash.
 std::string TemplateOf(const Setup& setup, const std::string& hash);
+// Returns the tolerations of the driver's DaemonSet, which cover the taint that some nodes always have.
+inline std::vector<Toleration> DriverTolerations() { return {{.key = "example.com/team", .op = "Exists"}}; }
 
 struct World;
 // Adds the first DaemonSet of validation pods unless it already exists.

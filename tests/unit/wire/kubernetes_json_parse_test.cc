@@ -132,6 +132,7 @@ TEST_CASE("a DaemonSet list is parsed") {
                                     .labels = {{"app", "driver"}},
                                     .annotations = {{"deprecated.daemonset.template.generation", "4"}},
                                     .selector = *selector,
+                                    .tolerations = std::vector<Toleration>{},
                                     .on_delete = true});
 }
 
@@ -481,6 +482,19 @@ TEST_CASE("the containers of a terminating pod have ended if the kubelet reports
   CHECK_FALSE(ended(R"("containerStatuses":[)" + one + R"(],"ephemeralContainerStatuses":[)" + runs + "]"));
   CHECK_FALSE(ended(R"("containerStatuses":[])"));
   CHECK_FALSE(ended(R"("containerStatuses":[)" + one + "]", ""));  // a pod that is not terminating may restart them
+}
+
+TEST_CASE("the kubelet has released a terminating pod if its grace period is zero") {
+  const auto released = [](const std::string& metadata) {
+    const Pod pod = *ParseObject<Pod>(R"({"kind":"Pod","metadata":{)" + metadata + "}}");
+    CHECK(*ParseObject<Pod>(FormatObject(pod)) == pod);
+    return pod.released;
+  };
+  const std::string deleted = R"("deletionTimestamp":"2026-01-02T03:04:05Z")";
+  CHECK(released(deleted + R"(,"deletionGracePeriodSeconds":0)"));
+  CHECK_FALSE(released(deleted + R"(,"deletionGracePeriodSeconds":30)"));
+  CHECK_FALSE(released(deleted));
+  CHECK_FALSE(released(R"("deletionGracePeriodSeconds":0)"));
 }
 
 TEST_CASE("unused members are skipped, but must be valid JSON") {

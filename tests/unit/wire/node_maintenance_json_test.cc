@@ -39,6 +39,7 @@ TEST_CASE("a NodeMaintenance is parsed with all fields that an upgrade needs") {
             .requestor_id = "nvidia.gpu.operator",
             .additional_requestors = {"nvidia.network.operator", "nic"},
             .node_name = "gpu-7",
+            .skips_garbage_collection = true,
             .cordon = false,
             .wait_for_pod_completion = MaintenanceWait{.pod_selector = "app=job", .timeout = absl::Seconds(60)},
             .drain = MaintenanceDrain{.force = true,
@@ -123,12 +124,14 @@ TEST_CASE("a request is created with all zero and false values (dep-F13)") {
         R"("metadata":{"name":"nvidia-operator-gpu-7","namespace":"default"},)"
         R"("spec":{"requestorID":"nvidia.gpu.operator","nodeName":"gpu-7","cordon":true}})");
   object.cordon = false;
+  object.skips_garbage_collection = true;
   object.additional_requestors = {"b", "a"};
   object.wait_for_pod_completion = MaintenanceWait{};
   object.drain = MaintenanceDrain{.timeout = absl::ZeroDuration()};
   CHECK(FormatNodeMaintenance({.object = object}) ==
         R"({"apiVersion":"maintenance.nvidia.com/v1alpha1","kind":"NodeMaintenance",)"
-        R"("metadata":{"name":"nvidia-operator-gpu-7","namespace":"default"},)"
+        R"("metadata":{"name":"nvidia-operator-gpu-7","namespace":"default",)"
+        R"("annotations":{"maintenance.nvidia.com/garbage-collector.ignore":"true"}},)"
         R"("spec":{"requestorID":"nvidia.gpu.operator","additionalRequestors":["b","a"],"nodeName":"gpu-7",)"
         R"("cordon":false,"waitForPodCompletion":{"podSelector":"","timeoutSeconds":0},)"
         R"("drainSpec":{"force":false,"podSelector":"","timeoutSeconds":0,"deleteEmptyDir":false}}})");

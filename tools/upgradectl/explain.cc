@@ -70,6 +70,9 @@ Section StateOf(const Request& request, const NodeStatus& status, const Node& no
   if (marks.skip_upgrade.value()) section.lines.emplace_back("has the skip label");
   if (marks.upgrade_requested.value()) section.lines.emplace_back("an upgrade is requested");
   if (marks.safe_load.present()) section.lines.emplace_back("its driver waits for a safe load");
+  if (marks.reload_only.present()) {
+    section.lines.emplace_back("only loads the driver that it has; its upgrade follows once the rollout permits it");
+  }
   if (const auto& failures = marks.failures.value()) {
     section.lines.push_back(fmt::format("failed {} time{}, last {}", failures->count, failures->count == 1 ? "" : "s",
                                         Moment(failures->last, request.question.at)));
@@ -107,6 +110,15 @@ Section GateOf(const Request& request, const NodeStatus& status) {
   section.lines.push_back(status.request_failure.empty()
                               ? fmt::format("opened by {}", OpenedBy(driverupgrade::TraitsOf(gate.reason).opener))
                               : "opens once the operator's request succeeds");
+  return section;
+}
+
+Section FindingsOf(const RolloutStatus& status, std::string_view node) {
+  Section section{.title = "Findings"};
+  for (const driverupgrade::Finding& finding : status.findings) {
+    if (finding.node != node) continue;
+    section.lines.push_back(Printable(fmt::format("{}: {}", driverupgrade::ToString(finding.code), finding.message)));
+  }
   return section;
 }
 
@@ -318,8 +330,8 @@ absl::StatusOr<Explanation> ExplainNode(const Request& request, const RolloutSta
   }
   Explanation explanation{.node = found->name, .help = HelpFor(request, *found)};
   for (Section& section :
-       std::vector<Section>{StateOf(request, *found, *object), GateOf(request, *found), PodsOf(request, *found),
-                            DriverOf(request, *found), MaintenancesOf(request, *found),
+       std::vector<Section>{StateOf(request, *found, *object), GateOf(request, *found), FindingsOf(status, node),
+                            PodsOf(request, *found), DriverOf(request, *found), MaintenancesOf(request, *found),
                             FailedRequestsOf(request, *found), HistoryOf(request, *found)}) {
     if (!section.lines.empty()) explanation.sections.push_back(std::move(section));
   }

@@ -103,6 +103,42 @@ func TestAnIdleHourNeedsNoRequestsExceptWatches(t *testing.T) {
 	}
 }
 
+// If all nodes start at once, the Manager needs the pods of all of them. A watch on the pods of each node would be one
+// connection per node.
+func TestAllNodesAtOnceShareOneWatchOnPods(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes minutes under the race detector")
+	}
+	cluster, _, manager := newFleet(t, many)
+	pass(t, manager)
+	cluster.NewDriver()
+	before := len(cluster.Requests())
+	began, open := time.Now(), 0
+	for manager.Stats().Done < many || cluster.Revision("n0") != "hash-2" {
+		state, err := manager.BuildState(t.Context(), fakecluster.Namespace, driverLabels)
+		if err == nil {
+			err = manager.ApplyState(t.Context(), state, policyOf(0))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		open = max(open, cluster.OpenWatches())
+		if time.Since(began) > patience {
+			t.Fatalf("%+v", manager.Stats())
+		}
+		<-time.After(200 * time.Millisecond) // meanwhile, the nodes change
+	}
+	counts := map[string]int{}
+	for _, request := range cluster.Requests()[before:] {
+		if request.Path == "/api/v1/pods" && (request.Watch || request.IsList()) {
+			counts["pods"]++
+		} else {
+			counts[request.Verb]++
+		}
+	}
+	t.Logf("%v for %d nodes: %v; at most %d watches were open", time.Since(began), many, counts, open)
+}
+
 // timed is an engine that adds up the durations of its calls.
 type timed struct {
 	engine.Engine

@@ -66,9 +66,7 @@ bool IsReloadDue(Walk& walk) {
   return false;
 }
 
-Progress LoadAgain(Walk& walk) {
-  return RequireUpgrade(walk, "the driver that the node has must still be loaded");
-}
+Progress LoadAgain(Walk& walk) { return RequireUpgrade(walk, "the driver that the node has must still be loaded"); }
 
 }  // namespace
 

@@ -35,7 +35,8 @@ func fullPod() *corev1.Pod {
 		{Name: "ended", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}}}
 	term := corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: "In", Values: []string{"n1"}}}}
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "driver", UID: "u", CreationTimestamp: metav1.Unix(1_700_000_000, 0), DeletionTimestamp: &metav1.Time{}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "driver", UID: "u", CreationTimestamp: metav1.Unix(1_700_000_000, 0), DeletionTimestamp: &metav1.Time{},
+			DeletionGracePeriodSeconds: ptr(int64(0))},
 		Spec: corev1.PodSpec{
 			NodeName: "n1", SchedulerName: "s", Subdomain: "d", InitContainers: containers, Containers: containers,
 			SchedulingGroup:     &corev1.PodSchedulingGroup{PodGroupName: ptr("g")},

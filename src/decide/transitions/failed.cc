@@ -79,7 +79,8 @@ Progress LeaveFailed(Walk& walk) {
     walk.Remove(&NodeMarks::failures);
     return RequireUpgrade(walk, fmt::format("revision {} is new", wanted));
   }
-  if (!walk.driver.ready && IsReloadDue(walk)) return LoadAgain(walk);
+  const bool is_loaded = walk.driver.ready && !walk.AwaitsSafeLoad();
+  if (!is_loaded && IsReloadDue(walk)) return LoadAgain(walk);
   // A node that the Go library set to upgrade-failed has neither a failed revision nor a count of failures, so the
   // engine assumes that the node has just failed at this revision.
   if (!wanted.empty()) walk.Write(&NodeMarks::failed_revision, wanted);

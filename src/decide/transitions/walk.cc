@@ -157,9 +157,11 @@ Progress Walk::Fail(std::string_view what, std::string why) {
     }
   }
   Enter(UpgradeState::kFailed, std::move(why));
-  // If the driver that could not be loaded is up to date, the failure counts as a failure of the upgrade.
+  // If the driver that could not be loaded is up to date, the failure counts as a failure of the upgrade. In the patch
+  // that starts the node, the mark stays, because it explains the start.
+  const bool has_started = read_state() && IsInProgress(*read_state());
   const bool is_outdated = pods.Assess(view, in.driver, "", in.options.driver_restart_count_max, "").out_of_date;
-  if (!is_outdated) Remove(&NodeMarks::reload_only);
+  if (has_started && !is_outdated) Remove(&NodeMarks::reload_only);
   if (!revision.empty()) Write(&NodeMarks::failed_revision, revision);
   WriteFailures({.count = PastFailures().count + 1, .last = in.now});
   return Progress::kMoved;
@@ -172,7 +174,9 @@ bool Walk::RunsOldDriver() const {
 
 Progress Walk::FailEvacuation(OnFailure on_failure, std::string_view what, std::string why) {
   const bool gives_back = on_failure == OnFailure::kGiveBack && RunsOldDriver() && !InRequestorMode();
+  const std::optional<std::string> kept = after().reload_only.value();
   Fail(what, std::move(why));
+  if (kept) Write(&NodeMarks::reload_only, *kept);  // such a failure shows nothing about the driver
   if (gives_back) ReturnToService(*this);
   return Progress::kMoved;
 }

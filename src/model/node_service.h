@@ -58,8 +58,8 @@ std::string TaintAgainstAll(const std::vector<const DaemonSet*>& daemon_sets, co
 bool IsRebootedByMigManager(const Node& node);
 
 // Returns a string such as `the SR-IOV network operator is working on the node (state Drain_Required)`; empty if neither
-// that operator, nor NodeWright, nor the NIC configuration operator, nor the MIG manager is changing the node. A label of the
-// MIG manager that was interrupted may stay (mig-parted#485).
+// that operator, nor NodeWright, nor the NIC configuration operator, nor the MIG manager is changing the node. A label of
+// the MIG manager that was interrupted may stay (mig-parted#485).
 std::string WhyReconfigured(const Node& node);
 
 // Returns a string such as `driver pod gpu-operator/driver-x is not Ready since 2026-11-26T12:00:00Z: container driver

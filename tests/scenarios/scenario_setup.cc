@@ -189,6 +189,9 @@ std::string Scenario::DriverDaemonSet(Arguments& arguments) {
                               .node_selector = MapOf(arguments.Pairs("on")),
                               .hash = arguments.Value("hash").value_or("old"),
                               .template_json = TemplateJson(arguments)};
+  if (const std::optional<std::string> key = arguments.Value("tolerates")) {
+    spec.tolerations = std::vector<Toleration>{{.key = *key, .op = "Exists"}};
+  }
   spec.on_delete = !arguments.Flag("rolling-update");
   spec.behavior = BehaviorOf(arguments);
   cluster().AddDaemonSet(spec);
